@@ -33,19 +33,19 @@ export { defineTool, type HandlerOptions, type Tool, type ToolContext } from './
 export type { JsonSchema, StandardSchema, ToolSchema } from './tools/schema.ts'
 export { defineSink } from './tools/sinks/sink.ts'
 
-/** What a program says about the gateway that it creates; all of it may be left out. */
+/** Options of `createGateway`; all are optional. */
 export interface ProgramOptions extends Omit<GatewayOptions, 'log' | 'shared'> {
   /**
-   * The configuration: what `loadConfig` gave, or an object with the same keys as a configuration file. Without one there
-   * are no servers, and every setting has its default; no file is looked for.
+   * The result of `loadConfig`, or an object with the keys of a configuration file. The default is an empty
+   * configuration; no file is read.
    */
   readonly config?: LoadedConfig | Readonly<Record<string, unknown>>
-  /** Warnings and errors on standard error, if absent. */
+  /** The default writes warnings and errors to standard error. */
   readonly log?: GatewayOptions['log']
 }
 
 /**
- * Creates a gateway in this process. Dispose of it when done: its servers are then stopped.
+ * Creates a gateway in this process. Dispose of it to stop its servers.
  *
  * @example
  * ```ts
@@ -69,7 +69,7 @@ export async function createGateway(
 
 const isLoaded = (value: object): value is LoadedConfig => 'problemAt' in value && 'places' in value
 
-/** An object is read as the file that would hold it: the same checks, the same variables, the same messages. */
+/** An object is read like a file with this content: same validation, variables and messages. */
 function inline(config: object): Promise<LoadedConfig> {
   const [env, cwd] = [process.env, process.cwd()]
   const path = resolve(cwd, 'toolway.json')

@@ -15,13 +15,17 @@ test('G8: an answer ends in the configuration that it began in, which is not clo
       yield { kind: 'text', text: closed.includes(name) ? 'too late' : `${name} ends` } as const
     },
   })
-  const worlds = createGenerations({ first: chat('old'), clock, end: async ({ name }) => void closed.push(name) })
-  const changing = reloadableChat(() => worlds.current, worlds.run)
+  const generations = createGenerations({
+    first: chat('old'),
+    clock,
+    dispose: async ({ name }) => void closed.push(name),
+  })
+  const changing = reloadableChat(() => generations.current, generations.run)
   const texts: unknown[] = []
   for await (const event of changing.answer(requestOf('x'))) {
     texts.push('text' in event && event.text)
     if (texts.length === 1) {
-      worlds.replace(chat('new'))
+      generations.replace(chat('new'))
       await clock.pass(60_000)
     }
   }

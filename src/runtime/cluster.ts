@@ -10,21 +10,21 @@ import type { Generation } from './generation.ts'
 import type { ConfiguredServer } from './upstream-servers.ts'
 
 export interface ClusterOptions {
-  /** Undefined where there are no others. */
+  /** Undefined if this is the only process. */
   readonly pubSub: PubSub | undefined
   readonly breakers: Pick<Breakers, 'onChange' | 'hint'>
   readonly current: CurrentServers
-  /** Reads the configuration again, here alone. */
+  /** Reloads the configuration in this process only. */
   reload(): Promise<void>
   readonly clock: Clock
   readonly log: Log
 }
 
-/** What happens at one replica and concerns all of them (B10). */
+/** Keeps replicas and workers in step (B10): reloads, open breakers, and changed lists are published to all. */
 export interface Cluster extends Disposable {
-  /** Reads the configuration again, here and at all others; settles when that is done here. */
+  /** Reloads everywhere; settles when it is done here. */
   reload(): Promise<void>
-  /** Lets others know when what this server offers has changed. */
+  /** Publishes changes of this server's lists. */
   readonly watch: ListBroadcast['watch']
 }
 
@@ -34,7 +34,7 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
   const lists = open.use(createListBroadcast({ pubSub, current, clock, log }))
   open.use(
     pubSub.subscribe('reload', () => {
-      log.info({}, 'another replica was told to reload, and so do we')
+      log.info({}, 'reloading: another replica was told to')
       void reload()
     }),
   )
@@ -48,7 +48,7 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
     breakers.onChange((server, state) => {
       const transport = current().servers.get(server)?.builtFrom.config.transport
       const named = referenceTo(server, current)
-      // A process of ours says nothing about those of others.
+      // A local process says nothing about those of other replicas.
       if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
       pubSub.publish('breaker', JSON.stringify(named))
     }),
@@ -71,59 +71,59 @@ interface ListBroadcastOptions {
   readonly log: Log
 }
 
-/** Tells others of lists that have changed here, and asks servers whose lists have changed at others (F4, B10). */
+/** Publishes lists that changed here, and refreshes servers whose lists changed elsewhere (F4, B10). */
 interface ListBroadcast extends Disposable {
   watch(name: string, server: UpstreamServer): void
 }
 
 interface ListsMessage extends ServerReference {
-  /** Digests of the lists as they are now: who has found them already need not ask. */
+  /** Digests of the new lists: a replica that already has them need not refresh. */
   readonly lists: readonly string[]
 }
 
-/** Many replicas tell of one change, and a server may tell each of them by itself, which is better. */
-const gatherMs = 250
+/** Many replicas report one change, and the server often notifies each of them itself in this time. */
+const debounceMs = 250
 
 function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): ListBroadcast {
   const changed = createListTracker()
-  /** What was told and is not looked into yet, by server. */
-  const told = new Map<string, Set<string>>()
+  /** Digests received and not handled yet, by server. */
+  const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
-  /** Those that are asked because of what others told: what comes of it they know. */
-  const asked = new Set<UpstreamServer>()
+  /** Refreshed because of a message: the others know the result, so it is not published. */
+  const refreshing = new Set<UpstreamServer>()
 
-  const lookSoon = (news: ServerReference) => {
+  const refreshSoon = (reference: ServerReference) => {
     timers.set(
-      news.server,
-      clock.after(gatherMs, () => void look(news)),
+      reference.server,
+      clock.after(debounceMs, () => void refresh(reference)),
     )
   }
 
-  const look = async (news: ServerReference) => {
-    const { server, builtFrom } = findServer(news, current) ?? {}
-    // What is told while it answers may be newer than the answer.
-    if (server && asked.has(server)) return lookSoon(news)
-    const lists = told.get(news.server) ?? new Set()
-    told.delete(news.server)
-    timers.delete(news.server)
+  const refresh = async (reference: ServerReference) => {
+    const { server, builtFrom } = findServer(reference, current) ?? {}
+    // A message that arrives during a refresh may be newer than its result.
+    if (server && refreshing.has(server)) return refreshSoon(reference)
+    const lists = received.get(reference.server) ?? new Set()
+    received.delete(reference.server)
+    timers.delete(reference.server)
     if (!server) return
-    // A process that sleeps is not woken for this; it is asked when it wakes.
+    // Do not wake an idle process; its lists are refreshed when it starts.
     if (builtFrom?.config.transport === 'stdio' && server.control.connections === 0) return
     const others = changed.others(server, lists)
     if (others.length === 0) return
-    log.debug({ server: server.name }, 'a list has changed at another replica: the server is asked again')
-    asked.add(server)
+    log.debug({ server: server.name }, 'a list changed at another replica: refreshing')
+    refreshing.add(server)
     await Promise.all(others.map((source) => source.refresh()))
-    asked.delete(server)
+    refreshing.delete(server)
   }
 
-  const hearing = pubSub.subscribe('lists', (text) => {
-    const news = JSON.parse(text) as ListsMessage
-    if (!findServer(news, current)) return
-    const lists = told.get(news.server) ?? new Set()
-    for (const list of news.lists) lists.add(list)
-    told.set(news.server, lists)
-    if (!timers.has(news.server)) lookSoon(news)
+  const subscription = pubSub.subscribe('lists', (text) => {
+    const message = JSON.parse(text) as ListsMessage
+    if (!findServer(message, current)) return
+    const lists = received.get(message.server) ?? new Set()
+    for (const list of message.lists) lists.add(list)
+    received.set(message.server, lists)
+    if (!timers.has(message.server)) refreshSoon(message)
   })
 
   return {
@@ -131,46 +131,44 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
       server.onChange(() => {
         const lists = changed.changed(server)
         const named = referenceTo(name, current)
-        // One that another configuration has taken the place of has nothing to say any more.
-        const ours = current().servers.get(name)?.server === server
-        if (lists.length === 0 || !named || !ours || asked.has(server)) return
+        // Ignore a server that a reload has replaced.
+        const isCurrent = current().servers.get(name)?.server === server
+        if (lists.length === 0 || !named || !isCurrent || refreshing.has(server)) return
         pubSub.publish('lists', JSON.stringify({ ...named, lists } satisfies ListsMessage))
       })
     },
     [Symbol.dispose]() {
-      hearing[Symbol.dispose]()
+      subscription[Symbol.dispose]()
       for (const timer of timers.values()) timer[Symbol.dispose]()
       timers.clear()
     },
   }
 }
 
-/** The configuration in force. */
 export type CurrentServers = () => Pick<Generation, 'servers' | 'origins'>
 
-/** A server as replicas speak of it to one another. */
+/** How replicas refer to a server. */
 interface ServerReference {
   readonly server: string
-  /** A digest of where it comes from: under the same name another replica may have another one. */
+  /** A digest of its command or URL: another replica may have another server of this name. */
   readonly origin: string
 }
 
-/** How others are told of a server of ours. */
 function referenceTo(server: string, current: CurrentServers): ServerReference | undefined {
   const origin = current().origins.get(server)
   return origin && { server, origin: origin.hash }
 }
 
-/** The server of ours that another replica speaks of; undefined where it has one that we do not have. */
+/** Undefined if this replica does not have the same server. */
 function findServer({ server, origin }: ServerReference, current: CurrentServers): ConfiguredServer | undefined {
   return current().origins.get(server)?.hash === origin ? current().servers.get(server) : undefined
 }
 
-/** Knows what lists of servers looked like, for each kind of client that sees one of its own. */
+/** Remembers the lists of servers, one for each kind of client. */
 interface ListTracker {
-  /** Digests of the lists that are not what they were at the last look; one that is seen first has not changed. */
+  /** Digests of the lists that changed since the last call; a first list does not count as a change. */
   changed(server: UpstreamServer): readonly string[]
-  /** The server as those kinds of clients see it whose list is none of these. */
+  /** The views of the server whose list is not among these. */
   others(server: UpstreamServer, lists: ReadonlySet<string>): readonly Source[]
 }
 
@@ -178,7 +176,7 @@ function createListTracker(): ListTracker {
   const seen = new WeakMap<UpstreamServer, ReadonlyMap<string, string>>()
   return {
     changed(server) {
-      // One that an operator has turned off here offers nothing here: that is no news of the server.
+      // Paused by an operator here: that its lists are empty says nothing about the server.
       if (server.control.paused) return []
       const before = seen.get(server)
       const now = new Map([...server.kinds()].map(([kind, source]) => [kind, digestOf(source.entries())]))
@@ -191,7 +189,7 @@ function createListTracker(): ListTracker {
 
 const digests = new WeakMap<readonly Entry[], string>()
 
-/** A list is the same array until it is another list. */
+/** Memoized: a list is the same array until it changes. */
 function digestOf(entries: readonly Entry[]): string {
   const known = digests.get(entries)
   if (known !== undefined) return known

@@ -33,7 +33,7 @@ test('G8, G10: what a reload changed is told in words', () => {
 })
 
 test('G8: what counts from the next start on says so', () => {
-  expect(words({}, { server: { port: 1 } })).toEqual(['server.port: 4322 → 1 (from the next start on)'])
+  expect(words({}, { server: { port: 1 } })).toEqual(['server.port: 4322 → 1 (after a restart)'])
   expect(words({}, { audit: { arguments: 'none' } })).toEqual(['audit.arguments: redacted → none'])
 })
 

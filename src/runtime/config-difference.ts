@@ -1,21 +1,22 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
+import { isRecord } from '../lib/is-record.ts'
 
-/** What two configurations do not have in common. */
 export interface ConfigDifference {
   readonly servers: {
     readonly added: readonly string[]
     readonly removed: readonly string[]
     readonly changed: readonly string[]
   }
-  /** Sections that are different from now on, `mcpServers` aside. */
+  /** Changed sections that apply now, except `mcpServers`. */
   readonly sections: readonly string[]
-  /** Keys whose change cannot be put into force while Toolway runs. */
+  /** Changed keys that need a restart. */
   readonly atNextStart: readonly string[]
 }
 
-/** What is open, or has been promised to somebody, stays as it is until the next start. */
+/** Sections that need a restart, because ports, files and stores are already open. */
 const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
+/** Their exceptions. */
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 
 export function compareConfigs(before: Config, after: Config): ConfigDifference {
@@ -46,7 +47,7 @@ const changedKeys = (section: string, before: object, after: object): string[] =
     .filter((key) => !live.has(key))
 }
 
-/** What of the later one can be put into force while the earlier one runs: the rest stays until the next start. */
+/** The new configuration with the old values of settings that need a restart. */
 export function keepFixedSettings(before: Config, after: Config): Config {
   const kept = fixed.map((section) => {
     const changing = Object.entries(after[section]).filter(([key]) => live.has(`${section}.${key}`))
@@ -59,10 +60,10 @@ export function keepFixedSettings(before: Config, after: Config): Config {
 export const isEmpty = ({ servers, sections }: ConfigDifference): boolean =>
   servers.added.length + servers.removed.length + servers.changed.length + sections.length === 0
 
-/** Whether the values under this key may be told; where not, only that they have changed. */
+/** Whether values under this key may be shown; otherwise only that they changed. */
 export type MayShow = (path: readonly string[]) => boolean
 
-/** Sections whose members have names that people gave them. */
+/** Sections whose keys are names, and what one of them is called. */
 const named: Readonly<Record<string, string>> = {
   mcpServers: 'server',
   agents: 'agent',
@@ -70,47 +71,51 @@ const named: Readonly<Record<string, string>> = {
   sinks: 'sink',
 }
 
-/** Nobody reads more, and a configuration may have been replaced by quite another. */
-const maxTold = 100
+/** Upper bound when a whole configuration is replaced. */
+const maxChanges = 100
 const maxValue = 100
 
-/** What is otherwise in a configuration: `server memory added`, `limits.perMinute: 60 → 120`. */
+/** Describes changes: `server memory added`, `limits.perMinute: 60 → 120`. */
 export function describeChanges(before: Config, after: Config, mayTell: MayShow): string[] {
   const { atNextStart } = compareConfigs(before, after)
   const later = (path: string) => atNextStart.some((key) => path === key || path.startsWith(`${key}.`))
-  const told: string[] = []
+  const changes: string[] = []
 
   const compare = (path: readonly string[], old: unknown, now: unknown): void => {
     if (isDeepStrictEqual(old, now)) return
     const [section = '', name] = path
     const thing = path.length === 2 ? named[section] : undefined
     if (thing !== undefined && (old === undefined || now === undefined)) {
-      told.push(`${thing} ${name} ${old === undefined ? 'added' : 'removed'}`)
+      changes.push(`${thing} ${name} ${old === undefined ? 'added' : 'removed'}`)
     } else if (isRecord(old) && isRecord(now)) {
       for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) compare([...path, key], old[key], now[key])
     } else {
       const key = path.join('.')
-      told.push(`${key}${mayTell(path) ? openly(old, now) : covertly(old, now)}${later(key) ? fromThen : ''}`)
+      changes.push(
+        `${key}${mayTell(path) ? describeValues(old, now) : describeKey(old, now)}${later(key) ? afterRestart : ''}`,
+      )
     }
   }
 
   compare([], before, after)
-  return told.length <= maxTold ? told : [...told.slice(0, maxTold), `and ${told.length - maxTold} more`]
+  return changes.length <= maxChanges
+    ? changes
+    : [...changes.slice(0, maxChanges), `and ${changes.length - maxChanges} more`]
 }
 
-const fromThen = ' (from the next start on)'
+const afterRestart = ' (after a restart)'
 
-const covertly = (old: unknown, now: unknown): string =>
+const describeKey = (old: unknown, now: unknown): string =>
   old === undefined ? ' added' : now === undefined ? ' removed' : ' changed'
 
-function openly(old: unknown, now: unknown): string {
-  if (areWords(old) && areWords(now)) {
+function describeValues(old: unknown, now: unknown): string {
+  if (isStringList(old) && isStringList(now)) {
     const added = now.filter((word) => !old.includes(word)).map((word) => `${shown(word)} added`)
     const removed = old.filter((word) => !now.includes(word)).map((word) => `${shown(word)} removed`)
-    return added.length + removed.length === 0 ? ': another order' : `: ${[...added, ...removed].join(', ')}`
+    return added.length + removed.length === 0 ? ': order changed' : `: ${[...added, ...removed].join(', ')}`
   }
   const isPlain = [old, now].every((value) => typeof value !== 'object')
-  return isPlain ? `: ${shown(old)} → ${shown(now)}` : covertly(old, now)
+  return isPlain ? `: ${shown(old)} → ${shown(now)}` : describeKey(old, now)
 }
 
 function shown(value: unknown): string {
@@ -119,14 +124,11 @@ function shown(value: unknown): string {
   return text.length > maxValue ? `${text.slice(0, maxValue)}…` : text
 }
 
-const areWords = (value: unknown): value is readonly string[] =>
+const isStringList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((word) => typeof word === 'string')
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Keys below which a configuration holds secrets, or may: `*` stands for any name. */
-const places = [
+/** Keys below which there may be secrets; `*` stands for any name. */
+const secretKeys = [
   'auth',
   'mcpServers.*.env',
   'mcpServers.*.headers',
@@ -143,8 +145,8 @@ const places = [
   'stores.redis',
   'stores.postgres',
   'telemetry.traces',
-].map((place) => place.split('.'))
+].map((key) => key.split('.'))
 
-/** Whether the values at a key may be told to whoever reads what has changed. */
+/** Whether a description of changes may contain the values at this key. */
 export const mayShowValue = (path: readonly string[]): boolean =>
-  !places.some((place) => place.every((part, index) => part === '*' || part === path[index]))
+  !secretKeys.some((key) => key.every((part, index) => part === '*' || part === path[index]))

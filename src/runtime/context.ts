@@ -6,29 +6,28 @@ import type { Tool } from '../tools/define.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
 import type { ProcessState } from './process-state.ts'
 
-/** What a world stands in: what outlives it, and the ways to the present one. */
+/** What a generation is built with: the state of the process, and access to the current generation. */
 export interface GenerationContext extends ProcessState {
   readonly access: Access
   servedUri(server: string, uri: string): string
-  /** Takes the secrets of the configuration in force out of a text. */
+  /** Removes the secrets of the current configuration from a text. */
   redact(text: string): string
-  /** The policy that is in force now. */
+  /** The current policy. */
   policy(): Policy
-  /** Nothing where this caller may not see it. */
+  /** Undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  /** Tools that the program has registered, served beside the native ones. */
+  /** Tools that the embedding program registered, served with the native ones. */
   readonly tools: readonly Tool[]
-  /** Prints to standard output, where that is ours. */
+  /** Writes to standard output; undefined if that is the connection to a client. */
   readonly print: ((text: string) => void) | undefined
 }
 
-/** Something that a part of the configuration makes, and that goes on in the next world while that part stays the same. */
+/** Built from a part of the configuration, and reused by the next generation while that part stays the same. */
 export interface Reusable<T> {
   readonly value: T
-  /** The part that made it. */
+  /** The part that it was built from. */
   readonly builtFrom: unknown
 }
 
-/** What the world before has made of the same, or something new. */
-export const reuseOrCreate = <T>(before: Reusable<T> | undefined, from: unknown, make: () => T): Reusable<T> =>
-  before && isDeepStrictEqual(before.builtFrom, from) ? before : { value: make(), builtFrom: from }
+export const reuseOrCreate = <T>(before: Reusable<T> | undefined, part: unknown, create: () => T): Reusable<T> =>
+  before && isDeepStrictEqual(before.builtFrom, part) ? before : { value: create(), builtFrom: part }

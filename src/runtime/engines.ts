@@ -10,7 +10,7 @@ import { pinned } from '../tools/native/fetch/pinned.ts'
 import { type GenerationContext, type Reusable, reuseOrCreate } from './context.ts'
 import { moduleFile } from './package-paths.ts'
 
-/** What runs models and programs. Each goes on in the next world unless its own part of the configuration changes. */
+/** What runs models, and programs of agents (the sandbox). Each is reused until its own settings change. */
 export interface Engines {
   readonly models: Reusable<Models>
   readonly executor: Reusable<Executor>
@@ -40,7 +40,7 @@ const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
   },
 })
 
-/** Where programs of agents run, by the configuration. */
+/** The sandbox. */
 export function openExecutor(
   config: Config['sandbox'],
   { clock, log }: Pick<GenerationContext, 'clock' | 'log'>,
@@ -52,7 +52,7 @@ export function openExecutor(
   })
 }
 
-/** An executor that is loaded with the first program: most gateways never run one. */
+/** Loads the sandbox with the first program: most gateways never run one. */
 function lazyExecutor(load: () => Promise<Executor>): Executor {
   let loading: Promise<Executor> | undefined
   const executor = () => {
@@ -68,28 +68,28 @@ function lazyExecutor(load: () => Promise<Executor>): Executor {
   }
 }
 
-/** Most of an answer that a program gets. */
+/** Upper bound for a response body. */
 const maxBytes = 1024 * 1024
 
 /**
- * Reaches hosts of `sandbox.allowNetwork` on behalf of programs. A host that the operator names may be a private one; one
- * that only a pattern fits may not, since anybody can give a name of theirs an address of ours.
+ * Fetches from hosts of `sandbox.allowNetwork` on behalf of programs. Only a host that is listed by its exact name may
+ * have a private address: anybody can point a name that matches a pattern at our network.
  */
 const sandboxFetch =
   (allowed: readonly string[], clock: Clock): SandboxFetch =>
-  async ({ url: asked, method, headers, body }, signal) => {
-    const allowPrivate = allowed.includes(new URL(asked).hostname)
-    const { url, addresses } = await vetUrl(asked, { allowPrivate, clock }).catch((thrown: Error) => {
+  async ({ url: requested, method, headers, body }, signal) => {
+    const allowPrivate = allowed.includes(new URL(requested).hostname)
+    const { url, addresses } = await vetUrl(requested, { allowPrivate, clock }).catch((thrown: Error) => {
       throw new HostRefusal('UNSAFE_URL', `The URL ${thrown.message}.`)
     })
     await using client = await pinned(url, addresses)
     try {
       const path = url.pathname + url.search
-      const answer = await client.request({ method: method as 'GET', path, headers, body: body ?? null, signal })
-      answer.body.on('error', () => {})
-      const { bytes } = await readBody(answer.body, String(answer.headers['content-encoding'] ?? ''), maxBytes)
-      const told = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')])
-      return { status: answer.statusCode, headers: Object.fromEntries(told), body: bytes.toString() }
+      const response = await client.request({ method: method as 'GET', path, headers, body: body ?? null, signal })
+      response.body.on('error', () => {})
+      const { bytes } = await readBody(response.body, String(response.headers['content-encoding'] ?? ''), maxBytes)
+      const joined = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')])
+      return { status: response.statusCode, headers: Object.fromEntries(joined), body: bytes.toString() }
     } catch (thrown) {
       if (signal.aborted) throw signal.reason
       throw new HostRefusal('SERVER_UNAVAILABLE', `${url.host} could not be reached (${(thrown as Error).message}).`)

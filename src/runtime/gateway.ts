@@ -14,9 +14,9 @@ import type { Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import type { Why } from '../policy/explanation.ts'
-import type { OpenDoor } from '../serve/admin/endpoint.ts'
+import type { ListeningServer } from '../serve/admin/endpoint.ts'
 import type { Authenticate } from '../serve/auth/identity.ts'
-import { type HttpDoor, openHttpDoor } from '../serve/http/server.ts'
+import { type HttpServer, openHttpServer } from '../serve/http/server.ts'
 import { type ProgramAccess, programAccess } from '../serve/program-access.ts'
 import { serveStdio } from '../serve/stdio.ts'
 import { keptAuditKey } from '../stores/secret-file.ts'
@@ -58,89 +58,94 @@ import type { SharedServices } from './workers/worker.ts'
 export interface GatewayOptions {
   readonly log: Log
   readonly clock?: Clock
-  /** Reads the configuration anew; without it the one given holds to the end. */
+  /** Loads the configuration again; without it, `reload` applies the one given. */
   readonly load?: () => Promise<LoadedConfig>
-  /** Whether changes of the files are noticed; otherwise only `reload` takes them over. */
+  /** Reload when a file of the configuration changes; otherwise only by `reload`. */
   readonly watch?: boolean
-  /** What this process shares with others, where it is one of several workers on this machine. */
+  /** Set if this process is one of several workers on this machine. */
   readonly shared?: SharedServices | undefined
-  /** Tools that run in this process, made by `defineTool`; served beside the native ones, as server `native`. */
+  /** Tools created with `defineTool`; they run in this process and are served as part of server `native`. */
   readonly tools?: readonly Tool[]
-  /** Prints to standard output, where that is not the line to a client: there is a sink for it. */
+  /** Writes to standard output, for the sink `stdout`; absent if that is the connection to a client. */
   readonly print?: (text: string) => void
 }
 
-/** Toolway as one object: the way in for calls, and the doors that lead to it. */
+/** A running Toolway: `Access` for calls, and the servers that clients connect to. */
 export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
-  /** Answers with the models and the tools of the configuration in force. */
+  /** Chat with the models and tools of the current configuration. */
   readonly chat: Chat
-  /** The configuration in force. */
+  /** The current configuration. */
   readonly loaded: LoadedConfig
-  /** The user of this machine, who needs no credential. */
+  /** The local user, who needs no credential. */
   readonly local: Caller
-  /** The same as an agent of their choice. */
+  /** The local user, acting as an agent. */
   localAs(agent: string | undefined): Caller
-  /** What clients must send over HTTP; undefined when nothing is asked of them. */
+  /** The bearer token for HTTP clients; undefined if none is required. */
   readonly token: string | undefined
   /**
-   * Whether an agent may use a tool, and by which rule; the tool in any spelling. Names near misses of either. Where
-   * the caller is not authenticated it may be refused the agent.
+   * Whether an agent may use a tool, and by which rule; the tool in any spelling. Errors suggest similar names. A caller
+   * that is not authenticated may be refused the agent.
    */
   why(agent: string, tool: string, options?: { readonly authenticated?: boolean }): Promise<Why>
-  /** Every server and how it is, whoever may use it: for the operator. */
+  /** All servers and their health, regardless of policy: for the operator. */
   servers(): readonly ServerSummary[]
-  /** Asks every server again what it offers; settles when each has answered or failed. */
+  /** Refreshes the lists of all servers; settles when each has succeeded or failed. */
   refresh(): Promise<void>
-  /** How many configurations still have calls under way, the present one among them. */
+  /** The number of generations that are not disposed of: the current one, and older ones with calls in progress. */
   generations(): number
-  /** How taking over changed configurations has gone. */
   reloadStatus(): ReloadStatus
   /**
-   * Reads the configuration again and puts it into force, whole or not at all; other replicas are told to do so, too.
-   * Never rejects.
+   * Reloads the configuration, here and in other replicas. An invalid one changes nothing. Never rejects: see the
+   * status.
    */
   reload(): Promise<ReloadStatus>
-  /** Opens the HTTP door. */
-  listen(): Promise<HttpDoor>
-  /** Serves one client over a pair of streams, until its input ends. */
+  /** Starts the HTTP server. */
+  listen(): Promise<HttpServer>
+  /** Serves one client over stdio, until its input ends. */
   stdio(input: Readable, output: Writable, agent?: string): Promise<void>
 }
 
 const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
 
-/** The composition root: with `generation.ts`, which builds all that belongs to one configuration, the only place that knows everybody. */
+/**
+ * The composition root. `ProcessState` lives as long as the process, a `Generation` as long as a configuration and its
+ * calls; `Access` runs each call in the current generation, and everything that serves clients holds only `Access`.
+ */
 export async function createGateway(first: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
   const { log, clock = systemClock, load = async () => first } = options
   const { config } = first
   const tools = registeredTools(options.tools ?? [])
   const startedAt = clock.now()
   await using open = new AsyncDisposableStack()
-  let door: HttpDoor | undefined
+  let door: HttpServer | undefined
   const processState = open.use(
     await openProcessState(config, () => generations.current, {
-      ...{ clock, log, shared: options.shared },
+      clock,
+      log,
+      shared: options.shared,
       sessions: () => door?.sessions ?? 0,
       reloads: () => reload.status(),
       tokens: () => accountOfAll(generations.current),
     }),
   )
+  const current = (): Generation => generations.current
   const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
-  const tell = (kinds: ReadonlySet<Kind>) => {
+  const listsChanged = (kinds: ReadonlySet<Kind>) => {
     for (const listener of listeners) listener(kinds)
   }
 
   const access: Access = {
-    handle: within(({ pipeline }) => pipeline.handle),
-    complete: within(({ pipeline }) => pipeline.complete),
+    handle: inCurrent(({ pipeline }) => pipeline.handle),
+    complete: inCurrent(({ pipeline }) => pipeline.complete),
     relay: (method, call) => generations.run(({ pipeline }) => pipeline.relay(method, call)),
     subscribe: (...asked) => generations.run(({ pipeline }) => pipeline.subscribe(...asked)),
-    view: (caller) => generations.current.pipeline.view(caller),
+    view: (caller) => current().pipeline.view(caller),
     rejected(who) {
       processState.metrics.rejected(who.code)
-      generations.current.pipeline.rejected(who)
+      current().pipeline.rejected(who)
     },
-    agentOf: (credential, asked) => generations.current.policy.agentOf(credential, asked),
-    offers: (caller) => offersTo(caller, generations.current),
+    agentOf: (credential, asked) => current().policy.agentOf(credential, asked),
+    offers: (caller) => offersTo(caller, current()),
     notifyServers(caller, method) {
       processState.cache.callersChanged()
       for (const server of new Set(generations.alive.flatMap(serversOf))) server.notifyServer(caller, method)
@@ -149,7 +154,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       for (const server of new Set(generations.alive.flatMap(serversOf))) server.sessionEnded(caller)
     },
     onChange(listener) {
-      // Wrapped, so that one function registered twice is two listeners.
+      // Wrapped: the same function may be registered twice.
       const own = (kinds: ReadonlySet<Kind>) => listener(kinds)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
@@ -158,72 +163,75 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const context: GenerationContext = {
     ...processState,
     access,
-    servedUri: (server, uri) => generations.current.catalog.servedUri(server, uri),
-    policy: () => generations.current.policy,
-    redact: (text) => generations.current.redactor.text(text),
+    servedUri: (server, uri) => current().catalog.servedUri(server, uri),
+    policy: () => current().policy,
+    redact: (text) => current().redactor.text(text),
     tools,
     print: options.print,
-    status: (caller) =>
-      mayInspect(generations.current, caller) ? gatewayStatus(generations.current, reload.status()) : undefined,
+    status: (caller) => (mayInspect(current(), caller) ? gatewayStatus(current(), reload.status()) : undefined),
   }
   const generations: Generations<Generation> = open.use(
     createGenerations<Generation>({
       first: buildGeneration(await prepareConfig(first, context), context),
       clock,
-      end: (generation) => disposeGeneration(generation, generations.alive),
+      dispose: (generation) => disposeGeneration(generation, generations.alive),
     }),
   )
   const { breakers, bulkhead, pubSub, cache } = processState
-  const current = () => generations.current
   const history = createReloadHistory()
-  const record = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
+  const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
-  /** Only what serves clients starts and stops; a command that lists tools does neither. */
+  /** Records start and stop in the audit log, only if clients are served: commands such as `toolway tools` are not. */
   const startServing = () => {
     if (serving) return
     serving = true
-    record.started(generations.current.loaded.config)
-    running.defer(() => record.stopped(generations.current.loaded.config))
+    configAudit.started(current().loaded.config)
+    running.defer(() => configAudit.stopped(current().loaded.config))
   }
   const reload = createReload({
     history,
-    record,
+    record: configAudit,
     mayShow: mayShowValue,
     current: () => current().loaded,
     load: () =>
       load().catch((thrown: unknown) => {
-        // A secret that is not there yet comes by itself: nobody touches the configuration again for it.
-        if (thrown instanceof ConfigError) files?.follow([...placesOf(generations.current), ...thrown.places])
+        // Also watch files that are missing, such as secrets: they may appear without a change of the configuration.
+        if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
         throw thrown
       }),
     async apply(loaded) {
       refuseUnauthenticated(loaded)
-      const before = generations.current
-      const chosen = await prepareConfig(loaded, context, before)
-      const next = buildGeneration(chosen, context, before)
-      await startGeneration(next, before, watching)
+      const before = current()
+      const next = buildGeneration(await prepareConfig(loaded, context, before), context, before)
+      await startGeneration(next, before, generationListeners)
       generations.replace(next)
       for (const [name, { server }] of before.servers) {
         if (next.servers.get(name)?.server !== server) breakers.forget(name)
       }
       bulkhead.limitsChanged()
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
-      tell(everyKind)
-      files?.follow(placesOf(next))
+      listsChanged(everyKind)
+      files?.follow(watchedFiles(next))
     },
     clock,
     log,
   })
   open.use(breakers.onChange((server) => current().servers.get(server)?.server.breakerChanged()))
   const cluster = open.use(createCluster({ pubSub, breakers, current, reload: reload.now, clock, log }))
-  const watching: GenerationListeners = { current, cache, changed: tell, serverAdded: cluster.watch, log }
+  const generationListeners: GenerationListeners = {
+    current,
+    cache,
+    changed: listsChanged,
+    serverAdded: cluster.watch,
+    log,
+  }
   const files = options.watch
-    ? open.use(watchFiles(placesOf(generations.current), clock, () => void reload.now()))
+    ? open.use(watchFiles(watchedFiles(current()), clock, () => void reload.now()))
     : undefined
-  await startGeneration(generations.current, undefined, watching)
+  await startGeneration(current(), undefined, generationListeners)
 
   const chat = reloadableChat(
-    () => generations.current.chat,
+    () => current().chat,
     (work) => generations.run((generation) => work(generation.chat)),
   )
   const running = open.move()
@@ -232,19 +240,19 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     ...programAccess({ access, localAs }),
     chat,
     get loaded() {
-      return generations.current.loaded
+      return current().loaded
     },
     get local() {
       return localAs(undefined)
     },
     localAs,
     get token() {
-      return generations.current.token
+      return current().token
     },
     why,
-    servers: () => generations.current.catalog.summaries(),
+    servers: () => current().catalog.summaries(),
     async refresh() {
-      await Promise.all(serversOf(generations.current).map((server) => server.refresh()))
+      await Promise.all(serversOf(current()).map((server) => server.refresh()))
     },
     generations: () => generations.alive.length,
     reloadStatus: reload.status,
@@ -253,15 +261,15 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       return reload.status()
     },
     async listen() {
-      refuseUnauthenticated(generations.current.loaded)
-      // What is remembered is made ready to be sent before anybody can ask for it.
-      generations.current.catalog.view(localAs(undefined)).page('tool')
-      const authenticate: Authenticate = (...given) => generations.current.inboundAuth.authenticate(...given)
+      refuseUnauthenticated(current().loaded)
+      // Serialize the tool list before the first request.
+      current().catalog.view(localAs(undefined)).page('tool')
+      const authenticate: Authenticate = (...given) => current().inboundAuth.authenticate(...given)
       const { shared } = options
       const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
-      const adminRoutes = async (open: OpenDoor) => {
-        // Loaded when somebody comes to look: most of the time only programs do.
+      const adminRoutes = async (open: ListeningServer) => {
+        // Loaded with the first request of the dashboard or admin API: most clients are programs.
         const { createAdminRoutes } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }
@@ -270,7 +278,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       }
       startServing()
       door = running.use(
-        await openHttpDoor({
+        await openHttpServer({
           config: config.server,
           authenticate,
           access,
@@ -282,7 +290,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           environmentOf: (...called: ToolInvocation) => environmentOf(current(), ...called),
           jwt: () => current().inboundAuth.config.jwt,
           failures: () => current().inboundAuth.config,
-          people: adminRoutes,
+          adminEndpoint: adminRoutes,
           traced: () => current().traces !== undefined,
           clock,
           log,
@@ -299,17 +307,17 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 
-  function within(handlerOf: (generation: Generation) => Handler): Handler {
+  function inCurrent(handlerOf: (generation: Generation) => Handler): Handler {
     return (call) => generations.run((generation) => handlerOf(generation)(call))
   }
 
   function why(agent: string, tool: string, { authenticated = true } = {}): Promise<Why> {
-    return explainDecision(generations.current, { agent, tool, authenticated }, { ...local, agent })
+    return explainDecision(current(), { agent, tool, authenticated }, { ...local, agent })
   }
 
   function localAs(agent: string | undefined): Caller {
     const asked = agent === undefined ? {} : { asked: agent }
-    return { ...local, ...asked, agent: generations.current.policy.agentOf(local, agent) }
+    return { ...local, ...asked, agent: current().policy.agentOf(local, agent) }
   }
 }
 
@@ -327,5 +335,5 @@ const local: Omit<Caller, 'agent'> = {
   capabilities: {},
 }
 
-/** The files that a change of makes another world. */
-const placesOf = ({ loaded, plugins }: Generation): readonly string[] => [...loaded.places, ...plugins.value.places]
+/** Files whose change triggers a reload. */
+const watchedFiles = ({ loaded, plugins }: Generation): readonly string[] => [...loaded.places, ...plugins.value.places]

@@ -13,15 +13,14 @@ import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
-/** Whose decision is asked about. Where nobody has shown a credential, they may be refused the agent. */
 export interface WhyQuery {
   readonly agent: string
-  /** In any spelling. */
+  /** In any spelling that resolves. */
   readonly tool: string
   readonly authenticated: boolean
 }
 
-/** Whether an agent may use a tool in a world, and by which rule. `operator` is who asks. */
+/** Whether an agent may use a tool, and by which rule; for `toolway why` and the dashboard. */
 export async function explainDecision(
   generation: Generation,
   { agent, tool, authenticated }: WhyQuery,
@@ -31,7 +30,7 @@ export async function explainDecision(
   const credential = authenticated || token !== undefined ? operator : await inboundAuth.authenticate(undefined)
   const asked = policy.agents.size === 0 ? agent : policy.agentOf(credential, agent)
   const view = catalog.view({ ...operator, agent: asked })
-  // What is closed to an agent is not waited for on its behalf, but the operator may ask about it.
+  // Lookups do not wait for servers that are closed to the agent, but the operator may ask about their tools.
   const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
     if (!ToolwayError.from(thrown).kind.denial) throw thrown
     await catalog.ready()
@@ -43,7 +42,7 @@ export async function explainDecision(
   return { agent: asked, server: entry.server, tool: entry.name, ...explanation, considered }
 }
 
-/** What `get_gateway_status` tells (G5). */
+/** The result of `get_gateway_status` (G5). */
 export function gatewayStatus(
   { loaded: { config, files }, warnings }: Generation,
   reload: ReloadStatus,
@@ -60,10 +59,9 @@ export function gatewayStatus(
   }
 }
 
-/** Who is told. */
 export const mayInspect = ({ policy }: Generation, { admin, agent }: Caller): boolean => admin || policy.mayDebug(agent)
 
-/** What the servers of a world offer a caller beside entries; those that it may use nothing of offer it nothing. */
+/** Capabilities and instructions of the servers that a caller may use. */
 export const offersTo = (caller: Caller, generation: Generation): Offers =>
   joinOffers(
     serversOf(generation)
@@ -71,7 +69,7 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
       .map((server) => advice(server, generation)),
   )
 
-/** Instructions that are quarantined are as good as none. */
+/** Quarantined instructions are left out. */
 function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
@@ -83,24 +81,23 @@ function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, 
   return entries.some((entry) => decide(caller, entry).allowed)
 }
 
-/** Who calls which tool, and how. */
 export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
 
-/** The environment that a call of a tool names, by whichever spelling. Nobody waits for calls that name none. */
+/** The sandbox environment that a call of `execute_code` names. Synchronous for calls that name none. */
 export function environmentOf(
   generation: Generation,
   ...called: ToolInvocation
 ): Promise<string | undefined> | undefined {
   const [, , args] = called
-  return args.environment === undefined ? undefined : look(generation, called)
+  return args.environment === undefined ? undefined : lookUpEnvironment(generation, called)
 }
 
-async function look(
+async function lookUpEnvironment(
   { catalog, loaded }: Generation,
   [caller, tool, args]: ToolInvocation,
 ): Promise<string | undefined> {
   const view = catalog.view(caller)
-  // What is no tool of theirs is refused where it is called.
+  // Calls of unknown tools fail later, in the pipeline.
   const { entry } = (await view.resolve('tool', tool).catch(() => undefined)) ?? {}
   if (entry?.server !== 'native' || entry.name !== codeTool) return undefined
   return environmentAsked(caller, args, loaded.config.sandbox.languages as readonly Language[])

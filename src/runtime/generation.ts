@@ -44,7 +44,11 @@ import { version } from './package-paths.ts'
 import type { ProcessState } from './process-state.ts'
 import { buildServers, type ConfiguredServers, createListChangeDetector, serversOf } from './upstream-servers.ts'
 
-/** All that one configuration makes. Servers and credentials that have not changed are taken over from the one before. */
+/**
+ * Everything built from one configuration. Its life: `prepareConfig`, `buildGeneration`, `startGeneration`, and
+ * `disposeGeneration` once its last call has finished. Servers and other parts whose settings have not changed are
+ * shared with the generation before.
+ */
 export interface Generation extends PreparedConfig, Engines {
   readonly warnings: readonly string[]
   readonly policy: Policy
@@ -53,23 +57,56 @@ export interface Generation extends PreparedConfig, Engines {
   readonly servers: ConfiguredServers
   readonly inboundAuth: InboundAuth
   readonly chat: Chat & AsyncDisposable
-  /** Knows the secrets of the configuration. */
+  /** Removes the secrets of the configuration from texts. */
   readonly redactor: Redactor
-  /** Takes them out of the names in every record; remembers what it has seen. */
+  /** The same for names that recur in every record, memoized. */
   redactName(text: string): string
-  /** What is written down of arguments. */
+  /** What the audit log records of arguments. */
   readonly describe: Describe
   readonly breakerOf: (server: string) => BreakerConfig | undefined
-  /** Calls in flight, by server and by agent. */
+  /** Limits of concurrent calls, by server and by agent. */
   readonly concurrencyOf: {
     readonly servers: ReadonlyMap<string, number>
     readonly agent: (agent: string) => number | undefined
   }
 }
 
-/** Builds the world of a configuration. Nothing in it moves before it is started, so that a failed one leaves no trace. */
-export function buildGeneration(chosen: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
-  const { loaded, token, pins, traces, doubts } = chosen
+/** A configuration with what is read or loaded for it asynchronously. */
+export interface PreparedConfig extends ChosenTraces {
+  readonly loaded: LoadedConfig
+  /** What clients must send; undefined if no token is required. */
+  readonly token: string | undefined
+  readonly pins: Pins
+  /** A digest of each server's command or URL, for pins and for other replicas. */
+  readonly origins: ReadonlyMap<string, ServerOrigin>
+  /** Verifies JWTs; loaded only if `auth.jwt` is set. */
+  readonly createVerifier: typeof CreateVerifier | undefined
+  readonly plugins: Reusable<Plugins>
+}
+
+/** The async step before `buildGeneration`. Reuses pins, plugins and traces of the generation before where it can. */
+export async function prepareConfig(
+  loaded: LoadedConfig,
+  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
+  before?: PreparedConfig,
+): Promise<PreparedConfig> {
+  const { auth, stores, policy, mcpServers } = loaded.config
+  const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
+  const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
+  const known = before?.loaded.config
+  const same = known?.policy.pins === policy.pins && known.stores.path === stores.path
+  const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
+  const provided = auth.jwt !== undefined && !auth.jwt.disabled
+  const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
+  const tracing = { env: process.env, before: before?.traces, version, clock, log }
+  const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
+  const plugins = await reuseOrLoadPlugins(loaded.config.native.plugins, { clock, log }, before?.plugins)
+  return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
+}
+
+/** Has no side effects: if it throws, the generation before stays in place untouched. */
+export function buildGeneration(prepared: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
+  const { loaded, token, pins, traces, doubts } = prepared
   const { config } = loaded
   const { access, clock, log } = context
   const guards = guardsOf(config.mcpServers, clock)
@@ -77,10 +114,10 @@ export function buildGeneration(chosen: PreparedConfig, context: GenerationConte
   const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
   const servers = buildServers(config, context, before?.servers)
   const engines = createEngines(config, context, before)
-  const own = createLocalSources({ config, policy, engines, plugins: chosen.plugins.value }, context)
+  const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins.value }, context)
   const alikeFlags = createAlikeNames(serversOf({ servers }), log)
   const catalog = createCatalogs({
-    sources: [...own, ...[...servers.values()].map(({ server }) => server)],
+    sources: [...localSources, ...serversOf({ servers })],
     naming: config.naming,
     listDeadlineMs: config.discovery.listDeadline,
     decide: policy.decide,
@@ -122,17 +159,22 @@ export function buildGeneration(chosen: PreparedConfig, context: GenerationConte
   })
   const warnings = [...loaded.warnings, ...policyDoubts(config), ...doubts]
   return {
-    ...chosen,
+    ...prepared,
     ...engines,
     warnings,
     policy,
     catalog,
     pipeline,
     servers,
-    inboundAuth: createInboundAuth(chosen, context, before),
+    inboundAuth: createInboundAuth(prepared, context, before),
     chat: lazyChat({
-      ...{ access, models: engines.models.value.byName, config: config.chat, validate },
-      ...{ clientToolState: context.clientToolState, clock, log },
+      access,
+      models: engines.models.value.byName,
+      config: config.chat,
+      validate,
+      clientToolState: context.clientToolState,
+      clock,
+      log,
     }),
     breakerOf: breakerConfigs(config),
     concurrencyOf: {
@@ -145,6 +187,52 @@ export function buildGeneration(chosen: PreparedConfig, context: GenerationConte
   }
 }
 
+/** Process-lifetime listeners for events of a generation. */
+export interface GenerationListeners {
+  current(): Generation
+  readonly cache: Pick<Cache, 'invalidate'>
+  /** What callers see in lists may have changed. */
+  readonly changed: ChangeListener
+  /** A server that the generation before does not have. */
+  serverAdded(name: string, server: UpstreamServer): void
+  readonly log: Log
+}
+
+/** Starts what is new and logs its warnings. */
+export async function startGeneration(
+  next: Generation,
+  before: Generation | undefined,
+  listeners: GenerationListeners,
+): Promise<void> {
+  const { servers, catalog, pins, origins } = next
+  listeners.log.conceal?.(next.redactor.line)
+  announce(next, before, listeners.log)
+  catalog.onChange(listeners.changed)
+  if (pins !== before?.pins) watchPins(pins, listeners)
+  pins.noteOrigins(origins)
+  const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
+  for (const [name, { server }] of added) watchServer(name, server, listeners)
+  await Promise.all(added.map(([, { server }]) => server.start()))
+}
+
+/** Closes everything that no other generation shares. */
+export async function disposeGeneration(generation: Generation, alive: readonly Generation[]): Promise<void> {
+  const { catalog, servers, inboundAuth, pins, traces, chat, models, executor, plugins } = generation
+  catalog[Symbol.dispose]()
+  await chat[Symbol.asyncDispose]()
+  const shared = new Set(alive.flatMap(serversOf))
+  const unused = serversOf({ servers }).filter((server) => !shared.has(server))
+  // In parallel: each may have to wait for a process that is slow to exit.
+  await Promise.all(unused.map((server) => server[Symbol.asyncDispose]()))
+  for (const key of ['models', 'executor', 'plugins'] as const) {
+    const { value } = { models, executor, plugins }[key]
+    if (!alive.some((other) => other[key].value === value)) await value[Symbol.asyncDispose]()
+  }
+  if (!alive.some((other) => other.inboundAuth === inboundAuth)) await inboundAuth.authenticate[Symbol.asyncDispose]()
+  if (!alive.some((other) => other.pins === pins)) await pins[Symbol.asyncDispose]()
+  if (!alive.some((other) => other.traces === traces)) await traces?.[Symbol.asyncDispose]()
+}
+
 const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
   new Map(
     Object.entries(servers).flatMap(([server, { guards }]) => {
@@ -153,45 +241,13 @@ const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
     }),
   )
 
-/** A configuration with what had to be fetched for it: the token that clients must send, the pins of definitions. */
-export interface PreparedConfig extends ChosenTraces {
-  readonly loaded: LoadedConfig
-  readonly token: string | undefined
-  readonly pins: Pins
-  /** Where its servers come from. */
-  readonly origins: ReadonlyMap<string, ServerOrigin>
-  /** What checks the tokens of an identity provider; loaded only where there is one. */
-  readonly createVerifier: typeof CreateVerifier | undefined
-  readonly plugins: Reusable<Plugins>
-}
-
-/** Fetches what a configuration needs. Pins go on where the same ones are wanted. */
-export async function prepareConfig(
-  loaded: LoadedConfig,
-  { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
-  before?: PreparedConfig,
-): Promise<PreparedConfig> {
-  const { auth, stores, policy, mcpServers } = loaded.config
-  const token = auth.token === 'generated' ? await keptToken(stores.common) : auth.token
-  const origins = new Map(Object.entries(mcpServers).map(([name, server]) => [name, originOf(server)]))
-  const known = before?.loaded.config
-  const same = known?.policy.pins === policy.pins && known.stores.path === stores.path
-  const pins = same && before ? before.pins : await createPins({ mode: policy.pins, folder: stores.path, clock, log })
-  const provided = auth.jwt !== undefined && !auth.jwt.disabled
-  const createVerifier = provided ? (await import('../serve/auth/jwt.ts')).createJwtVerifier : undefined
-  const tracing = { env: process.env, before: before?.traces, version, clock, log }
-  const traced = await chooseTraces(loaded.config.telemetry.traces, tracing)
-  const plugins = await reuseOrLoadPlugins(loaded.config.native.plugins, { clock, log }, before?.plugins)
-  return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
-}
-
-/** Who may come in, and the part of the configuration that says so. */
+/** Authentication of incoming requests. */
 interface InboundAuth {
   readonly authenticate: Authenticate & AsyncDisposable
   readonly config: Config['auth']
 }
 
-/** Taken over from the world before where nothing has changed about it. */
+/** Reused while its settings stay the same. */
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
   context: GenerationContext,
@@ -205,7 +261,7 @@ function createInboundAuth(
   return { config: auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
 }
 
-/** A chat that is loaded when somebody first asks something: most gateways only carry calls. */
+/** Loads the chat code with the first request: most gateways only proxy calls. */
 function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   let opening: Promise<Chat & AsyncDisposable> | undefined
   const open = () => {
@@ -223,55 +279,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   }
 }
 
-/** Closes what a world has and none of those that still live has taken over. */
-export async function disposeGeneration(generation: Generation, living: readonly Generation[]) {
-  const { catalog, servers, inboundAuth, pins, traces, chat, models, executor, plugins } = generation
-  catalog[Symbol.dispose]()
-  await chat[Symbol.asyncDispose]()
-  const gone = [...servers.values()].filter(
-    (one) => !living.some((generation) => [...generation.servers.values()].includes(one)),
-  )
-  // All at once: each may have a stubborn process to wait for.
-  await Promise.all(gone.map(({ server }) => server[Symbol.asyncDispose]()))
-  for (const key of ['models', 'executor', 'plugins'] as const) {
-    const { value } = { models, executor, plugins }[key]
-    if (!living.some((other) => other[key].value === value)) await value[Symbol.asyncDispose]()
-  }
-  if (!living.some((generation) => generation.inboundAuth === inboundAuth))
-    await inboundAuth.authenticate[Symbol.asyncDispose]()
-  if (!living.some((generation) => generation.pins === pins)) await pins[Symbol.asyncDispose]()
-  if (!living.some((generation) => generation.traces === traces)) await traces?.[Symbol.asyncDispose]()
-}
-
-/** What hears of whatever happens in a world, and outlives it. */
-export interface GenerationListeners {
-  current(): Generation
-  readonly cache: Pick<Cache, 'invalidate'>
-  /** Lists of callers may have changed. */
-  readonly changed: ChangeListener
-  /** A server that was not there before. */
-  serverAdded(name: string, server: UpstreamServer): void
-  readonly log: Log
-}
-
-/** Starts what is new in a world, and says what there is to say about it. */
-export async function startGeneration(
-  next: Generation,
-  before: Generation | undefined,
-  watching: GenerationListeners,
-): Promise<void> {
-  const { servers, catalog, pins, origins } = next
-  watching.log.conceal?.(next.redactor.line)
-  announce(next, before, watching.log)
-  catalog.onChange(watching.changed)
-  if (pins !== before?.pins) watchPins(pins, watching)
-  pins.noteOrigins(origins)
-  const added = [...servers].filter(([name, { server }]) => before?.servers.get(name)?.server !== server)
-  for (const [name, { server }] of added) watchServer(name, server, watching)
-  await Promise.all(added.map(([, { server }]) => server.start()))
-}
-
-/** Says what there is to say about a configuration, as far as it was not said about the one before. */
+/** Logs what was not logged for the configuration before. */
 function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
@@ -280,8 +288,8 @@ function announce({ warnings, loaded }: Generation, before: Generation | undefin
   for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
 }
 
-// What listens for long is set up in functions of its own: closures of one function share all that any of them
-// holds, and nothing that outlives a world may hold the one before it.
+// These are separate functions because closures of one function share a scope: a listener that outlives a generation
+// must not keep the generation before it in memory.
 
 function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
   pins.onChange((changed) => {
@@ -290,15 +298,11 @@ function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
   })
 }
 
-function watchServer(
-  name: string,
-  server: UpstreamServer,
-  { cache, current, serverAdded: added }: GenerationListeners,
-): void {
+function watchServer(name: string, server: UpstreamServer, { cache, current, serverAdded }: GenerationListeners): void {
   watchDefinitions(server, { check: (entry) => current().pins.check(entry) })
   const listsChanged = createListChangeDetector(server)
   server.onChange(() => {
     if (listsChanged()) cache.invalidate(name)
   })
-  added(name, server)
+  serverAdded(name, server)
 }

@@ -19,7 +19,6 @@ import type { Engines } from './engines.ts'
 import { moduleFile } from './package-paths.ts'
 import type { ProcessState } from './process-state.ts'
 
-/** What our own tools are made with. */
 export interface LocalSourcesOptions {
   readonly config: Config
   readonly policy: Policy
@@ -27,14 +26,14 @@ export interface LocalSourcesOptions {
   readonly plugins: Plugins
 }
 
-/** The sources of what is not forwarded: meta-tools, native tools and those of plugins and programs, sinks. */
-export function createLocalSources(parts: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
-  const { config, policy, plugins } = parts
+/** Sources of tools that run here: meta-tools, native tools (with those of plugins and of the program), sinks. */
+export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
+  const { config, policy, plugins } = options
   const { access, clock, log, print } = context
   const source = (name: string, description: string, tools: readonly Tool[]) =>
     toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
   const meta = metaTools({ access, asAgent: policy.actAs, status: context.status, clock })
-  const native = [...builtInTools(parts, context), ...plugins.tools, ...context.tools]
+  const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
   const sinks = createSinks({
     sinks: config.sinks,
     custom: plugins.sinks,
@@ -71,25 +70,25 @@ function builtInTools(
 
 type ParsedAnswer = { readonly value: unknown } | { readonly problem: string }
 
-/** Makes a value of what a model wrote, mended where that is possible, and holds it to the schema that was asked for. */
+/** Parses JSON that a model wrote, repairs it where possible, and validates it against the requested schema. */
 async function parseModelAnswer(
   text: string,
   schema: Readonly<Record<string, unknown>>,
   restore: (value: unknown) => unknown,
 ): Promise<ParsedAnswer> {
-  // Loaded when it is needed: few gateways have a model that is asked for JSON.
+  // Loaded on demand: few gateways ask a model for JSON.
   const { repair } = await import('../chat/repair/repair.ts')
-  const found = repair(text, { accepts: () => true })
-  if ('unreadable' in found) return { problem: found.unreadable }
-  const value = restore(found.value)
+  const repaired = repair(text, { accepts: () => true })
+  if ('unreadable' in repaired) return { problem: repaired.unreadable }
+  const value = restore(repaired.value)
   const { compile } = await import('../policy/arguments/compile.ts')
-  const made = compile(schema)
-  // A schema that cannot be checked is no fault of the answer.
-  const problems = 'unfit' in made ? [] : made.check(value)
+  const compiled = compile(schema)
+  // A schema that cannot be compiled is not the model's fault.
+  const problems = 'unfit' in compiled ? [] : compiled.check(value)
   return problems.length === 0 ? { value } : { problem: `does not fit: ${sentenceOf(problems)}` }
 }
 
-/** Loads plugins with what they need of ours; throws `PluginsRefused` where one of them cannot be. */
+/** Throws `PluginsRefused` if a plugin cannot be loaded. */
 export function openPlugins(
   paths: readonly string[],
   { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
@@ -98,7 +97,7 @@ export function openPlugins(
   return loadPlugins(paths, { modules, clock, log })
 }
 
-/** Plugins go on where neither their list nor any of their files has changed. */
+/** Plugins are reused while neither their list nor any of their files has changed. */
 export async function reuseOrLoadPlugins(
   paths: readonly string[],
   context: Pick<ProcessState, 'clock' | 'log'>,
@@ -109,7 +108,7 @@ export async function reuseOrLoadPlugins(
   return { value, builtFrom: await stateOf(paths, value.places) }
 }
 
-/** What tells one state of files from another. */
+/** Compared to detect changed files. */
 async function stateOf(paths: readonly string[], places: readonly string[]): Promise<unknown> {
   const files = await Promise.all(places.map((place) => stat(place).catch(() => undefined)))
   return [paths, files.map((file) => file && [file.mtimeMs, file.size, file.ino])]

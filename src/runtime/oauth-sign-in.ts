@@ -18,16 +18,13 @@ interface OAuthContext {
   readonly log: Log
 }
 
-/**
- * The tokens for the servers of a configuration: in the safe that replicas share, or else in its state folder. The
- * gateway and commands find the same ones.
- */
+/** Tokens for the configured servers, in Redis or in the state folder: the gateway and the CLI use the same ones. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, around: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
   return createOAuth({ vault, locks, placeOf, ...around })
 }
 
-/** The same for a command, which has nothing open. */
+/** The same for a CLI command, which has no Redis connection open. */
 export async function openOAuth(config: Config, around: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()
@@ -44,17 +41,17 @@ export interface SignInOptions {
   readonly oauth: OAuth
   readonly server: string
   readonly config: ServerConfig
-  /** Whose grant it will be, where each has its own. */
+  /** Whose grant it is, for servers with one per user. */
   readonly principal?: string | undefined
-  /** Brings a person to where they sign in. */
+  /** Opens the sign-in page. */
   browse(url: string, issuer: string): void | Promise<void>
-  /** How long they may take. */
+  /** Time limit for the person. */
   readonly withinMs: number
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
-/** Signs in to a server from this machine: the browser comes back to a port that is open for as long as that takes. */
+/** Signs in to a server from this machine; the browser is redirected to a temporary loopback port. */
 export async function signIn(
   options: SignInOptions,
 ): Promise<{ readonly issuer: string; readonly scopes: readonly string[] }> {
@@ -62,25 +59,25 @@ export async function signIn(
   await using loopback = await openLoopback(await oauth.portOf(server, config, principal))
   const flow = await oauth.begin(server, config, loopback.redirect, principal)
   using limit = deadline(clock, withinMs, () => tooLate(server, withinMs), signal)
-  const answered = loopback.wait(
-    (answer) => (sameState(answer, flow.state) ? flow.finish(answer) : undefined),
+  const finished = loopback.wait(
+    (callback) => (sameState(callback, flow.state) ? flow.finish(callback) : undefined),
     limit.signal,
   )
-  answered.catch(() => {})
+  finished.catch(() => {})
   await options.browse(flow.url, flow.issuer)
-  const { issuer, scopes } = await answered.catch((error) => {
+  const { issuer, scopes } = await finished.catch((error) => {
     throw error instanceof ToolwayError || signal.aborted ? error : failed(server, error)
   })
   return { issuer, scopes }
 }
 
 function tooLate(server: string, withinMs: number): ToolwayError {
-  const sentence = `Nobody came back from signing in to ${server} within ${withinMs / 1000} s (--timeout). Run the command again.`
+  const sentence = `Signing in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again.`
   return new ToolwayError('TIMEOUT', sentence, { server })
 }
 
 const failed = (server: string, error: unknown): ToolwayError =>
-  new ToolwayError('AUTH_REQUIRED', `Signing in to ${server} did not work: ${(error as Error).message}.`, {
+  new ToolwayError('AUTH_REQUIRED', `Signing in to ${server} failed: ${(error as Error).message}.`, {
     server,
     cause: error,
   })

@@ -21,29 +21,29 @@ import { openPlugins } from './local-sources.ts'
 import type { OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 
-/** What was found out about a server by trying it once, apart from any gateway. */
+/** The result of connecting to a server once, outside of any gateway. */
 export interface ProbeResult {
-  /** How it was reached in the end. */
+  /** The transport that worked, or the last one tried. */
   readonly transport: ServerConfig['transport']
-  /** What each step took, in milliseconds; absent for those it did not come to. */
+  /** Duration of each step in milliseconds; absent if it was not reached. */
   readonly startMs?: number
   readonly handshakeMs?: number
   readonly listMs?: number
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
-  /** Its own name and version. */
+  /** The name and version that it reports. */
   readonly calls?: string
-  /** The names of its tools. */
+  /** Names. */
   readonly tools?: readonly string[]
-  /** Those of them that it marks with readOnlyHint. */
+  /** Names of tools with `readOnlyHint`. */
   readonly hintedReads?: readonly string[]
-  /** How many other things it offers. */
+  /** The number of resources, templates and prompts. */
   readonly others?: number
-  /** Lists that it has and could not give. */
+  /** Lists that it declares but failed to return. */
   readonly missing?: readonly string[]
-  /** What is odd about it, as the gateway would log it. */
+  /** Warnings that the gateway would log. */
   readonly remarks: readonly string[]
-  /** The last lines that it wrote beside the protocol. */
+  /** The last lines of output that are not protocol messages. */
   readonly stderr: readonly string[]
   readonly stdout: readonly string[]
   readonly failure?: ProbeFailure
@@ -51,24 +51,23 @@ export interface ProbeResult {
 
 export interface ProbeFailure {
   readonly message: string
-  /** What the system or the network calls it: ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
+  /** A code of the system, such as ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
   readonly code?: string
-  /** The HTTP status that it was refused with. */
+  /** The HTTP status of the response. */
   readonly status?: number
   readonly timedOut: boolean
-  /** Why somebody has to sign in, where that is all that is missing. */
+  /** Set if the server only needs a sign-in: the reason. */
   readonly signIn?: string
 }
 
 export interface ServerProber extends AsyncDisposable {
-  /** Never rejects, unless the signal is aborted: what goes wrong is what it is about. */
+  /** Rejects only if the signal is aborted; failures are part of the result. */
   probe(name: string, config: ServerConfig, withinMs: number, signal: AbortSignal): Promise<ProbeResult>
 }
 
 export interface ServerProberOptions {
-  /** Takes secrets out of what servers write and say. */
+  /** Removes secrets from what servers write. */
   redact(text: string): string
-  /** Where tokens come from, for servers that want OAuth. */
   readonly oauth?: OAuth | undefined
   readonly clock: Clock
   readonly log: Log
@@ -80,14 +79,14 @@ const hasReadOnlyHint = ({ annotations }: Definition): boolean =>
 const identity = { name: 'toolway', version }
 const maxLines = 50
 
-/** Tries servers, and leaves nothing of them behind: no process, no file. */
+/** Connects to servers for `toolway doctor`, and leaves no process or file behind. */
 export function createServerProber({ redact, oauth, clock, log }: ServerProberOptions): ServerProber {
-  // Not where the gateway keeps its own: that may be what is wrong.
-  const folder = join(tmpdir(), `toolway-examiner-${randomUUID()}`)
+  // Not in the state folder: that may be what is broken.
+  const folder = join(tmpdir(), `toolway-probe-${randomUUID()}`)
   const orphanReaper = createOrphanReaper({ folder, log, clock })
   return {
     async probe(name, config, withinMs, signal) {
-      const heard = listener(log, redact)
+      const recorder = recordLog(log, redact)
       const start = stopwatch(orphanReaper, () => connect.stderr?.().length ?? 0)
       const connect: Connector = createConnector({
         name,
@@ -97,25 +96,30 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
         redact,
         oauth,
         clock,
-        log: heard.log,
+        log: recorder.log,
       })
       let found: Partial<ProbeResult> = {}
       const unusable: string[] = []
       using limit = deadline(clock, withinMs, () => new Error(`no answer within ${withinMs / 1000} s`), signal)
-      const begun = performance.now()
+      const startedAt = performance.now()
       try {
         const open = await connect({ capabilities: {}, owned: true }, limit.signal)
         await using connection = open.connection
         const { era, protocolVersion, serverInfo } = open.handshake
-        const greeted = performance.now()
+        const initializedAt = performance.now()
         const calls = redact([serverInfo.name, serverInfo.version].filter((part) => typeof part === 'string').join(' '))
-        const handshakeMs = greeted - (start.startedAt() ?? begun)
+        const handshakeMs = initializedAt - (start.startedAt() ?? startedAt)
         found = { handshakeMs, era, protocolVersion, calls, transport: connection.transport.kind }
-        const offer = await fetchLists(open, { server: name, capabilities: {}, log: heard.log, signal: limit.signal })
+        const offer = await fetchLists(open, {
+          server: name,
+          capabilities: {},
+          log: recorder.log,
+          signal: limit.signal,
+        })
         const { tools, resources, templates, prompts, failed: missing } = offer
         found = {
           ...found,
-          listMs: performance.now() - greeted,
+          listMs: performance.now() - initializedAt,
           tools: tools.map((tool) => String(tool.name)),
           hintedReads: tools.filter(hasReadOnlyHint).map((tool) => String(tool.name)),
           others: resources.length + templates.length + prompts.length,
@@ -135,9 +139,9 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
         transport: config.transport,
         ...found,
         ...(startMs !== undefined && { startMs }),
-        remarks: [...heard.remarks, ...unusable],
+        remarks: [...recorder.remarks, ...unusable],
         stderr: (connect.stderr?.() ?? []).slice(start.linesBefore()),
-        stdout: heard.stdout,
+        stdout: recorder.stdout,
       }
     },
     async [Symbol.asyncDispose]() {
@@ -147,7 +151,7 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
   }
 }
 
-/** What is wrong with plugins, found out by loading them as a gateway does; a sentence each. */
+/** Loads plugins as a gateway does; the problems, a sentence each. */
 export async function probePlugins(
   paths: readonly string[],
   context: Pick<ServerProberOptions, 'clock' | 'log'>,
@@ -161,7 +165,7 @@ export async function probePlugins(
   }
 }
 
-/** Which programs of agents can be run here, found out by running some. */
+/** Runs test programs to find out what the sandbox can do on this machine. */
 export async function probeSandbox(
   config: Config['sandbox'],
   context: Pick<ServerProberOptions, 'clock' | 'log'>,
@@ -170,14 +174,14 @@ export async function probeSandbox(
   return await executor.probe()
 }
 
-/** Times the last start of a process: one that cannot bear to be probed is started twice, and says everything twice. */
+/** Times the last start: a server that exits during protocol detection is started twice, and writes everything twice. */
 function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
   let last: { readonly begun: number; readonly started: number } | undefined
   let linesBefore = 0
   return {
     startMs: () => last && last.started - last.begun,
     startedAt: () => last?.started,
-    // Who has said more than is kept has nothing left from before.
+    // If the buffer has wrapped, no line of the first start is left.
     linesBefore: () => (lines() > linesBefore ? linesBefore : 0),
     orphanReaper: {
       ...orphanReaper,
@@ -197,8 +201,8 @@ function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
   }
 }
 
-/** A log that keeps what is odd about the server, and what it wrote where only messages belong. */
-function listener(log: Log, redact: (text: string) => string) {
+/** A log that also collects warnings, and lines on stdout that are not protocol messages. */
+function recordLog(log: Log, redact: (text: string) => string) {
   const remarks: string[] = []
   const stdout: string[] = []
   const keep = (lines: string[], line: string) => {
@@ -240,15 +244,15 @@ const needsSignIn = (thrown: unknown): thrown is ToolwayError =>
 function sentenceOf(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return thrown instanceof Error ? thrown.message : String(thrown)
   const { code, message } = thrown.error.value
-  return `It answered with an error: ${message} (${code}).`
+  return `The server returned an error: ${message} (${code}).`
 }
 
-/** The first code in a chain of causes; of several attempts the first one's. */
+/** The first code in a chain of causes; of an aggregate, that of its first error. */
 function codeOf(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 8; depth++) {
     if (error instanceof AggregateError) error = error.errors[0]
     const { code, cause } = error as NodeJS.ErrnoException & { cause?: unknown }
-    // Our own codes say less than what is behind them.
+    // Codes of our own errors are less specific than those of their causes.
     if (typeof code === 'string' && !(error instanceof ToolwayError)) return code
     error = cause
   }

@@ -36,12 +36,12 @@ import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import type { SharedServices } from './workers/worker.ts'
 
-/** What outlives configurations: what is open, what is counted, what is kept. */
+/** Everything that lives as long as the process, whatever the configuration: open logs and stores, counters, caches. */
 export interface ProcessState extends AsyncDisposable {
   readonly audit: AuditLog
-  /** The audit records of all replicas, where they are kept together. */
+  /** The audit records of all replicas (`stores.postgres`). */
   readonly archive: PostgresAudit | undefined
-  /** Counts refusals by principal, so that they do not fill the audit log. */
+  /** Aggregates denials by principal, so that they do not fill the audit log. */
   readonly refusals: Refusals
   readonly buckets: Buckets
   readonly cache: Cache
@@ -50,29 +50,28 @@ export interface ProcessState extends AsyncDisposable {
   readonly metrics: Metrics
   readonly stats: CallStats
   readonly calls: RecentCalls
-  /** Who watches the calls of every configuration. */
+  /** Observe the calls of every generation. */
   readonly observers: readonly Observer[]
   readonly seal: Seal
-  /** The replicas that this one is one of. */
+  /** The replicas or workers that this process is one of. */
   readonly membership: Pick<RedisMembership, keyof Membership | 'join'> | undefined
-  /** What it tells them, and hears of them. */
   readonly pubSub: PubSub | undefined
-  /** Which of what only one replica can hold is held by this one. */
+  /** Leases on what only one replica may hold. */
   readonly leases: Leases | undefined
   readonly store: DescriptorStore
-  /** Conversations that clients will come back to with the results of their own tools. */
+  /** Conversations that wait for results of client-side tools. */
   readonly clientToolState: ClientToolState
-  /** Grants of the authorization servers that MCP servers trust. */
+  /** OAuth tokens for MCP servers. */
   readonly oauth: OAuth
-  /** What is known of model servers. */
+  /** Detected features of model servers. */
   readonly profiles: ReturnType<typeof createProfiles>
-  /** Remembers child processes, so that those of a killed Toolway are found. */
+  /** Records child processes, so that orphans of a killed gateway can be found. */
   readonly orphanReaper: OrphanReaper
   readonly clock: Clock
   readonly log: Log
 }
 
-/** What is asked of the present world: numbers and words that may change while all this goes on. */
+/** What is read from the current generation, because a reload may change it. */
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
@@ -86,32 +85,32 @@ export interface CurrentSettings {
 }
 
 export interface ProcessStateOptions extends Required<Pick<Readings, 'sessions' | 'reloads' | 'tokens'>> {
-  /** What workers of one machine share; Redis takes its place where there is one. */
+  /** Stores shared by the workers of one machine; `stores.redis` takes precedence. */
   readonly shared?: SharedServices | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Opens it by the first configuration. Numbers that may change while it runs are asked of the present world. */
+/** Opened with the first configuration; settings that a reload may change are read from `current`. */
 export async function openProcessState(
   config: Config,
   current: () => CurrentSettings,
   { shared: workers, clock, log, sessions, reloads, tokens }: ProcessStateOptions,
 ): Promise<ProcessState> {
-  const { audit: auditing, stores } = config
+  const { stores } = config
   await using open = new AsyncDisposableStack()
   const own: { audit?: AuditLog } = {}
-  // Before the log, so that it is closed after it: what the log writes at its end is copied, too.
+  // Opened before the audit log, hence closed after it: the last records are archived, too.
   const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
   const audit = open.use(
     await openAuditLog({
-      folder: auditing.path,
-      sync: auditing.sync,
-      unrecordedReads: auditing.unrecordedReads,
-      retainMs: auditing.retain,
+      folder: config.audit.path,
+      sync: config.audit.sync,
+      unrecordedReads: config.audit.unrecordedReads,
+      retainMs: config.audit.retain,
       ...(archive && { copied: archive.shipped }),
       key: await keptAuditKey(stores.path),
-      marks: marksFolder(stores.path, auditing.path),
+      marks: marksFolder(stores.path, config.audit.path),
       describe: (args) => current().describe(args),
       redact: (text) => current().redactName(text),
       version,
@@ -125,23 +124,21 @@ export async function openProcessState(
   const calls = createRecentCalls({ clock, redact })
   const local = memoryBuckets()
   const ownSecret = () => keptSealSecret(stores.path)
-  const sharing = { limits: bounds(current), local, ownSecret, clock, log }
-  const redis = open.use(await openShared(stores, sharing))
-  const besides = await workers?.open(sharing)
-  const shared = redis ?? besides
+  const sharing = { limits: cacheLimits(current), local, ownSecret, clock, log }
+  const redis = open.use(await openRedis(stores, sharing))
+  const primary = await workers?.open(sharing)
+  const shared = redis ?? primary
   const seal = createSeal(shared?.secret ?? (await ownSecret()), shared?.membership.self)
-  const counted = {
-    cache: cache({ store: shared?.cache ?? memoryCache(bounds(current)), members, clock }),
-    bulkhead: bulkhead({ ...places(current), clock }),
-  }
+  const results = cache({ store: shared?.cache ?? memoryCache(cacheLimits(current)), members, clock })
+  const concurrency = bulkhead({ ...concurrencyLimits(current), clock })
   const metrics = open.use(
     createMetrics({
       version,
       clock,
       redact,
       readings: {
-        load: counted.bulkhead.stats,
-        cache: counted.cache.stats,
+        load: concurrency.stats,
+        cache: results.stats,
         servers: () => [...current().servers.values()].map(({ server }) => readingOf(server)),
         audit: audit.status,
         sessions,
@@ -149,7 +146,7 @@ export async function openProcessState(
         tokens,
         stores: () => [
           ...(redis ? [{ name: 'redis', up: redis.redis.up }] : []),
-          ...(!redis && besides ? [{ name: 'workers', up: besides.up }] : []),
+          ...(!redis && primary ? [{ name: 'workers', up: primary.up }] : []),
           ...(archive ? [archiveReading(archive)] : []),
         ],
       },
@@ -158,12 +155,13 @@ export async function openProcessState(
   const processState = {
     audit,
     archive,
-    ...counted,
+    cache: results,
+    bulkhead: concurrency,
     metrics,
     stats,
     calls,
     observers: [metrics.observer, stats.observer, calls.observer],
-    // After the log, so that it is closed first: it has something left to write.
+    // Opened after the audit log, hence closed first: it writes its counts when it closes.
     refusals: open.use(createRefusals({ audit, clock })),
     buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => current().breakerOf(server), clock, log })),
@@ -183,14 +181,14 @@ export async function openProcessState(
   return { ...processState, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
 
-/** What replicas share, where the configuration names a place for it. */
-async function openShared({ redis, key }: Config['stores'], options: Omit<RedisStoresOptions, 'url' | 'key'>) {
+/** Undefined unless `stores.redis` is set. */
+async function openRedis({ redis, key }: Config['stores'], options: Omit<RedisStoresOptions, 'url' | 'key'>) {
   if (redis === undefined || redis.disabled) return undefined
   const { openRedisStores } = await import('../stores/redis/stores.ts')
   return openRedisStores({ url: redis.url, key, ...options })
 }
 
-/** The audit records of all replicas, where the configuration names a place for them. */
+/** Undefined unless `stores.postgres` is set. */
 async function openArchive({ stores, audit }: Config, options: Pick<PostgresAuditOptions, 'lane' | 'clock' | 'log'>) {
   const { postgres } = stores
   if (postgres === undefined || postgres.disabled) return undefined
@@ -210,7 +208,7 @@ function readingOf(server: UpstreamServer): ServerReading {
   return { name: server.name, health, breaker, connections, restarts }
 }
 
-const bounds = (current: () => CurrentSettings) => ({
+const cacheLimits = (current: () => CurrentSettings) => ({
   get maxEntries() {
     return current().loaded.config.cache.maxEntries
   },
@@ -219,7 +217,7 @@ const bounds = (current: () => CurrentSettings) => ({
   },
 })
 
-const places = (current: () => CurrentSettings) => ({
+const concurrencyLimits = (current: () => CurrentSettings) => ({
   serverLimit: (server: string) => current().concurrencyOf.servers.get(server),
   agentLimit: (agent: string) => current().concurrencyOf.agent(agent),
   total: () => current().loaded.config.limits.concurrency,

@@ -5,7 +5,11 @@ import { createGenerations } from './reload.ts'
 function setUp() {
   const clock = createManualClock()
   const ended: string[] = []
-  const generations = createGenerations({ first: 'one', clock, end: async (generation) => void ended.push(generation) })
+  const generations = createGenerations({
+    first: 'one',
+    clock,
+    dispose: async (generation) => void ended.push(generation),
+  })
   return { clock, ended, generations }
 }
 

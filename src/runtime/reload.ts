@@ -15,10 +15,9 @@ import {
   type MayShow,
 } from './config-difference.ts'
 
-/** One attempt to put another configuration into force. */
 export interface ReloadAttempt {
   readonly at: string
-  /** Why nothing has changed; none where it has. */
+  /** Absent if it succeeded. */
   readonly error?: string
   readonly difference?: ConfigDifference
 }
@@ -26,31 +25,31 @@ export interface ReloadAttempt {
 export interface ReloadStatus {
   readonly attempts: number
   readonly successes: number
-  /** It stays after a success: the times tell which came last. */
+  /** Kept after a success: compare the times. */
   readonly last_error: string | null
   readonly last_error_at: string | null
   readonly last_success_at: string | null
-  /** The latest attempts, newest first. */
+  /** Newest first. */
   readonly history: readonly ReloadAttempt[]
 }
 
 export interface Reload {
-  /** Reads the configuration again and puts it into force. Never rejects: the status tells how it went. */
+  /** Loads and applies the configuration. Never rejects: see `status`. */
   now(): Promise<void>
   status(): ReloadStatus
 }
 
 export interface ReloadOptions {
-  /** The configuration in force. */
+  /** The current configuration. */
   current(): LoadedConfig
-  /** Reads and checks the whole configuration. */
+  /** Reads and validates the whole configuration. */
   load(): Promise<LoadedConfig>
-  /** Puts it into force, whole or not at all. */
+  /** Applies it completely or throws. */
   apply(loaded: LoadedConfig): Promise<void>
-  /** Where it is told what has changed, and of which values; nowhere, if absent. */
+  /** Receives a description of each attempt; `mayShow` says which values it may contain. */
   readonly history?: ReloadHistory
   readonly mayShow?: MayShow
-  /** Where each attempt is written down. */
+  /** Records each attempt in the audit log. */
   readonly record?: Pick<ConfigAudit, 'applied' | 'refused'>
   readonly clock: Clock
   readonly log: Log
@@ -58,9 +57,9 @@ export interface ReloadOptions {
 
 const maxAttempts = 20
 
-/** Takes another configuration over, one at a time; whatever is wrong with it leaves the old one in force (G8). */
+/** Applies changed configurations, one at a time; if one is invalid, the current one stays (G8). */
 export function createReload(options: ReloadOptions): Reload {
-  const { current, load, apply, history: told, mayShow: mayTell = () => false, clock, log } = options
+  const { current, load, apply, history: events, mayShow: mayTell = () => false, clock, log } = options
   let attempts = 0
   let successes = 0
   let lastError: { readonly text: string; readonly at: string } | undefined
@@ -82,7 +81,7 @@ export function createReload(options: ReloadOptions): Reload {
       const loaded = await load()
       const before = current()
       requireFiles(before, loaded)
-      const changes = told ? describeChanges(before.config, loaded.config, mayTell) : []
+      const changes = events ? describeChanges(before.config, loaded.config, mayTell) : []
       const difference = compareConfigs(before.config, loaded.config)
       const config = keepFixedSettings(before.config, loaded.config)
       await apply({ ...loaded, config })
@@ -90,17 +89,16 @@ export function createReload(options: ReloadOptions): Reload {
       lastSuccessAt = at
       keep({ at, difference })
       options.record?.applied(config, difference)
-      told?.add({ at: began, ok: true, error: null, changes })
-      if (!isEmpty(difference)) log.info({ ...difference }, 'The configuration has changed and is in force')
-      for (const key of difference.atNextStart)
-        log.warn({ key }, `${key} has changed and counts from the next start on`)
+      events?.add({ at: began, ok: true, error: null, changes })
+      if (!isEmpty(difference)) log.info({ ...difference }, 'configuration reloaded')
+      for (const key of difference.atNextStart) log.warn({ key }, `${key} has changed; restart to apply it`)
     } catch (thrown) {
       const text = thrown instanceof Error ? thrown.message : String(thrown)
       lastError = { text, at }
       keep({ at, error: text })
       options.record?.refused(text)
-      told?.add({ at: began, ok: false, error: text, changes: [] })
-      log.error({ error: text }, 'The changed configuration is not valid; the one before stays in force')
+      events?.add({ at: began, ok: false, error: text, changes: [] })
+      log.error({ error: text }, 'reload failed; the previous configuration stays active')
     }
   }
 
@@ -114,7 +112,7 @@ export function createReload(options: ReloadOptions): Reload {
 
   return {
     now() {
-      // What changes while one is being read is read after it.
+      // A change during a reload starts another one after it.
       if (running) again = true
       else running = run()
       return running
@@ -130,23 +128,23 @@ export function createReload(options: ReloadOptions): Reload {
   }
 }
 
-/** A file that went away takes its rules with it, and whatever is found in its place may have none. */
+/** A missing file would drop its rules, and a fallback in its place may have none. */
 function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
   if (gone) throw new Error(`${gone.path} is gone; put it back (with {} in it for the defaults), or start again`)
 }
 
-/** One attempt to put another configuration into force, as people read about it. */
+/** An attempt to reload, as shown to people. */
 export interface ReloadOutcome {
   readonly at: number
   readonly ok: boolean
-  /** Why nothing has changed; null where it has. */
+  /** Null if it succeeded. */
   readonly error: string | null
-  /** What is otherwise than before, in words. */
+  /** Sentences such as `server memory added`. */
   readonly changes: readonly string[]
 }
 
-/** The latest attempts, for whoever wants to know what has happened to the configuration and when. */
+/** The latest attempts, for the dashboard. */
 export interface ReloadHistory {
   /** Newest first. */
   readonly events: readonly ReloadOutcome[]
@@ -156,7 +154,7 @@ export interface ReloadHistory {
 
 const maxEvents = 50
 
-export function createReloadHistory(most = maxEvents): ReloadHistory {
+export function createReloadHistory(max = maxEvents): ReloadHistory {
   const listeners = new Set<(event: ReloadOutcome) => void>()
   let events: readonly ReloadOutcome[] = []
   return {
@@ -164,11 +162,11 @@ export function createReloadHistory(most = maxEvents): ReloadHistory {
       return events
     },
     add(event) {
-      events = [event, ...events].slice(0, most)
+      events = [event, ...events].slice(0, max)
       for (const listener of listeners) listener(event)
     },
     onEvent(listener) {
-      // Wrapped, so that one function registered twice is two listeners.
+      // Wrapped: the same function may be registered twice.
       const own = (event: ReloadOutcome) => listener(event)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
@@ -176,7 +174,7 @@ export function createReloadHistory(most = maxEvents): ReloadHistory {
   }
 }
 
-/** Writes down what happens to the configuration (F11): which one a gateway starts and stops with, and each reload. */
+/** Records starts, stops and reloads in the audit log, each with a hash of the configuration (F11). */
 interface ConfigAudit {
   started(config: Config): void
   applied(config: Config, difference: ConfigDifference): void
@@ -184,14 +182,11 @@ interface ConfigAudit {
   stopped(config: Config): Promise<void>
 }
 
-/**
- * `secret` keys the hash of a configuration: it holds passwords, and a plain hash would let anybody who reads the log
- * try them out.
- */
+/** The hash is keyed with `secret`: a configuration contains passwords, and a plain hash would allow guessing them. */
 export function createConfigAudit(audit: Audit, secret: string, redact: (text: string) => string): ConfigAudit {
   const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config, sorted)).digest('hex')
 
-  const write = (operation: string, given: Record<string, unknown>, error?: string): Promise<void> | undefined => {
+  const write = (operation: string, args: Record<string, unknown>, error?: string): Promise<void> | undefined => {
     const subject = {
       call: randomUUID(),
       agent: '(none)',
@@ -204,10 +199,10 @@ export function createConfigAudit(audit: Audit, secret: string, redact: (text: s
         ? ({ decision: 'ALLOW', is_error: false } as const)
         : ({ decision: 'ERROR', reason: 'configuration_invalid', detail: redact(error), is_error: true } as const)
     try {
-      audit.begin({ ...subject, arguments: given })?.catch(() => {})
+      audit.begin({ ...subject, arguments: args })?.catch(() => {})
       return audit.end({ ...subject, ...how, latency_ms: 0 })?.catch(() => {})
     } catch {
-      // Whoever writes the records tells the log that it cannot; a configuration is in force all the same.
+      // The audit log reports its own failures; they do not stop a reload.
       return undefined
     }
   }
@@ -223,39 +218,38 @@ export function createConfigAudit(audit: Audit, secret: string, redact: (text: s
   }
 }
 
-/** The order of keys changes with reloads and means nothing: equal configurations have equal hashes. */
+/** Sorts keys, so that equal configurations have equal hashes. */
 const sorted = (_: string, value: unknown): unknown =>
   typeof value !== 'object' || value === null || Array.isArray(value)
     ? value
     : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Worlds that follow one another: what runs in one ends there, whatever comes after it. */
+/** Generations that replace one another: a call finishes in the generation in which it started. */
 export interface Generations<G> extends AsyncDisposable {
-  /** The one that whatever begins now begins in. */
+  /** The generation of new calls. */
   readonly current: G
-  /** All that are not over: the present one first. */
+  /** All that are not disposed of, the current one first. */
   readonly alive: readonly G[]
-  /** Does something in the present world, which is not ended before that is done. */
+  /** Runs work in the current generation, which is not disposed of before the work is done. */
   run<T>(work: (generation: G) => Promise<T>): Promise<T>
-  /** Another one is the present one from now on. */
   replace(next: G): void
 }
 
 interface Slot<G> {
   readonly generation: G
   running: number
-  /** No longer the present one, and since long enough. */
+  /** Replaced, and the grace period is over. */
   old: boolean
 }
 
-/** What has been looked up in a world but not begun yet needs a moment more. */
+/** Time for calls that have looked up an entry but have not started yet. */
 const graceMs = 1_000
 
-/** Keeps a world until nothing runs in it any more, and ends it then. */
+/** Disposes of a replaced generation when its last call has finished. */
 export function createGenerations<G>(options: {
   readonly first: G
-  /** Called once for each world, when it is no longer among the living ones. */
-  end(generation: G): Promise<void>
+  /** Called once for each generation, after it has left `alive`. */
+  dispose(generation: G): Promise<void>
   readonly clock: Clock
 }): Generations<G> {
   let current: Slot<G> = { generation: options.first, running: 0, old: false }
@@ -265,7 +259,7 @@ export function createGenerations<G>(options: {
 
   const end = (slot: Slot<G>) => {
     slots = slots.filter((other) => other !== slot)
-    const done = options.end(slot.generation).finally(() => ending.delete(done))
+    const done = options.dispose(slot.generation).finally(() => ending.delete(done))
     ending.add(done)
   }
 

@@ -7,7 +7,7 @@ import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
 import { version } from './package-paths.ts'
 
-/** A server and all that made it what it is. */
+/** A server, and the settings that it was built from. */
 export interface ConfiguredServer {
   readonly server: UpstreamServer
   readonly builtFrom: {
@@ -25,24 +25,24 @@ export type ConfiguredServers = ReadonlyMap<string, ConfiguredServer>
 export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }): UpstreamServer[] =>
   [...servers.values()].map(({ server }) => server)
 
-/** The servers of a configuration, without Toolway itself. */
-const configured = (config: Config, log: Log): string[] =>
+/** The names of the configured servers, without Toolway itself. */
+const serverNames = (config: Config, log: Log): string[] =>
   Object.entries(config.mcpServers).flatMap(([name, server]) => {
     if (!isOurselves(server, config.server)) return [name]
-    log.warn({ server: name }, 'its url is our own endpoint; it is left out, since Toolway is not behind itself')
+    log.warn({ server: name }, 'skipped: its url is the endpoint of this gateway')
     return []
   })
 
 /**
- * The servers of a world, those of the one before taken over where nothing has changed. A function of its own, because
- * whatever lives as long as a world must not hold on to the one before it.
+ * Reuses servers of the generation before whose settings have not changed. A separate function, so that no closure of
+ * the new generation keeps the one before in memory.
  */
 export const buildServers = (
   config: Config,
   context: GenerationContext,
   before: ConfiguredServers | undefined,
 ): ConfiguredServers =>
-  new Map(configured(config, context.log).map((name) => [name, buildServer(name, config, context, before)]))
+  new Map(serverNames(config, context.log).map((name) => [name, buildServer(name, config, context, before)]))
 
 function buildServer(
   name: string,
@@ -84,7 +84,7 @@ function buildServer(
         log,
       }),
       seal,
-      // What an operator has turned off stays off, however its configuration changes.
+      // A server that an operator has paused stays paused when its configuration changes.
       paused: known?.server.control.paused ?? false,
       clock,
       log,
@@ -92,7 +92,7 @@ function buildServer(
   }
 }
 
-/** Loopback by any of its names, on our own port and path. */
+/** Loopback under any name, with our own port and path. */
 function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
   if (server.transport === 'stdio' || port === 0) return false
   const { hostname, port: theirs, pathname } = new URL(server.url)
@@ -101,9 +101,8 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
 }
 
 /**
- * Tells, each time it is asked, whether a server offers something else than the last time, to any kind of client. To be
- * heard for the first time is no change, and how a server is has nothing to do with it: what it has answered is as good
- * as before.
+ * Returns a function that says whether any list of a server has changed since it was last called. The first list of a
+ * kind of client does not count as a change, nor does the health of the server.
  */
 export function createListChangeDetector(server: Pick<UpstreamServer, 'kinds'>): () => boolean {
   const before = new Map<string, readonly Entry[]>()

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ToolwayError } from '../core/errors.ts'
 import { silentLog } from '../core/log.ts'
-import { asRefusal, Refusal, retryAfter } from './errors.ts'
+import { HttpError, retryAfter, toHttpError } from './errors.ts'
 import { openModernDoor } from './mcp-stateless/stateless.fixture.ts'
 
 let door: Awaited<ReturnType<typeof openModernDoor>>
@@ -24,7 +24,7 @@ test.each([
 })
 
 test('F8: a refusal at the door says when to come back, in the answer and in its header', () => {
-  const refusal = Refusal.of('RATE_LIMITED', 'Later.', {
+  const refusal = HttpError.of('RATE_LIMITED', 'Later.', {
     rule: 'r',
     retryAfterMs: 1_500,
     headers: { Connection: 'close' },
@@ -37,7 +37,7 @@ test('F8: a refusal at the door says when to come back, in the answer and in its
     },
   })
   const details = { server: 'files', rule: 'r[0]', retryAfterMs: 10 }
-  expect(asRefusal(new ToolwayError('OVERLOADED', 'Later.', details), silentLog, 7).details).toEqual({
+  expect(toHttpError(new ToolwayError('OVERLOADED', 'Later.', details), silentLog, 7).details).toEqual({
     id: 7,
     data: { code: 'OVERLOADED', ...details },
     headers: { 'Retry-After': '1' },

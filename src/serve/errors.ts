@@ -22,7 +22,7 @@ export class ProtocolError extends Error {
 }
 
 /** What a request that failed is answered with: a result that a model can read, or a JSON-RPC error. */
-export type Failure = ({ readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }) & {
+export type FailedRequest = ({ readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }) & {
   readonly headers?: HttpHeaders | undefined
 }
 
@@ -30,7 +30,7 @@ export type Failure = ({ readonly result: Buffer } | { readonly error: Buffer | 
  * The one translation of anything thrown into an answer (E1). A tool call that was refused or failed is a result
  * that a model can read; everything else, and what was wrong with the request itself, is a JSON-RPC error.
  */
-export function failureOf(method: string, thrown: unknown, log: Log): Failure {
+export function failureOf(method: string, thrown: unknown, log: Log): FailedRequest {
   if (thrown instanceof ServerError) return { error: thrown.error.bytes }
   if (thrown instanceof ProtocolError) {
     const { code, message, data } = thrown
@@ -44,21 +44,21 @@ export function failureOf(method: string, thrown: unknown, log: Log): Failure {
 }
 
 /** The same as a whole message. */
-export function errorAnswer(id: Id, method: string, thrown: unknown, log: Log): Answer {
+export function errorResponse(id: Id, method: string, thrown: unknown, log: Log): RpcResponse {
   const failure = failureOf(method, thrown, log)
   const message = 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
   return { message: [message], headers: failure.headers }
 }
 
 /** The same for what is thrown before a request has become a call: the HTTP status tells it too. */
-export function asRefusal(thrown: unknown, log: Log, id?: Id): Refusal {
-  if (thrown instanceof Refusal) return thrown
+export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
+  if (thrown instanceof HttpError) return thrown
   const asked = id === undefined ? {} : { id }
-  if (thrown instanceof ProtocolError) return new Refusal(400, thrown.code, thrown.message, asked)
+  if (thrown instanceof ProtocolError) return new HttpError(400, thrown.code, thrown.message, asked)
   const { code, message, details } = ours(thrown, 'HTTP request', log)
   const { rule, server, retryAfterMs, challenge } = details
   const headers = challenge === undefined ? {} : { headers: { 'WWW-Authenticate': challenge } }
-  return Refusal.of(code, message, { ...asked, ...headers, rule, server, retryAfterMs })
+  return HttpError.of(code, message, { ...asked, ...headers, rule, server, retryAfterMs })
 }
 
 /** What nobody expected is told to the log with its cause, and to the caller without it. */
@@ -84,26 +84,27 @@ export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender
 }
 
 /** Whether a door other than MCP's could not read what it was sent. */
-export const isUnreadable = ({ status }: Refusal): boolean => status === 400 || status === 413 || status === 415
+export const isUnreadableRequest = ({ status }: HttpError): boolean =>
+  status === 400 || status === 413 || status === 415
 
 /** The same for what was thrown at a request, if it means that the request breaks the protocol. */
 export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Sender, thrown: unknown): void {
   const cause = thrown instanceof ToolwayError ? thrown.cause : thrown
-  if (cause instanceof ProtocolError || (cause instanceof Refusal && isMalformed(cause))) {
+  if (cause instanceof ProtocolError || (cause instanceof HttpError && isMalformed(cause))) {
     recordMalformed(access, sender, cause.message)
   }
 }
 
 /** What has one of our codes is a refusal of another kind, which is written down where it is decided. */
-const isMalformed = ({ status, code, details: { data } }: Refusal): boolean =>
+const isMalformed = ({ status, code, details: { data } }: HttpError): boolean =>
   [400, 404, 406, 413, 415].includes(status) &&
-  code !== rpc.session &&
+  code !== rpcCodes.session &&
   (data as { code?: unknown } | undefined)?.code === undefined
 
 /** JSON-RPC's own numbers, for requests that break the protocol itself. */
-export const rpc = { parse: -32700, request: -32600, method: -32601, params: -32602, session: -32001 } as const
+export const rpcCodes = { parse: -32700, request: -32600, method: -32601, params: -32602, session: -32001 } as const
 
-interface RefusalDetails {
+interface HttpErrorDetails {
   readonly id?: Id | null
   readonly data?: unknown
   readonly headers?: HttpHeaders
@@ -119,13 +120,13 @@ interface CodedDetails extends Pick<ErrorDetails, 'rule' | 'server' | 'retryAfte
 }
 
 /** An HTTP request that is turned away at the door, before it has become a call. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
   readonly status: number
   readonly code: number
-  readonly details: RefusalDetails
+  readonly details: HttpErrorDetails
 
-  constructor(status: number, code: number, message: string, details: RefusalDetails = {}) {
+  constructor(status: number, code: number, message: string, details: HttpErrorDetails = {}) {
     super(message)
     this.status = status
     this.code = code
@@ -133,10 +134,10 @@ export class Refusal extends Error {
   }
 
   /** A refusal that has one of our codes: status, number, data and when to come back follow from it. */
-  static of(code: ErrorCode, message: string, details: CodedDetails = {}): Refusal {
+  static of(code: ErrorCode, message: string, details: CodedDetails = {}): HttpError {
     const { id, headers, genuine, ...told } = details
     const { kind, data } = new ToolwayError(code, message, told)
-    return new Refusal(kind.http, kind.rpc, message, {
+    return new HttpError(kind.http, kind.rpc, message, {
       data,
       headers: { ...retryAfter(data.retryAfterMs), ...headers },
       genuine,
@@ -145,11 +146,13 @@ export class Refusal extends Error {
   }
 }
 
-export const wrongMethod = (method: string | undefined, allowed: string): Refusal =>
-  new Refusal(405, rpc.request, `${method} is not allowed here: use ${allowed}.`, { headers: { Allow: allowed } })
+export const methodNotAllowed = (method: string | undefined, allowed: string): HttpError =>
+  new HttpError(405, rpcCodes.request, `${method} is not allowed here: use ${allowed}.`, {
+    headers: { Allow: allowed },
+  })
 
 /** Answers with the refusal; as a JSON-RPC error, unless those who ask there read something else. */
-export function refuse(response: ServerResponse, refusal: Refusal, clock: Clock, bodyOf = rpcError): void {
+export function sendHttpError(response: ServerResponse, refusal: HttpError, clock: Clock, bodyOf = rpcError): void {
   if (response.destroyed) return
   if (response.headersSent) {
     response.destroy()
@@ -166,7 +169,7 @@ export function refuse(response: ServerResponse, refusal: Refusal, clock: Clock,
   linger(response, clock)
 }
 
-function rpcError({ code, message, details: { id = null, data } }: Refusal): Buffer {
+function rpcError({ code, message, details: { id = null, data } }: HttpError): Buffer {
   return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
 }
 
@@ -203,7 +206,7 @@ function linger(response: ServerResponse, clock: Clock): void {
 }
 
 /** A message, and what HTTP adds to it where there is HTTP. */
-export interface Answer {
+export interface RpcResponse {
   readonly message: Pieces
   readonly status?: number
   readonly headers?: HttpHeaders | undefined

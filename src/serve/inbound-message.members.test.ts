@@ -178,15 +178,15 @@ describe('V1: an envelope', () => {
   test.each(['ID', 'Id', 'Method', 'METHOD', 'Params', 'params ', 'JSONRPC', 'jſonrpc', 'Result', 'Error', '\\u0049d'])(
     'with the member %s is not a message',
     (name) => {
-      expect(readInbound(Buffer.from(`{${request},"${name}":{}}`))).toMatchObject({ kind: 'unreadable', code: -32600 })
-      expect(readInbound(Buffer.from(`{"${name}":{},${request}}`))).toMatchObject({ kind: 'unreadable', code: -32600 })
+      expect(readInbound(Buffer.from(`{${request},"${name}":{}}`))).toMatchObject({ kind: 'invalid', code: -32600 })
+      expect(readInbound(Buffer.from(`{"${name}":{},${request}}`))).toMatchObject({ kind: 'invalid', code: -32600 })
     },
   )
 
   test.each(['"id":2', '"meth\\u006fd":"ping"', '"params":{}', '"jsonrpc":"2.0"'])(
     'with a second %s is not one',
     (member) => {
-      expect(readInbound(Buffer.from(`{${request},${member}}`))).toMatchObject({ kind: 'unreadable', code: -32600 })
+      expect(readInbound(Buffer.from(`{${request},${member}}`))).toMatchObject({ kind: 'invalid', code: -32600 })
     },
   )
 

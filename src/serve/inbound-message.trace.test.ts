@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { openTestDoor } from './http/server.fixture.ts'
-import { type InboundRequest, withTraceOf } from './inbound-message.ts'
+import { type InboundRequest, withTraceContext } from './inbound-message.ts'
 
 const trace = '0af7651916cd43dd8448eb211c80319c'
 const inHeader = `00-${trace}-1111111111111111-01`
@@ -13,7 +13,7 @@ const request = (params: object = {}): InboundRequest => ({
   params: { ...params },
 })
 const metaOf = (params: object, headers: object) =>
-  (withTraceOf(request(params), { ...headers }) as InboundRequest).params
+  (withTraceContext(request(params), { ...headers }) as InboundRequest).params
 
 describe('F16: a place in a trace that comes in HTTP headers', () => {
   test('counts as if it stood in `_meta`', () => {
@@ -28,7 +28,7 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
   test('does not count where `_meta` has one itself', () => {
     const params = { _meta: { traceparent: inMeta } }
     const inbound = request(params)
-    expect(withTraceOf(inbound, { traceparent: inHeader, tracestate: 'a=1' })).toBe(inbound)
+    expect(withTraceContext(inbound, { traceparent: inHeader, tracestate: 'a=1' })).toBe(inbound)
   })
 
   test('counts where what `_meta` has is malformed, and then nothing of that is left', () => {
@@ -41,15 +41,15 @@ describe('F16: a place in a trace that comes in HTTP headers', () => {
     'is nothing with %j',
     (headers) => {
       const inbound = request({ _meta: {} })
-      expect(withTraceOf(inbound, headers)).toBe(inbound)
+      expect(withTraceContext(inbound, headers)).toBe(inbound)
     },
   )
 
   test('leaves what is no request, or no object, alone', () => {
     const notification = { kind: 'notification', method: 'x', params: {} } as const
-    expect(withTraceOf(notification, { traceparent: inHeader })).toBe(notification)
+    expect(withTraceContext(notification, { traceparent: inHeader })).toBe(notification)
     const odd = request({ _meta: 'text' })
-    expect(withTraceOf(odd, { traceparent: inHeader })).toBe(odd)
+    expect(withTraceContext(odd, { traceparent: inHeader })).toBe(odd)
   })
 })
 

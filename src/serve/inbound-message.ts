@@ -10,7 +10,7 @@ import { toCleanLine } from '../wire/bytes.ts'
 import { AmbiguousMember, definedMembers, duplicateIn, type Scope } from '../wire/check-members.ts'
 import { fromClients } from '../wire/defined-members.ts'
 import { type Id, readMessage } from '../wire/message.ts'
-import { ProtocolError, rpc } from './errors.ts'
+import { ProtocolError, rpcCodes } from './errors.ts'
 
 export type Params = Readonly<Record<string, unknown>>
 
@@ -41,27 +41,27 @@ export interface InboundNotification {
 }
 
 /** A client's answer to something it was asked. */
-export interface InboundAnswer {
-  readonly kind: 'answer'
+export interface InboundResponse {
+  readonly kind: 'response'
   readonly id: Id | null
   readonly result?: Json
   readonly error?: Json<RpcErrorObject>
 }
 
 /** What a client sent was not a message; the sentence says what was wrong with it. */
-export interface Unreadable {
-  readonly kind: 'unreadable'
+export interface InvalidMessage {
+  readonly kind: 'invalid'
   readonly id: Id | null
   readonly code: number
   readonly message: string
 }
 
-export type Inbound = InboundRequest | InboundNotification | InboundAnswer
+export type InboundMessage = InboundRequest | InboundNotification | InboundResponse
 
 const none: Params = Object.freeze({})
 
 /** Reads one message from a client. What a client asks for is parsed, once: everything behind the door sees only that. */
-export const readInbound = (bytes: Buffer): Inbound | Unreadable =>
+export const readInbound = (bytes: Buffer): InboundMessage | InvalidMessage =>
   (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
 /** Up to this a message is parsed whole to see what it is; an answer of a client may be large, and is only carried. */
@@ -115,7 +115,7 @@ function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
   return depth > maxDepth || members !== countMembers(value)
 }
 
-function readCarefully(bytes: Buffer): Inbound | Unreadable {
+function readCarefully(bytes: Buffer): InboundMessage | InvalidMessage {
   const message = readMessage(bytes)
   switch (message.kind) {
     case 'request':
@@ -124,26 +124,26 @@ function readCarefully(bytes: Buffer): Inbound | Unreadable {
       const params = parse(message.params)
       if (message.params !== undefined && hasDuplicateKeys(message.params, params)) {
         const id = kind === 'request' ? message.id : null
-        return { kind: 'unreadable', id, code: rpc.params, message: duplicateIn(message.params).message }
+        return { kind: 'invalid', id, code: rpcCodes.params, message: duplicateIn(message.params).message }
       }
       if (kind === 'notification') return { kind, method, params }
       const text = message.params && { bytes: message.params, value: params, arguments: undefined, exact: false }
       return { kind, id: message.id, method, params, ...(text && { text }) }
     }
     case 'response':
-      return { kind: 'answer', id: message.id, result: Json.raw(message.result) }
+      return { kind: 'response', id: message.id, result: Json.raw(message.result) }
     case 'error':
-      return { kind: 'answer', id: message.id, error: Json.raw(message.error) }
+      return { kind: 'response', id: message.id, error: Json.raw(message.error) }
     case 'invalid': {
       const { id, parse: notJson, reason } = message
       const sentence = notJson ? 'The message is not valid JSON.' : `This is not a JSON-RPC message: ${reason}.`
-      return { kind: 'unreadable', id, code: notJson ? rpc.parse : rpc.request, message: sentence }
+      return { kind: 'invalid', id, code: notJson ? rpcCodes.parse : rpcCodes.request, message: sentence }
     }
   }
 }
 
 /** A member of a request's params in the bytes in which it came, unless it was changed since. */
-export function memberOf({ params, text }: Asked, name: string): Json {
+export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   const value = params[name]
   if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
   if (name === 'arguments' && text.arguments !== undefined) return Json.read(value, text.arguments, text.exact)
@@ -152,7 +152,7 @@ export function memberOf({ params, text }: Asked, name: string): Json {
 }
 
 /** What a request asks, and how it was written. */
-export type Asked = Pick<InboundRequest, 'params' | 'text'>
+export type ReceivedParams = Pick<InboundRequest, 'params' | 'text'>
 
 /** The bytes are known to be one well-formed object of bounded depth. */
 const parse = (params: Buffer | undefined): Params =>
@@ -184,7 +184,7 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
     }
     return defined
   } catch (thrown) {
-    if (thrown instanceof AmbiguousMember) throw new ProtocolError(rpc.params, thrown.message)
+    if (thrown instanceof AmbiguousMember) throw new ProtocolError(rpcCodes.params, thrown.message)
     throw thrown
   }
 }
@@ -193,7 +193,7 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
  * The same for a notification, to which there is no answer: `undefined` where it must be ignored, after `malformed` was
  * called with the reason.
  */
-export function definedNotice(
+export function definedNotificationParams(
   received: Received,
   scope: Scope,
   log: Log,
@@ -213,7 +213,10 @@ export function definedNotice(
  * Puts the place in a trace that HTTP headers tell of where MCP has it, in the request's `_meta`. What stands there
  * already counts more: it is about this one message, and not about whatever carried it (F16).
  */
-export function withTraceOf(inbound: Inbound | Unreadable, headers: IncomingHttpHeaders): Inbound | Unreadable {
+export function withTraceContext(
+  inbound: InboundMessage | InvalidMessage,
+  headers: IncomingHttpHeaders,
+): InboundMessage | InvalidMessage {
   if (inbound.kind !== 'request' || headers.traceparent === undefined) return inbound
   const { params } = inbound
   const { _meta = {} } = params

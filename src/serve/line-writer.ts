@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream'
 import { toOneLine } from '../wire/bytes.ts'
-import { maxUnread } from './http/event-stream.ts'
+import { maxUnread } from './http/sse-stream.ts'
 
 /** Writes one message per line. */
 export interface LineWriter {

@@ -78,13 +78,13 @@ export type BatchAnswer = { readonly server: string; readonly tool: string } & (
   | { readonly ok: false; readonly error: { readonly code: string | number; readonly message: string } }
 )
 
-export interface ProgramOptions {
+export interface ProgramAccessOptions {
   readonly access: Pick<Access, 'view' | 'handle'>
   /** The user of this machine as an agent. */
   localAs(agent: string | undefined): Caller
 }
 
-export function programAccess({ access, localAs }: ProgramOptions): ProgramAccess {
+export function programAccess({ access, localAs }: ProgramAccessOptions): ProgramAccess {
   const callerFor = ({ agent, principal }: ActingAs): Caller => {
     const local = localAs(agent)
     return principal === undefined ? local : { ...local, principal, session: `local ${principal}`, admin: false }

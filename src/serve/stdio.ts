@@ -8,16 +8,16 @@ import { joined } from '../wire/bytes.ts'
 import { createLineReader } from '../wire/line-reader.ts'
 import { errorBytes, maxMessage, resultBytes } from '../wire/message.ts'
 import { actingAs, agentOfParams } from './auth/agent.ts'
-import type { Outlet } from './calls/request-peer.ts'
-import { errorAnswer, ProtocolError, recordIfMalformed, recordMalformed, rpc } from './errors.ts'
+import type { ResponseChannel } from './calls/request-peer.ts'
+import { errorResponse, ProtocolError, recordIfMalformed, recordMalformed, rpcCodes } from './errors.ts'
 import { type InboundRequest, readInbound } from './inbound-message.ts'
 import { createLineWriter } from './line-writer.ts'
 import { answerBatch, type Batch, batchBytes, isBatch, readBatch } from './mcp-legacy/batch.ts'
-import { type DoorInfo, legacyEra } from './mcp-legacy/protocol.ts'
-import { eraOf } from './mcp-stateless/envelope.ts'
-import { modernEra } from './mcp-stateless/protocol.ts'
-import { modernLine } from './mcp-stateless/stdio.ts'
-import { createSession, listChanged, type Session } from './session/session.ts'
+import { createLegacyProtocol, type GatewayInfo } from './mcp-legacy/protocol.ts'
+import { protocolOf } from './mcp-stateless/envelope.ts'
+import { createStatelessProtocol } from './mcp-stateless/protocol.ts'
+import { createStatelessStdio } from './mcp-stateless/stdio.ts'
+import { createSession, listChangedNotifications, type Session } from './session/session.ts'
 
 /** How long calls in flight may go on when the client has closed its end. */
 const graceMs = 2_000
@@ -27,7 +27,7 @@ export async function serveStdio(options: {
   readonly input: Readable
   readonly output: Writable
   readonly access: Access
-  readonly info: DoorInfo
+  readonly info: GatewayInfo
   readonly caller: Caller
   /** Values that one message may have. */
   readonly maxValues?: number
@@ -35,10 +35,10 @@ export async function serveStdio(options: {
   readonly log: Log
 }): Promise<void> {
   const { input, access, info, caller, maxValues = 100_000, clock, log } = options
-  const era = legacyEra({ access, info, log })
+  const era = createLegacyProtocol({ access, info, log })
   const writer = createLineWriter(options.output, input)
-  const modern = modernEra({ access, info, clock, log })
-  const modernRequests = modernLine({ era: modern, access, caller, writer, log })
+  const modern = createStatelessProtocol({ access, info, clock, log })
+  const modernRequests = createStatelessStdio({ era: modern, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
   /** Nothing may be said to a client before it has been greeted. */
@@ -48,27 +48,27 @@ export async function serveStdio(options: {
 
   const initialize = async ({ id, method, params }: InboundRequest): Promise<void> => {
     try {
-      if (session !== undefined) throw new ProtocolError(rpc.request, 'This session is initialised already.')
-      const client = era.meet(params)
+      if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is initialised already.')
+      const client = era.negotiate(params)
       const acting = actingAs(access, caller, agentOfParams(params))
       session = createSession({ access, caller: acting, client, log, tell: writer.offer })
-      writer.write(resultBytes(id, await era.welcome(session)))
+      writer.write(resultBytes(id, await era.initializeResult(session)))
       welcomed = true
     } catch (thrown) {
       recordIfMalformed(access, caller, thrown)
-      writer.write(joined(errorAnswer(id, method, thrown, log).message))
+      writer.write(joined(errorResponse(id, method, thrown, log).message))
     }
   }
 
   const answer = async (current: Session, request: InboundRequest) => {
     // One line serves all requests, so there is nothing to close when one is cancelled.
-    const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
+    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
     const answer = await era.request(current, request, outlet, current.caller)
     if (answer !== undefined) writer.write(joined(answer.message))
   }
 
   const answerAll = async (current: Session, batch: Batch) => {
-    const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
+    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
     const answers = await answerBatch({ era, session: current, batch, outlet, caller: current.caller, malformed })
     if (answers.length > 0) writer.write(batchBytes(answers))
   }
@@ -87,17 +87,17 @@ export async function serveStdio(options: {
       return
     }
     const inbound = readInbound(line)
-    if (inbound.kind === 'unreadable') {
+    if (inbound.kind === 'invalid') {
       const { id, code, message } = inbound
       malformed(message)
       writer.write(errorBytes(id, { code, message }))
-    } else if (eraOf(inbound) === 'modern') {
+    } else if (protocolOf(inbound) === 'stateless') {
       if (inbound.kind === 'request') track(modernRequests.request(inbound))
       else if (inbound.kind === 'notification') modernRequests.notification(inbound)
     } else if (inbound.kind === 'request' && inbound.method === 'initialize') track(initialize(inbound))
     else if (session !== undefined) {
-      if (inbound.kind === 'answer') {
-        const ambiguous = session.asks.settle(inbound)
+      if (inbound.kind === 'response') {
+        const ambiguous = session.clientRequests.settle(inbound)
         if (ambiguous !== undefined) malformed(ambiguous)
       } else if (inbound.kind === 'notification') era.notification(session, inbound)
       else track(answer(session, inbound))
@@ -106,7 +106,7 @@ export async function serveStdio(options: {
       const message = 'The session is not open yet: send "initialize" first.'
       if (!ping) malformed(message)
       writer.write(
-        ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpc.request, message }),
+        ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpcCodes.request, message }),
       )
     } else if (inbound.kind === 'notification') modernRequests.notification(inbound)
   }
@@ -114,17 +114,17 @@ export async function serveStdio(options: {
   const tooManyValues = () => {
     const message = `A message has more than ${maxValues} values and was dropped: send fewer, or raise server.maxValues.`
     malformed(message)
-    writer.write(errorBytes(null, { code: rpc.request, message }))
+    writer.write(errorBytes(null, { code: rpcCodes.request, message }))
   }
 
   const tooLong = () => {
     malformed('a line is too long')
     const message = `A line is longer than ${maxMessage} bytes and was dropped: send less in one message.`
-    writer.write(errorBytes(null, { code: rpc.request, message }))
+    writer.write(errorBytes(null, { code: rpcCodes.request, message }))
   }
 
   const changes = access.onChange((kinds) => {
-    if (welcomed) for (const message of listChanged(kinds)) writer.offer(message)
+    if (welcomed) for (const message of listChangedNotifications(kinds)) writer.offer(message)
   })
   const lines = createLineReader({ maxLength: maxMessage, line: receive, tooLong })
   input.on('data', lines.push)

@@ -2,7 +2,7 @@ import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { defaultAgent, lineage } from '../../policy/agents.ts'
 import type { AgentView, Matrix, WhyView } from '../../serve/admin/contract.ts'
-import type { ToolsAsked } from '../../serve/admin/service.ts'
+import type { ToolsQuery } from '../../serve/admin/service.ts'
 import { agentFor } from '../../serve/auth/agent.ts'
 import type { Generation } from '../generation.ts'
 import type { AdminContext } from './context.ts'
@@ -51,7 +51,7 @@ export function agentViews({ current, stats }: AdminContext): readonly AgentView
   })
 }
 
-export function matrixOf({ current }: AdminContext, asked: ToolsAsked): Matrix {
+export function matrixOf({ current }: AdminContext, asked: ToolsQuery): Matrix {
   const generation = current()
   const agents = agentsOf(generation)
   const callers = agents.map(asAgent)

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto'
 import type { Caller, Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { CallDetail, CallView, TryResult } from '../../serve/admin/contract.ts'
-import type { CallsAsked, Trial } from '../../serve/admin/service.ts'
+import type { CallsQuery, TryToolInput } from '../../serve/admin/service.ts'
 import { resolveAgent } from './agents.ts'
 import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
 
 /** The latest calls, as far as somebody may see them: admins all of them, others those of their agent. */
 export interface CallsAdmin {
-  list(caller: Caller, asked: CallsAsked): readonly CallView[]
+  list(caller: Caller, asked: CallsQuery): readonly CallView[]
   one(caller: Caller, id: string): Promise<CallDetail | undefined>
 }
 
@@ -50,7 +50,7 @@ export async function tryTool(
   { access }: AdminContext,
   caller: Caller,
   name: string,
-  { arguments: given, agent: asked }: Trial,
+  { arguments: given, agent: asked }: TryToolInput,
   signal: AbortSignal,
 ): Promise<TryResult> {
   const acting = { ...caller, agent: resolveAgent(access, caller, asked) }

@@ -67,7 +67,7 @@ test('B6: what a reload changed is told without any of them', () => {
     'mcpServers.bearer.auth.token changed',
     'models.gpt.apiKey changed',
     'sinks.tool.arguments.password changed',
-    'stores.redis.url changed (from the next start on)',
+    'stores.redis.url changed (after a restart)',
     'telemetry.traces.otlp changed',
   ]) {
     expect(told.split('\n')).toContain(key)

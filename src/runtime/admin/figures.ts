@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
-import type { Range } from '../../serve/admin/service.ts'
+import type { TimeRange } from '../../serve/admin/service.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 
@@ -9,7 +9,7 @@ import { maySeeAllFigures } from './visibility.ts'
 export interface VisibleFigures {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
-  series(caller: Caller, range: Range): Series
+  series(caller: Caller, range: TimeRange): Series
   stats(caller: Caller, by: Stats['by']): Stats
 }
 

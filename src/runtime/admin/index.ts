@@ -1,7 +1,12 @@
 import type { AuditPageQuery } from '../../audit/reader.ts'
 import { marksFolder } from '../../audit/write/head.ts'
-import { type AdminDoor, type AdminDoorOptions, createAdminDoor, type OpenDoor } from '../../serve/admin/endpoint.ts'
-import type { Admin, AuditAsked } from '../../serve/admin/service.ts'
+import {
+  type AdminEndpointOptions,
+  createAdminEndpoint,
+  type HttpEndpoint,
+  type ListeningServer,
+} from '../../serve/admin/endpoint.ts'
+import type { AdminService, AuditListQuery } from '../../serve/admin/service.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin, tryTool } from './calls.ts'
@@ -13,7 +18,7 @@ import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
 /** Puts the admin API together from the parts of a gateway. */
-function createAdmin(context: AdminContext): Admin & AsyncDisposable {
+function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   const { audit, calls: recent, current, clock, log } = context
   const figures = createFigures(context)
   const servers = createServersAdmin(context, figures)
@@ -59,7 +64,7 @@ function createAdmin(context: AdminContext): Admin & AsyncDisposable {
 }
 
 /** The words of the API in those of the search; what is not asked for must not be there at all. */
-function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditAsked): AuditPageQuery {
+function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditListQuery): AuditPageQuery {
   const wanted = { ...asked, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
   return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
 }
@@ -67,14 +72,14 @@ function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditAsked): A
 /** What the gateway knows before its door is open. */
 export interface AdminRoutesOptions
   extends Omit<AdminContext, 'sessions' | 'endpoint'>,
-    Pick<AdminDoorOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}
+    Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}
 
 /** Everything for people, to be opened with the HTTP door and closed with it. */
 export const createAdminRoutes =
   (options: AdminRoutesOptions) =>
-  ({ url, port, hosts, admit, bodies, sessions, chat }: OpenDoor): AdminDoor => {
+  ({ url, port, hosts, admit, bodies, sessions, chat }: ListeningServer): HttpEndpoint => {
     const admin = createAdmin({ ...options, sessions, endpoint: () => url })
-    const door = createAdminDoor({ ...options, admin, admit, bodies, port, hosts, chat })
+    const door = createAdminEndpoint({ ...options, admin, admit, bodies, port, hosts, chat })
     return {
       handle: door.handle,
       [Symbol.dispose]() {

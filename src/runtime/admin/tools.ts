@@ -4,7 +4,7 @@ import { refusalOf } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
 import type { Permission, ToolDetail, ToolPage, ToolView } from '../../serve/admin/contract.ts'
-import type { ToolsAsked } from '../../serve/admin/service.ts'
+import type { ToolsQuery } from '../../serve/admin/service.ts'
 import type { Generation } from '../generation.ts'
 import { agentsOf, asAgent } from './agents.ts'
 import type { AdminContext } from './context.ts'
@@ -13,7 +13,7 @@ import { selectTools, visibleTools } from './visibility.ts'
 
 /** The tools as somebody sees them. */
 export interface ToolsAdmin {
-  list(caller: Caller, asked: ToolsAsked): ToolPage
+  list(caller: Caller, asked: ToolsQuery): ToolPage
   one(caller: Caller, name: string): Promise<ToolDetail>
 }
 

@@ -3,7 +3,7 @@ import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
-import type { ToolsAsked } from '../../serve/admin/service.ts'
+import type { ToolsQuery } from '../../serve/admin/service.ts'
 import type { Generation } from '../generation.ts'
 
 /** The servers that somebody sees: every one for admins, those of their agent for others. */
@@ -45,7 +45,7 @@ interface SelectedTools {
 }
 
 /** The tools that somebody looks for, a page at a time, in the order in which they are served. */
-export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsAsked): SelectedTools {
+export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsQuery): SelectedTools {
   const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const fitting = tools.filter(
     (tool) => (server === undefined || tool.entry.server === server) && words.every((word) => mentions(tool, word)),

@@ -8,20 +8,20 @@ import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { bearerTokens } from '../auth/authenticate.ts'
-import type { Authenticate, Identity } from '../auth/identity.ts'
+import type { Authenticate, AuthIdentity } from '../auth/identity.ts'
 import { admitWith } from '../auth/throttle.fixture.ts'
-import { asRefusal, Refusal, refuse, rpc } from '../errors.ts'
-import { createBodies } from '../http/bodies.ts'
+import { HttpError, rpcCodes, sendHttpError, toHttpError } from '../errors.ts'
+import { createBodyReader } from '../http/bodies.ts'
 import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
 import type { CallView, ReloadEvent } from './contract.ts'
-import { type AdminDoorOptions, createAdminDoor } from './endpoint.ts'
-import type { Admin } from './service.ts'
+import { type AdminEndpointOptions, createAdminEndpoint } from './endpoint.ts'
+import type { AdminService } from './service.ts'
 import * as views from './views.fixture.ts'
 
-export const operator: Identity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
-export const dev: Identity = { principal: 'key:dev', authenticated: true, admin: false, agents: ['dev'] }
+export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
+export const dev: AuthIdentity = { principal: 'key:dev', authenticated: true, admin: false, agents: ['dev'] }
 
 /** The gateway's token is `operator`; a key that is no admin is `dev`. */
 export const people = (): Authenticate =>
@@ -48,7 +48,7 @@ function createTestAdmin() {
     listeners.add(listener)
     return { [Symbol.dispose]: () => void listeners.delete(listener) }
   }
-  const admin: Admin = {
+  const admin: AdminService = {
     overview: () => ({ ...views.overview, version: `1.2.3${padding}` }),
     series: (_, { from = 0, to = 1000 }) => ({ from, to, stepMs: 1000, points: [] }),
     stats: (_, by) => ({ by, since: 0, rows: [{ name: 'files', ...views.figures }] }),
@@ -131,9 +131,9 @@ function createTestAdmin() {
 interface Settings {
   readonly authenticate?: Authenticate
   readonly config?: Partial<HttpConfig>
-  readonly metrics?: AdminDoorOptions['metrics']
+  readonly metrics?: AdminEndpointOptions['metrics']
   readonly folder?: string
-  readonly chat?: AdminDoorOptions['chat']
+  readonly chat?: AdminEndpointOptions['chat']
   /** Where requests seem to come from. */
   readonly address?: () => string
 }
@@ -148,12 +148,12 @@ export async function openTestAdmin(settings: Settings = {}) {
   const port = await listen(server, '127.0.0.1', 0)
   const config = httpConfig(settings.config)
   const authenticate = settings.authenticate ?? people()
-  const door = createAdminDoor({
+  const door = createAdminEndpoint({
     admin: test.admin,
     access,
     authenticate,
     admit: admitWith(authenticate, clock),
-    bodies: createBodies(config),
+    bodies: createBodyReader(config),
     config,
     hosts: allowedHosts(config, port),
     port,
@@ -170,9 +170,9 @@ export async function openTestAdmin(settings: Settings = {}) {
       Object.defineProperty(request.socket, 'remoteAddress', { value: address, configurable: true })
     try {
       const path = (request.url ?? '').split('?')[0] as string
-      if (!door.handle(request, response, path)) throw new Refusal(404, rpc.request, 'nothing here')
+      if (!door.handle(request, response, path)) throw new HttpError(404, rpcCodes.request, 'nothing here')
     } catch (thrown) {
-      refuse(response, asRefusal(thrown, log), clock)
+      sendHttpError(response, toHttpError(thrown, log), clock)
     }
   })
   const origin = `http://127.0.0.1:${port}`

@@ -8,7 +8,7 @@ export interface ChatView {
  * POST chat { messages, model?, mode?, agent? } answers with a stream of server-sent events; each `data:` is one
  * of these. It begins with `start` and ends with `end` or `error`. Closing it stops the answer.
  */
-export type ChatTold =
+export type ChatStreamEvent =
   /** The id joins the calls of the answer in audit, as their parent. */
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
   | { readonly kind: 'stage'; readonly stage: ChatStage; readonly round: number }

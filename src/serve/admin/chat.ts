@@ -6,22 +6,22 @@ import type { Chat, ChatEvent, ChatRequest } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { actingAs } from '../auth/agent.ts'
-import { nobody } from '../calls/request-peer.ts'
-import { asRefusal } from '../errors.ts'
-import { chosenModel, tellAnswer } from '../openai/chat.ts'
+import { nonInteractivePeer } from '../calls/request-peer.ts'
+import { toHttpError } from '../errors.ts'
+import { selectModel, streamAnswer } from '../openai/chat.ts'
 import type { ChatTold, ChatView } from './contract.ts'
 import { codeOf } from './responses.ts'
 
 /** What somebody at the dashboard asks. */
-export interface ChatAsked extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {
+export interface ChatInput extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {
   readonly agent?: string | undefined
 }
 
 /** The chat as the dashboard uses it: the same answers as everywhere, in the words of the contract. */
-export interface ChatDesk {
+export interface DashboardChat {
   view(): ChatView
   /** Answers as a stream of events; rejects where there is nothing to answer with. */
-  answer(asked: ChatAsked, from: { caller: Caller; signal: AbortSignal; response: ServerResponse }): Promise<void>
+  answer(asked: ChatInput, from: { caller: Caller; signal: AbortSignal; response: ServerResponse }): Promise<void>
 }
 
 interface ChatDeskOptions {
@@ -31,24 +31,24 @@ interface ChatDeskOptions {
   readonly log: Log
 }
 
-export function createChatDesk({ chat, access, clock, log }: ChatDeskOptions): ChatDesk {
+export function createDashboardChat({ chat, access, clock, log }: ChatDeskOptions): DashboardChat {
   return {
     view: () => ({ models: chat?.()?.models() ?? [] }),
     async answer({ agent, messages, mode, ...asked }, { caller, signal, response }) {
-      const chosen = chosenModel(chat?.(), asked.model)
+      const chosen = selectModel(chat?.(), asked.model)
       const { model } = chosen
       const id = `chat-${randomUUID().slice(19)}`
       const events = chosen.chat.answer({
-        ...{ id, model, messages, signal, peer: nobody, stream: true },
+        ...{ id, model, messages, signal, peer: nonInteractivePeer, stream: true },
         caller: actingAs(access, caller, agent),
         ...(mode && { mode }),
       })
-      await tellAnswer(events, {
+      await streamAnswer(events, {
         response,
         opening: [bytesOf({ kind: 'start', id, model })],
         encode: (event) => [bytesOf(told(event))],
         failure(thrown) {
-          const refusal = asRefusal(thrown, log)
+          const refusal = toHttpError(thrown, log)
           return bytesOf({ kind: 'error', code: codeOf(refusal), message: refusal.message })
         },
         clock,

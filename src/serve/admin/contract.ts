@@ -4,7 +4,7 @@
  * the header `Toolway-Admin: 1` when the credential is the cookie, and a body, where there is one, is JSON.
  */
 
-export type { ChatStage, ChatTold, ChatView } from './chat-contract.ts'
+export type { ChatStage, ChatStreamEvent as ChatTold, ChatView } from './chat-contract.ts'
 
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 export type BreakerState = 'closed' | 'open' | 'half-open'

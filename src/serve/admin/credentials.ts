@@ -4,24 +4,24 @@ import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { agentFor } from '../auth/agent.ts'
-import { type Authenticate, hasSameRights, type Identity } from '../auth/identity.ts'
+import { type Authenticate, type AuthIdentity, hasSameRights } from '../auth/identity.ts'
 import type { Admit } from '../auth/throttle.ts'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 
 /** Somebody who was let in. */
-export interface Guest {
+export interface AdminUser {
   readonly caller: Caller
-  readonly identity: Identity
+  readonly identity: AuthIdentity
   /** Whom the same credential lets in now; rejects once it lets in nobody. */
-  again(): Promise<Identity>
+  reauthenticate(): Promise<AuthIdentity>
 }
 
 /** Who may use the admin API: the credentials of the MCP door, and for browsers a cookie that stands for one. */
 export interface Credentials {
   /** Rejects with a 401 where a credential is missing or wrong. */
-  admit(request: IncomingMessage): Promise<Guest>
+  admit(request: IncomingMessage): Promise<AdminUser>
   /** Takes a credential and gives a cookie for it. */
-  logIn(request: IncomingMessage, token: string): Promise<{ readonly guest: Guest; readonly cookie: string }>
+  logIn(request: IncomingMessage, token: string): Promise<{ readonly guest: AdminUser; readonly cookie: string }>
   /** Ends what the cookie stands for, and gives the one that makes the browser forget it. */
   logOut(request: IncomingMessage): string
 }
@@ -39,19 +39,19 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
   const logins = createLogins(clock)
 
   /** A login is only worth what its credential is worth now. */
-  const identityOf = async (login: Login): Promise<Identity> => {
+  const identityOf = async (login: Login): Promise<AuthIdentity> => {
     if (logins.find(login.id) !== login) throw over()
     try {
       const identity = await authenticate(login.authorization)
       if (!hasSameRights(identity, login.identity)) throw over()
       return identity
     } catch (thrown) {
-      if (thrown instanceof Refusal && thrown.status === 401) logins.end(login)
+      if (thrown instanceof HttpError && thrown.status === 401) logins.end(login)
       throw thrown
     }
   }
 
-  const guestOf = (request: IncomingMessage, identity: Identity, again: Guest['again']): Guest => {
+  const guestOf = (request: IncomingMessage, identity: AuthIdentity, again: AdminUser['reauthenticate']): AdminUser => {
     const { remoteAddress } = request.socket
     const address = remoteAddress === undefined ? {} : { address: remoteAddress }
     const header = request.headers['toolway-agent']
@@ -60,7 +60,11 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
     // What a server keeps for a caller's session, it keeps for whoever tries its tools here.
     const session = `admin ${identity.principal}`
     const chosen = asked === undefined ? { agent } : { agent, asked }
-    return { caller: { ...identity, ...chosen, ...address, session, capabilities: {} }, identity, again }
+    return {
+      caller: { ...identity, ...chosen, ...address, session, capabilities: {} },
+      identity,
+      reauthenticate: again,
+    }
   }
 
   const loginOf = (request: IncomingMessage): Login | undefined => {
@@ -99,7 +103,7 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
   }
 }
 
-const over = () => Refusal.of('AUTH_REQUIRED', 'You are no longer logged in: log in again.')
+const over = () => HttpError.of('AUTH_REQUIRED', 'You are no longer logged in: log in again.')
 
 /** Cookies know no ports: two gateways on one machine must not take each other's. */
 const nameOn = (port: number): string => `toolway_admin_${port}`
@@ -137,19 +141,19 @@ function checkOurPage({ method, headers }: IncomingMessage): void {
   }
 }
 
-const refused = (sentence: string) => Refusal.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
+const refused = (sentence: string) => HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
 
 /** Somebody who has logged in with a browser. The credential stays here: the browser only has the id. */
 interface Login {
   readonly id: string
   readonly authorization: string
   /** What the credential was good for then. */
-  readonly identity: Identity
+  readonly identity: AuthIdentity
   readonly until: number
 }
 
 interface Logins {
-  open(authorization: string, identity: Identity): Login
+  open(authorization: string, identity: AuthIdentity): Login
   /** Undefined once it is over. */
   find(id: string): Login | undefined
   end(login: Login): void

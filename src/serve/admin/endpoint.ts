@@ -5,55 +5,63 @@ import type { Chat } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { type Authenticate, createLifetimes, type Identity } from '../auth/identity.ts'
+import { type Authenticate, type AuthIdentity, createCredentialWatch } from '../auth/identity.ts'
 import type { Admit } from '../auth/throttle.ts'
-import { asRefusal, isUnreadable, Refusal, recordMalformed, refuse, rpc, wrongMethod } from '../errors.ts'
-import type { Bodies } from '../http/bodies.ts'
-import { untilGone } from '../http/event-stream.ts'
+import {
+  HttpError,
+  isUnreadableRequest,
+  methodNotAllowed,
+  recordMalformed,
+  rpcCodes,
+  sendHttpError,
+  toHttpError,
+} from '../errors.ts'
+import type { BodyReader } from '../http/bodies.ts'
 import { type Hosts, offendingHeader } from '../http/hosts.ts'
-import { createPages } from '../http/static-files.ts'
-import { createChatDesk } from './chat.ts'
-import { type Credentials, createCredentials, type Guest } from './credentials.ts'
-import { createEvents } from './live-events.ts'
+import { abortOnClose } from '../http/sse-stream.ts'
+import { createDashboardFiles } from '../http/static-files.ts'
+import { createDashboardChat } from './chat.ts'
+import { type AdminUser, type Credentials, createCredentials } from './credentials.ts'
+import { createLiveEvents } from './live-events.ts'
 import { answerCallback, callbackPath } from './oauth-callback.ts'
 import { openApi } from './openapi.ts'
 import { answerJson, apiHeaders, codeOf, errorBody } from './responses.ts'
-import { answered, createRouter, type Desk, parseInput, type Route, readQuery } from './router.ts'
+import { answered, createRouter, parseInput, type Route, type RouteContext, readQuery } from './router.ts'
 import { routes } from './routes.ts'
-import type { Admin } from './service.ts'
+import type { AdminService } from './service.ts'
 
 /** The part of the HTTP door that is for people: the admin API, metrics, the dashboard. */
-export interface AdminDoor extends Disposable {
+export interface HttpEndpoint extends Disposable {
   /** Answers a request for anything but MCP; false where there is nothing at this path. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): boolean
 }
 
 /** What is known of the HTTP door once it is open. */
-export interface OpenDoor {
+export interface ListeningServer {
   /** Of the MCP endpoint. */
   readonly url: string
   readonly port: number
   readonly hosts: Hosts
   /** Counts wrong credentials by address, at all doors together. */
   readonly admit: Admit
-  readonly bodies: Bodies
+  readonly bodies: BodyReader
   /** Sessions of MCP clients that are open. */
   sessions(): number
   /** The chat of the present configuration; undefined where it has none. */
   readonly chat?: (() => Chat | undefined) | undefined
 }
 
-export interface AdminDoorOptions {
-  readonly admin: Admin
+export interface AdminEndpointOptions {
+  readonly admin: AdminService
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
   readonly config: Pick<HttpConfig, 'path'>
-  readonly bodies: Bodies
+  readonly bodies: BodyReader
   readonly hosts: Hosts
   readonly port: number
   /** The chat of the present configuration; undefined where it has none. */
-  readonly chat?: OpenDoor['chat']
+  readonly chat?: ListeningServer['chat']
   /** Undefined where metrics are turned off. */
   readonly metrics?: MetricsOf | undefined
   /** Where the built dashboard is. */
@@ -65,31 +73,31 @@ export interface AdminDoorOptions {
 
 const base = '/admin/api'
 
-export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
+export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint {
   const { admin, access, config, bodies, hosts, clock, log } = options
   const credentials = createCredentials(options)
-  const events = createEvents(admin, clock, log)
-  const pages = createPages(options.folder, { endpoint: config.path, hosts })
+  const events = createLiveEvents(admin, clock, log)
+  const pages = createDashboardFiles(options.folder, { endpoint: config.path, hosts })
   const find = createRouter(routes)
   let document: object | undefined
   let draining = false
 
-  const desk: Desk = {
+  const desk: RouteContext = {
     admin,
     credentials,
     events,
-    chat: createChatDesk(options),
+    chat: createDashboardChat(options),
     document() {
       document ??= openApi(routes, options.version)
       return document
     },
-    watch: ({ identity, again }, response) =>
-      createLifetimes(again, clock)({ authorization: undefined, identity, response }),
+    watch: ({ identity, reauthenticate: again }, response) =>
+      createCredentialWatch(again, clock)({ authorization: undefined, identity, response }),
   }
 
   const answer = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     const { route, target } = find(request.method ?? '', path)
-    if (draining) throw Refusal.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
+    if (draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
     // A credential first: who has none is not even told that a query is wrong.
     const guest = route.access === 'anyone' ? undefined : await admitted(request, route)
     const query = readQuery(request.url ?? '', route.query)
@@ -97,14 +105,14 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
       route.body && (await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }))
     const body = route.body && bytes && parseInput(bytes, route.body)
     if (response.destroyed) return
-    const asked = { target, query, body, bytes, request, response, signal: untilGone(response) }
+    const asked = { target, query, body, bytes, request, response, signal: abortOnClose(response) }
     const value = await (guest
       ? route.run({ ...asked, guest, caller: guest.caller } as never, desk)
       : route.run(asked as never, desk))
     if (value !== answered) answerJson(response, value)
   }
 
-  const admitted = async (request: IncomingMessage, { access: who, path }: Route): Promise<Guest> => {
+  const admitted = async (request: IncomingMessage, { access: who, path }: Route): Promise<AdminUser> => {
     const guest = await credentials.admit(request)
     const { admin, principal, address } = guest.caller
     if (who === 'guest' || admin) return guest
@@ -113,7 +121,7 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
   }
 
   /** Who is not let in leaves a record, as at the MCP door (F11). To ask who one is is not to try anything. */
-  const recordRejection = (request: IncomingMessage, refusal: Refusal, path: string) => {
+  const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers, socket } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
     if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
@@ -130,10 +138,11 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
       await work()
     }
     checked().catch((thrown) => {
-      const refusal = asRefusal(thrown, log)
+      const refusal = toHttpError(thrown, log)
       recordRejection(request, refusal, path)
-      if (isUnreadable(refusal)) recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
-      refuse(response, refusal, clock, errorBody)
+      if (isUnreadableRequest(refusal))
+        recordMalformed(access, { address: request.socket.remoteAddress }, refusal.message)
+      sendHttpError(response, refusal, clock, errorBody)
     })
   }
 
@@ -163,15 +172,15 @@ export function createAdminDoor(options: AdminDoorOptions): AdminDoor {
 
 const forAdmins = 'admin'
 
-const onlyForAdmins = (path: string): Refusal =>
-  Refusal.of(
+const onlyForAdmins = (path: string): HttpError =>
+  HttpError.of(
     'DENIED_BY_POLICY',
     `${path} is for administrators: log in with the gateway's token, or with an API key that is an admin (toolway keys create --admin).`,
     { rule: forAdmins },
   )
 
 /** Who is let in, and asks for an agent or for a thing that is not theirs, is written down where that is decided. */
-const isWrittenDown = ({ details: { data } }: Refusal): boolean => {
+const isWrittenDown = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
 }
@@ -191,17 +200,17 @@ async function answerMetrics(
   credentials: Credentials,
   metrics: MetricsOf | undefined,
 ): Promise<void> {
-  if (request.method !== 'GET' && request.method !== 'HEAD') throw wrongMethod(request.method, 'GET, HEAD')
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const { identity } = await credentials.admit(request)
-  if (!metrics) throw new Refusal(404, rpc.request, 'There are no metrics here: telemetry.metrics is false.')
+  if (!metrics) throw new HttpError(404, rpcCodes.request, 'There are no metrics here: telemetry.metrics is false.')
   if (!maySee(identity)) {
     const sentence =
       'Metrics tell of every agent: they need an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
-    throw Refusal.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
+    throw HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
   }
   const { body, contentType } = await metrics(request.headers.accept)
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 
 /** Who could look at every agent anyway; and everybody, where the operator asks nobody for a credential. */
-const maySee = ({ authenticated, admin, agents }: Identity): boolean => !authenticated || admin || agents === '*'
+const maySee = ({ authenticated, admin, agents }: AuthIdentity): boolean => !authenticated || admin || agents === '*'

@@ -3,18 +3,18 @@ import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
-import { Refusal } from '../errors.ts'
-import { dropWhenStalled } from '../http/event-stream.ts'
+import { HttpError } from '../errors.ts'
+import { dropWhenStalled } from '../http/sse-stream.ts'
 import type { AdminEvents, CallView } from './contract.ts'
-import type { Admin } from './service.ts'
+import type { AdminService } from './service.ts'
 
 /** All streams of events to dashboards. Nothing is watched while nobody looks. */
-export interface Events extends Disposable {
+export interface LiveEvents extends Disposable {
   /** Makes an answer a stream; throws OVERLOADED when too many are open. */
   open(caller: Caller, response: ServerResponse): void
 }
 
-type Source = Pick<Admin, 'overview' | 'servers' | 'calls' | 'onCalls' | 'onReload' | 'lastReload'>
+type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 'onReload' | 'lastReload'>
 
 interface Reader {
   readonly caller: Caller
@@ -41,7 +41,7 @@ const maxCalls = 100
 const maxNews = 2_000
 const silentMs = 15_000
 
-export function createEvents(admin: Source, clock: Clock, log: Log): Events {
+export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEvents {
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined
   let ticks = 0
@@ -165,6 +165,6 @@ export function createEvents(admin: Source, clock: Clock, log: Log): Events {
 const bytesOf = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
 const tooManyReaders = (open: number) =>
-  Refusal.of('OVERLOADED', `${open} dashboards are open already: close one, or try again later.`, {
+  HttpError.of('OVERLOADED', `${open} dashboards are open already: close one, or try again later.`, {
     retryAfterMs: 5_000,
   })

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { ToolwayError } from '../../core/errors.ts'
 import { plainPage } from '../../lib/html-page.ts'
-import { wrongMethod } from '../errors.ts'
-import type { Admin } from './service.ts'
+import { methodNotAllowed } from '../errors.ts'
+import type { AdminService } from './service.ts'
 
 /** Where authorization servers send people back to. */
 export const callbackPath = '/oauth/callback'
@@ -15,8 +15,12 @@ export const callbackOf = ({ headers }: IncomingMessage): URL =>
  * Takes the answer of an authorization server. Whoever brings it shows no credential, because no cookie of ours comes
  * along from another site: what they bring must belong to a sign-in that an operator has begun, and is taken once.
  */
-export async function answerCallback(request: IncomingMessage, response: ServerResponse, admin: Admin): Promise<void> {
-  if (request.method !== 'GET') throw wrongMethod(request.method, 'GET')
+export async function answerCallback(
+  request: IncomingMessage,
+  response: ServerResponse,
+  admin: AdminService,
+): Promise<void> {
+  if (request.method !== 'GET') throw methodNotAllowed(request.method, 'GET')
   const { searchParams } = new URL(request.url ?? '', 'http://localhost')
   try {
     const server = await admin.signedIn?.(searchParams)

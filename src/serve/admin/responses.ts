@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Refusal } from '../errors.ts'
+import type { HttpError } from '../errors.ts'
 import type { AdminError } from './contract.ts'
 
 /** For everything that is not a page: nobody keeps it, frames it, or takes it for something else. */
@@ -22,7 +22,7 @@ export function answerJson(response: ServerResponse, value: unknown): void {
 }
 
 /** A refusal in the words of the admin API. */
-export function errorBody(refusal: Refusal): Buffer {
+export function errorBody(refusal: HttpError): Buffer {
   const error: AdminError = { error: { code: codeOf(refusal), message: refusal.message } }
   return Buffer.from(JSON.stringify(error))
 }
@@ -36,5 +36,5 @@ const codes: Readonly<Record<number, string>> = {
   415: 'UNSUPPORTED_MEDIA_TYPE',
 }
 
-export const codeOf = ({ status, details: { data } }: Refusal): string =>
+export const codeOf = ({ status, details: { data } }: HttpError): string =>
   (data as { code?: string } | undefined)?.code ?? codes[status] ?? `HTTP_${status}`

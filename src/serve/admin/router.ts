@@ -4,11 +4,11 @@ import type { Caller } from '../../core/call.ts'
 import { Json } from '../../core/json.ts'
 import { extentOf } from '../../lib/json-text/extent.ts'
 import { maxDepth } from '../../lib/json-text/skip.ts'
-import { Refusal, rpc, wrongMethod } from '../errors.ts'
-import type { ChatDesk } from './chat.ts'
-import type { Credentials, Guest } from './credentials.ts'
-import type { Events } from './live-events.ts'
-import type { Admin } from './service.ts'
+import { HttpError, methodNotAllowed, rpcCodes } from '../errors.ts'
+import type { DashboardChat } from './chat.ts'
+import type { AdminUser, Credentials } from './credentials.ts'
+import type { LiveEvents } from './live-events.ts'
+import type { AdminService } from './service.ts'
 
 export interface Matched {
   readonly route: Route
@@ -31,7 +31,7 @@ export function createRouter(routes: readonly Route[]): Router {
       if (target === undefined) continue
       const route = sharing.find((one) => one.method === method || (method === 'HEAD' && isReadable(one)))
       if (route) return { route, target }
-      throw wrongMethod(method, sharing.map((one) => one.method).join(', '))
+      throw methodNotAllowed(method, sharing.map((one) => one.method).join(', '))
     }
     throw nothing()
   }
@@ -64,18 +64,18 @@ function decoded(part: string): string {
 }
 
 const nothing = () =>
-  new Refusal(404, rpc.request, 'There is nothing here: GET /admin/api/openapi.json says what there is.')
+  new HttpError(404, rpcCodes.request, 'There is nothing here: GET /admin/api/openapi.json says what there is.')
 
 /** What routes work with. */
-export interface Desk {
-  readonly admin: Admin
+export interface RouteContext {
+  readonly admin: AdminService
   readonly credentials: Credentials
-  readonly events: Events
-  readonly chat: ChatDesk
+  readonly events: LiveEvents
+  readonly chat: DashboardChat
   /** The OpenAPI document. */
   document(): object
   /** Ends a stream that outlives its credential. */
-  watch(guest: Guest, response: ServerResponse): void
+  watch(guest: AdminUser, response: ServerResponse): void
 }
 
 interface Request<Query, Body> {
@@ -92,8 +92,8 @@ interface Request<Query, Body> {
 }
 
 /** A request that was let in. */
-interface Asked<Query = unknown, Body = unknown> extends Request<Query, Body> {
-  readonly guest: Guest
+interface AuthenticatedRequest<Query = unknown, Body = unknown> extends Request<Query, Body> {
+  readonly guest: AdminUser
   readonly caller: Caller
 }
 
@@ -120,13 +120,13 @@ type Output<T> = T extends z.ZodType ? z.output<T> : undefined
 /** For whoever has a credential, or for admins alone. */
 interface Guarded<Query, Body> extends Described, Inputs<Query, Body> {
   readonly access: 'guest' | 'admin'
-  run(asked: Asked<Output<Query>, Output<Body>>, desk: Desk): unknown
+  run(asked: AuthenticatedRequest<Output<Query>, Output<Body>>, desk: RouteContext): unknown
 }
 
 /** For whoever reaches the door. */
 interface Open<Query, Body> extends Described, Inputs<Query, Body> {
   readonly access: 'anyone'
-  run(asked: Request<Output<Query>, Output<Body>>, desk: Desk): unknown
+  run(asked: Request<Output<Query>, Output<Body>>, desk: RouteContext): unknown
 }
 
 export type Route = Guarded<z.ZodObject | undefined, z.ZodObject | undefined> | Open<undefined, z.ZodObject | undefined>
@@ -193,7 +193,7 @@ function parsed(bytes: Buffer): unknown {
   }
 }
 
-const bad = (sentence: string) => new Refusal(400, rpc.params, sentence)
+const bad = (sentence: string) => new HttpError(400, rpcCodes.params, sentence)
 
 /** What a stranger sent is quoted and cut. */
 const shown = (text: string) => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)

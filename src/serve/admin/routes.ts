@@ -1,9 +1,9 @@
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { Refusal, rpc } from '../errors.ts'
+import { HttpError, rpcCodes } from '../errors.ts'
 import type { SessionView } from './contract.ts'
-import type { Guest } from './credentials.ts'
+import type { AdminUser } from './credentials.ts'
 import { callbackOf } from './oauth-callback.ts'
 import { cursor, limit, moment, text } from './query.ts'
 import { answered, guarded, memberOf, open, type Route } from './router.ts'
@@ -87,7 +87,7 @@ const callRoutes: readonly Route[] = [
       const call = await admin.call(caller, target)
       if (call) return call
       const sentence = 'There is no such call, or not any more: only the latest are kept. The audit log has them all.'
-      throw new Refusal(404, rpc.request, sentence)
+      throw new HttpError(404, rpcCodes.request, sentence)
     },
   }),
   guarded({
@@ -221,7 +221,7 @@ const sessionRoutes: readonly Route[] = [
   }),
 ]
 
-const viewOf = ({ caller }: Guest): SessionView => {
+const viewOf = ({ caller }: AdminUser): SessionView => {
   const { principal, agent, authenticated, admin, agents } = caller
   return { principal, agent, authenticated, admin, agents }
 }

@@ -25,9 +25,9 @@ import type {
  * All that the admin API can show and do. What takes a caller shows that caller what its agent may see, and an admin
  * everything; what takes none is for admins, and whoever calls it has seen to that.
  */
-export interface Admin {
+export interface AdminService {
   overview(caller: Caller): Overview
-  series(caller: Caller, range: Range): Series
+  series(caller: Caller, range: TimeRange): Series
   stats(caller: Caller, by: Stats['by']): Stats
   servers(caller: Caller): readonly ServerView[]
   server(caller: Caller, name: string): ServerDetail
@@ -37,18 +37,18 @@ export interface Admin {
   signIn?(caller: Caller, name: string, redirect: URL): Promise<SignInView>
   /** Takes the answer that a browser brings; tells which server it was for. */
   signedIn?(answer: URLSearchParams): Promise<string>
-  tools(caller: Caller, asked: ToolsAsked): ToolPage
+  tools(caller: Caller, asked: ToolsQuery): ToolPage
   tool(caller: Caller, name: string): Promise<ToolDetail>
   /** A call like any other, as an agent that the caller may be. */
-  tryTool(caller: Caller, name: string, given: Trial, signal: AbortSignal): Promise<TryResult>
-  calls(caller: Caller, asked: CallsAsked): readonly CallView[]
+  tryTool(caller: Caller, name: string, given: TryToolInput, signal: AbortSignal): Promise<TryResult>
+  calls(caller: Caller, asked: CallsQuery): readonly CallView[]
   call(caller: Caller, id: string): Promise<CallDetail | undefined>
-  audit(asked: AuditAsked): Promise<AuditPage>
+  audit(asked: AuditListQuery): Promise<AuditPage>
   chain(): ChainView
   /** Begins to check the audit log, unless that is under way. */
   verifyChain(): ChainView
   agents(): readonly AgentView[]
-  matrix(asked: ToolsAsked): Matrix
+  matrix(asked: ToolsQuery): Matrix
   why(caller: Caller, asked: { readonly agent?: string | undefined; readonly tool: string }): Promise<WhyView>
   config(): ConfigView
   /** The latest attempt to take over a changed configuration. */
@@ -62,7 +62,7 @@ export interface Admin {
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 
 /** A stretch of time; its ends are the admin's to choose where they are missing. */
-export interface Range {
+export interface TimeRange {
   readonly from?: number | undefined
   readonly to?: number | undefined
 }
@@ -72,19 +72,19 @@ interface Paged {
   readonly limit: number
 }
 
-export interface ToolsAsked extends Paged {
+export interface ToolsQuery extends Paged {
   /** Words that must all stand in the name, title, description or server of a tool. */
   readonly query?: string | undefined
   readonly server?: string | undefined
 }
 
-export interface Trial {
+export interface TryToolInput {
   /** In the bytes in which they came. */
   readonly arguments: Json<Record<string, unknown>>
   readonly agent?: string | undefined
 }
 
-export interface CallsAsked {
+export interface CallsQuery {
   readonly agent?: string | undefined
   readonly server?: string | undefined
   readonly name?: string | undefined
@@ -95,7 +95,7 @@ export interface CallsAsked {
   readonly limit: number
 }
 
-export interface AuditAsked extends Paged, Range {
+export interface AuditListQuery extends Paged, TimeRange {
   readonly agent?: string | undefined
   readonly principal?: string | undefined
   readonly server?: string | undefined

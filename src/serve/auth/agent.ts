@@ -1,12 +1,12 @@
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { HttpRequest } from '../http/request.ts'
+import type { ReceivedRequest } from '../http/request.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import type { StepUp } from './identity.ts'
 
 /** The agent that an HTTP request asks to act as (G7): by header, else by query. */
-export function agentOfRequest({ headers, url = '' }: Pick<HttpRequest, 'headers' | 'url'>): string | undefined {
+export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'headers' | 'url'>): string | undefined {
   const named = headers['toolway-agent']
   if (typeof named === 'string') return named
   const query = url.indexOf('?')

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Provider, startProvider } from '../../../tests/fixtures/identity-provider.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
 import type { Authenticate } from './identity.ts'
 import { createJwtVerifier } from './jwt.ts'
@@ -42,7 +42,7 @@ const outcomeOf = async (door: Authenticate, authorization: string) =>
 async function isRefused(authorization: string): Promise<void> {
   for (const door of doors) {
     const outcome = await outcomeOf(door, authorization)
-    expect(outcome).toBeInstanceOf(Refusal)
+    expect(outcome).toBeInstanceOf(HttpError)
     expect(outcome).toMatchObject({ status: 401, details: { headers: { 'WWW-Authenticate': expect.anything() } } })
   }
 }
@@ -96,7 +96,7 @@ test('B6: one changed character of a good credential makes it nobody', async () 
       fc.pre(changed !== credential && !sameBytes(changed, credential))
       for (const door of doors) {
         const outcome = await outcomeOf(door, `Bearer ${changed}`)
-        expect(outcome).toBeInstanceOf(Refusal)
+        expect(outcome).toBeInstanceOf(HttpError)
       }
     }),
     { numRuns: 1_000 },

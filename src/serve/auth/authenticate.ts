@@ -1,7 +1,13 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
-import { type ChallengeOf, missing, outdated, withChallenge, wrong } from './challenge.ts'
-import { type Authenticate, anonymous, type Identity, operator } from './identity.ts'
+import {
+  type ChallengeOf,
+  expiredCredential,
+  invalidCredential,
+  missingCredential,
+  withChallenge,
+} from './challenge.ts'
+import { type Authenticate, type AuthIdentity, anonymous, operator } from './identity.ts'
 import type { JwtVerifier } from './jwt.ts'
 
 interface AuthenticateOptions {
@@ -21,12 +27,12 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
   const digestOf = rememberedDigests()
 
   /** Where nobody has a credential everybody may say who they are; where some have one, the others are the default. */
-  const nobody = (): Identity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
+  const nobody = (): AuthIdentity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
 
   const authenticate: Authenticate = (authorization, beforeSignature) => {
     if (authorization === undefined) {
       if (token === undefined) return nobody()
-      throw missing()
+      throw missingCredential()
     }
     const credential = bearer(authorization)
     const digested = digestOf(credential)
@@ -35,7 +41,8 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
     const form = formOf(credential)
     if (form === 'key') return holderOf(digested)
     if (form === 'token') throw unknownToken()
-    if (verify === undefined) throw wrong('JSON Web Tokens are not taken here: set auth.jwt, or send an API key.')
+    if (verify === undefined)
+      throw invalidCredential('JSON Web Tokens are not taken here: set auth.jwt, or send an API key.')
     return verify(credential, digested, beforeSignature)
   }
   return Object.assign(verify ? telling(authenticate, verify.challengeOf) : authenticate, {
@@ -79,21 +86,23 @@ interface KeySource {
  * The holder of an API key. Looking the digest up in a map is no leak: its time may tell how a digest compares with
  * those that are kept, but nobody can choose digests, nor get from one back to the key.
  */
-function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => Identity {
+function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdentity {
   return (digest) => {
     const key = keys.find(`sha256:${digest.toString('hex')}`)
     if (key === undefined) {
-      throw wrong('The API key is unknown or was revoked: ask the operator for another one (toolway keys create).')
+      throw invalidCredential(
+        'The API key is unknown or was revoked: ask the operator for another one (toolway keys create).',
+      )
     }
     if (key.expires !== undefined && key.expires <= clock.now()) {
-      throw outdated('The API key has expired: ask the operator for another one (toolway keys create).')
+      throw expiredCredential('The API key has expired: ask the operator for another one (toolway keys create).')
     }
     const agents = key.agents.includes('*') ? '*' : key.agents
     return { principal: `key:${key.id}`, authenticated: true, admin: key.admin, agents }
   }
 }
 
-type TokenHolder = (authorization: string | undefined) => Identity
+type TokenHolder = (authorization: string | undefined) => AuthIdentity
 
 /** One shared token, or none at all: then everybody who shows nothing is the same anonymous caller. */
 export const authenticateToken = (token: string | undefined): TokenHolder =>
@@ -102,12 +111,12 @@ export const authenticateToken = (token: string | undefined): TokenHolder =>
     : bearerTokens([[token, operator]])
 
 /** Several tokens, each with an identity of its own. */
-export function bearerTokens(tokens: readonly (readonly [token: string, identity: Identity])[]): TokenHolder {
+export function bearerTokens(tokens: readonly (readonly [token: string, identity: AuthIdentity])[]): TokenHolder {
   const known = tokens.map(([token, identity]) => ({ isIt: equals(token), identity }))
   return (authorization) => {
-    if (authorization === undefined) throw missing()
+    if (authorization === undefined) throw missingCredential()
     const actual = digest(bearer(authorization))
-    let found: Identity | undefined
+    let found: AuthIdentity | undefined
     // All are compared, so the position does not show in the time it takes.
     for (const { isIt, identity } of known) if (isIt(actual)) found = identity
     return found ?? unknown(authorization)
@@ -127,7 +136,7 @@ function unknown(authorization: string): never {
 }
 
 const unknownToken = () =>
-  wrong(
+  invalidCredential(
     'The token is not one that this gateway knows: send "Authorization: Bearer <token>" with the token it printed at start, or with a credential that its operator gave you.',
   )
 
@@ -138,10 +147,12 @@ const maxLength = 16 * 1024
 function bearer(authorization: string): string {
   const given = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
   if (given === undefined) {
-    throw wrong('The Authorization header holds no bearer token: send "Authorization: Bearer <token>".')
+    throw invalidCredential('The Authorization header holds no bearer token: send "Authorization: Bearer <token>".')
   }
   if (given.length > maxLength) {
-    throw wrong('The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a smaller one.')
+    throw invalidCredential(
+      'The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a smaller one.',
+    )
   }
   return given
 }

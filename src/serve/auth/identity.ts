@@ -3,7 +3,7 @@ import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
 /** Who a credential says its bearer is. */
-export type Identity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
+export type AuthIdentity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
 
 /** A bearer that can ask its identity provider for more. */
 export interface StepUp {
@@ -18,13 +18,13 @@ export interface StepUp {
 export type Authenticate = (
   authorization: string | undefined,
   beforeSignature?: () => void,
-) => Identity | Promise<Identity>
+) => AuthIdentity | Promise<AuthIdentity>
 
-export const anonymous: Identity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
-export const operator: Identity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
+export const anonymous: AuthIdentity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
+export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 
 /** Whether two credentials of one principal, or one at two times, are good for the same. */
-export const hasSameRights = (one: Identity, other: Identity): boolean =>
+export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
   (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))
@@ -32,10 +32,10 @@ export const hasSameRights = (one: Identity, other: Identity): boolean =>
 /** How long a stream may outlive its credential. */
 const checkMs = 5_000
 
-interface Lasting {
+interface AuthenticatedStream {
   readonly authorization: string | undefined
   /** What the credential was good for when the stream was opened. */
-  readonly identity: Identity
+  readonly identity: AuthIdentity
   readonly response: ServerResponse
 }
 
@@ -43,8 +43,8 @@ interface Lasting {
  * Ends streams that outlive their credential. A request is checked once and answered; a stream stays open for hours,
  * in which its key may be revoked, its token expire, or either come to mean something else.
  */
-export const createLifetimes =
-  (authenticate: Authenticate, clock: Clock): ((stream: Lasting) => void) =>
+export const createCredentialWatch =
+  (authenticate: Authenticate, clock: Clock): ((stream: AuthenticatedStream) => void) =>
   ({ authorization, identity, response }) => {
     const check = async () => {
       try {

@@ -4,7 +4,7 @@ import { type Provider, signingKey, startProvider } from '../../../tests/fixture
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
 import type { Authenticate } from './identity.ts'
 import { createJwtVerifier } from './jwt.ts'
@@ -38,7 +38,7 @@ const statusOf = async (token: string): Promise<number> => {
     await authenticate(`Bearer ${token}`)
     return 200
   } catch (error) {
-    if (error instanceof Refusal) return error.status
+    if (error instanceof HttpError) return error.status
     throw error
   }
 }
@@ -133,9 +133,9 @@ describe('B6: a provider that fails', () => {
   test('before anything is known is a 503 that says when to come back, and is not asked at once again', async () => {
     down()
     const token = await provider.token()
-    const refusal = await Promise.resolve(authenticate(`Bearer ${token}`)).catch((error: Refusal) => error)
+    const refusal = await Promise.resolve(authenticate(`Bearer ${token}`)).catch((error: HttpError) => error)
     expect(refusal).toMatchObject({ status: 503, details: { headers: { 'Retry-After': '10' } } })
-    expect((refusal as Refusal).message).toMatch(/identity provider/)
+    expect((refusal as HttpError).message).toMatch(/identity provider/)
     expect(await statusOf(token)).toBe(503)
     expect(provider.requests).toBe(1)
     expect(log.lines).toEqual([expect.objectContaining({ level: 'warn' })])

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { readBounded } from '../../lib/read-bounded.ts'
 import { openWay, type WayOut } from '../../outbound/way-out.ts'
-import { unverifiable } from './challenge.ts'
+import { cannotVerify } from './challenge.ts'
 
 /** The published keys of an identity provider, fetched when they are first needed. */
 export interface KeySet extends AsyncDisposable {
@@ -64,7 +64,7 @@ export function createKeySet(options: {
 
   const usable = (): PublishedKeys => {
     if (kept !== undefined && age() < staleMs) return kept.keys
-    throw unverifiable(retryMs - sinceAsked())
+    throw cannotVerify(retryMs - sinceAsked())
   }
 
   return {
@@ -75,7 +75,7 @@ export function createKeySet(options: {
     async renewed() {
       if (asking !== undefined || sinceAsked() >= (failed ? retryMs : coolDownMs)) await askOnce()
       // The key may be a new one: nobody can tell while the provider is silent.
-      if (failed) throw unverifiable(retryMs - sinceAsked())
+      if (failed) throw cannotVerify(retryMs - sinceAsked())
       return usable()
     },
     async [Symbol.asyncDispose]() {

@@ -3,7 +3,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { startProvider } from '../../../tests/fixtures/identity-provider.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import type { JwtConfig } from '../../config/schema.ts'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
 import { createJwtVerifier } from './jwt.ts'
 
@@ -32,10 +32,10 @@ export async function openJwtDoors() {
 }
 
 /** What a refused credential is answered with; never an identity. */
-export async function refused(attempt: Promise<unknown>): Promise<Refusal> {
+export async function refused(attempt: Promise<unknown>): Promise<HttpError> {
   const outcome = await attempt.catch((error: unknown) => error)
-  expect(outcome).toBeInstanceOf(Refusal)
-  return outcome as Refusal
+  expect(outcome).toBeInstanceOf(HttpError)
+  return outcome as HttpError
 }
 
 export async function expectInvalid(attempt: Promise<unknown>, sentence = /./): Promise<void> {

@@ -3,9 +3,9 @@ import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose'
 import type { JwtConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { Refusal } from '../errors.ts'
-import { type ChallengeOf, challengeFor, insufficient, outdated, wrong } from './challenge.ts'
-import type { Identity } from './identity.ts'
+import { HttpError } from '../errors.ts'
+import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, invalidCredential } from './challenge.ts'
+import type { AuthIdentity } from './identity.ts'
 import { createKeySet, type PublishedKeys } from './jwks.ts'
 
 /** Signatures that only the holder of a private key can make: what is public must never be enough to sign. */
@@ -22,7 +22,7 @@ const maxTries = 16
 
 /** Verifies the JSON Web Tokens of one identity provider. */
 export interface JwtVerifier extends AsyncDisposable {
-  (token: string, digest: Buffer, beforeSignature?: () => void): Identity | Promise<Identity>
+  (token: string, digest: Buffer, beforeSignature?: () => void): AuthIdentity | Promise<AuthIdentity>
   /** What clients are told who have no token, or one that is not good enough. */
   readonly challengeOf: ChallengeOf
 }
@@ -35,9 +35,9 @@ export function createJwtVerifier(options: {
   const { config, clock, log } = options
   const { issuer, audience, jwksUrl } = config
   const challengeOf = challengeFor(config)
-  let verified = createVerified(clock)
+  let verified = createVerifiedTokens(clock)
   const forgetVerified = () => {
-    verified = createVerified(clock)
+    verified = createVerifiedTokens(clock)
   }
   const keySet = createKeySet({ url: jwksUrl, clock, log, changed: forgetVerified })
 
@@ -58,7 +58,7 @@ export function createJwtVerifier(options: {
     }
   }
 
-  const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<Identity> => {
+  const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
     // Other keys may be published in the meantime: then this goes where nobody looks any more.
     const kept = verified
     const claims = await claimsOf(token, keys)
@@ -67,7 +67,7 @@ export function createJwtVerifier(options: {
     return identity
   }
 
-  const verify = async (token: string, digest: string): Promise<Identity> => {
+  const verify = async (token: string, digest: string): Promise<AuthIdentity> => {
     try {
       const keys = await keySet.current()
       return await identify(token, digest, keys).catch(async (error: unknown) => {
@@ -77,7 +77,7 @@ export function createJwtVerifier(options: {
         return identify(token, digest, renewed)
       })
     } catch (error) {
-      throw error instanceof Refusal ? error : refusalOf(error, config, log)
+      throw error instanceof HttpError ? error : refusalOf(error, config, log)
     }
   }
 
@@ -109,13 +109,13 @@ async function claimsByAnyKey(
 }
 
 /** What a bearer can do about a token that was not accepted. Nothing of the token itself is told or logged. */
-function refusalOf(error: unknown, config: JwtConfig, log: Log): Refusal {
+function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
   if (code === undefined) log.warn({ cause: nameOf(error) }, 'A JSON Web Token could not be checked; it is refused')
   else log.debug({ cause: code }, 'A JSON Web Token was refused')
   // Claims are looked at after the signature: the issuer has made such a token.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
-  return signed ? outdated(sentenceFor(error, config)) : wrong(sentenceFor(error, config))
+  return signed ? expiredCredential(sentenceFor(error, config)) : invalidCredential(sentenceFor(error, config))
 }
 
 function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
@@ -144,7 +144,11 @@ const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
  * Who the claims of a verified token say its bearer is. Never an admin: that is for the gateway's own operator to
  * grant, by the token or by a key, and not for whoever writes claims elsewhere.
  */
-function identityOf(claims: JWTPayload, { issuer, agentClaim, scopes }: Told, challengeOf: ChallengeOf): Identity {
+function identityOf(
+  claims: JWTPayload,
+  { issuer, agentClaim, scopes }: ClaimRules,
+  challengeOf: ChallengeOf,
+): AuthIdentity {
   const principal = `jwt:${new URL(issuer).host}:${subject(claims)}`
   const known = { principal, authenticated: true, admin: false }
   const named = agentsOf(claims, agentClaim)
@@ -154,7 +158,7 @@ function identityOf(claims: JWTPayload, { issuer, agentClaim, scopes }: Told, ch
   // Where scopes say who may be whom, one that has none of them is nobody, and not the default agent.
   if (agents.length === 0) {
     const sentence = `The token has none of the scopes that are good for anything here: ask for one of ${Object.keys(scopes).join(', ')}.`
-    throw insufficient(sentence, challengeOf({ error: 'insufficient_scope' }))
+    throw insufficientScope(sentence, challengeOf({ error: 'insufficient_scope' }))
   }
   const stepUp = (agent: string): string | undefined => {
     const lacking = Object.keys(scopes).filter((scope) => scopes[scope]?.includes(agent))
@@ -165,7 +169,7 @@ function identityOf(claims: JWTPayload, { issuer, agentClaim, scopes }: Told, ch
 }
 
 /** The part of the configuration that says what claims mean. */
-type Told = Readonly<Pick<JwtConfig, 'issuer' | 'agentClaim' | 'scopes'>>
+type ClaimRules = Readonly<Pick<JwtConfig, 'issuer' | 'agentClaim' | 'scopes'>>
 
 /** `scope` as one text (RFC 9068), or `scp`, as some providers call it, as a list. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
@@ -176,7 +180,7 @@ function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
 /** Short and printable, and different for different subjects: one that cannot stand as it is is hashed. */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
-    throw outdated('The token names no subject: ask your identity provider for one with a sub claim.')
+    throw expiredCredential('The token names no subject: ask your identity provider for one with a sub claim.')
   }
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
@@ -188,7 +192,7 @@ function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   const names = typeof value === 'string' ? [value] : value
   const valid = Array.isArray(names) && names.length > 0 && names.every(isAgentName)
   if (valid) return names
-  throw outdated(
+  throw expiredCredential(
     `The token's claim ${claim} is neither the name of an agent nor a list of such names: ask your identity provider for another token.`,
   )
 }
@@ -196,18 +200,21 @@ function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
 const isAgentName = (value: unknown): value is string => typeof value === 'string' && agentName.test(value)
 
 /** Tokens whose signature was checked a moment ago, by digest: to check it again costs a hundred times as much. */
-interface Verified {
-  get(digest: string): Identity | undefined
+interface VerifiedTokens {
+  get(digest: string): AuthIdentity | undefined
   /** Keeps an identity until then, though never for long: the provider may take its keys back. */
-  keep(digest: string, identity: Identity, until: number): void
+  keep(digest: string, identity: AuthIdentity, until: number): void
 }
 
 const maxEntries = 10_000
 const maxMs = 5 * 60_000
 
-export function createVerified(clock: Clock, limit = maxEntries): Verified {
+export function createVerifiedTokens(clock: Clock, limit = maxEntries): VerifiedTokens {
   // The least recently used comes first: an entry is put at the end again whenever it is used.
-  const entries = new Map<string, { readonly identity: Identity; readonly until: number; readonly keptUntil: number }>()
+  const entries = new Map<
+    string,
+    { readonly identity: AuthIdentity; readonly until: number; readonly keptUntil: number }
+  >()
   return {
     get(digest) {
       const entry = entries.get(digest)

@@ -6,7 +6,7 @@ import { createManualClock, type ManualClock } from '../../../tests/fixtures/clo
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { changeKeyFile, newApiKey } from '../../stores/key-file.ts'
 import { createKeys } from '../../stores/keys.ts'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
 
 let clock: ManualClock
@@ -32,7 +32,7 @@ const door = (configured: Configured = [], token?: string) => {
     try {
       return authenticate(authorization)
     } catch (error) {
-      if (error instanceof Refusal) return error.status
+      if (error instanceof HttpError) return error.status
       throw error
     }
   }
@@ -159,7 +159,7 @@ describe('B6, G7: API keys', () => {
       clock,
     })
     const wrong = `${key.slice(0, -2)}xx`
-    expect(() => authenticate(`Bearer ${wrong}`)).toThrow(Refusal)
+    expect(() => authenticate(`Bearer ${wrong}`)).toThrow(HttpError)
     try {
       authenticate(`Bearer ${wrong}`)
     } catch (error) {

@@ -3,7 +3,7 @@ import type { Call } from '../../core/call.ts'
 import { writeTaskId } from '../../core/task-id.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { openTestDoor } from '../http/server.fixture.ts'
-import { wrong } from './challenge.ts'
+import { invalidCredential } from './challenge.ts'
 
 const anna = { principal: 'anna', authenticated: true, admin: false, agents: [] }
 
@@ -18,7 +18,7 @@ test('B6: who waits for the result of a task does not outlive the credential', a
     },
   }
   const authenticate = () => async () => {
-    if (revoked) throw wrong('The key has been revoked.')
+    if (revoked) throw invalidCredential('The key has been revoked.')
     return anna
   }
   await using door = await openTestDoor({ access, authenticate })

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import type { HttpRequest } from '../http/request.ts'
+import type { ReceivedRequest } from '../http/request.ts'
 import { initializeWith, token } from '../http/server.fixture.ts'
 import { openChatDoor } from '../openai/openai.fixture.ts'
-import { outdated, unverifiable, wrong } from './challenge.ts'
-import type { Identity } from './identity.ts'
+import { cannotVerify, expiredCredential, invalidCredential } from './challenge.ts'
+import type { AuthIdentity } from './identity.ts'
 import { admitWith } from './throttle.fixture.ts'
 import { createAdmit } from './throttle.ts'
 
@@ -14,13 +14,13 @@ afterEach(async () => {
   stack = new AsyncDisposableStack()
 })
 
-const anna: Identity = { principal: 'anna', authenticated: true, admin: false, agents: [] }
+const anna: AuthIdentity = { principal: 'anna', authenticated: true, admin: false, agents: [] }
 const from = (address: string) =>
-  ({ method: 'GET', url: '/', headers: {}, socket: { remoteAddress: address } }) as HttpRequest
+  ({ method: 'GET', url: '/', headers: {}, socket: { remoteAddress: address } }) as ReceivedRequest
 const here = from('192.0.2.1')
 
 /** The status of what it is refused with, or whom it lets in. */
-const outcome = async (run: () => Identity | Promise<Identity>): Promise<unknown> => {
+const outcome = async (run: () => AuthIdentity | Promise<AuthIdentity>): Promise<unknown> => {
   try {
     return (await run()).principal
   } catch (thrown) {
@@ -53,7 +53,7 @@ describe('B6: who guesses', () => {
   test('another address is not concerned, and 0 turns the limit off', async () => {
     const clock = createManualClock()
     const authenticate = () => {
-      throw wrong('no')
+      throw invalidCredential('no')
     }
     const admit = admitWith(authenticate, clock)
     for (let count = 0; count < 10; count++) await outcome(() => admit('x', here))
@@ -66,7 +66,7 @@ describe('B6: who guesses', () => {
 
   test('who shows a credential that has expired is told so each time, and no guess is counted', async () => {
     const admit = admitWith(() => {
-      throw outdated('expired')
+      throw expiredCredential('expired')
     }, createManualClock())
     for (let count = 0; count < 100; count++) expect(await outcome(() => admit('x', here))).toBe(401)
   })
@@ -78,7 +78,7 @@ describe('B6: who guesses', () => {
       beforeSignature?.()
       checked++
       if (given === 'right') return anna
-      throw given === 'wrong' ? wrong('no') : unverifiable(1_000)
+      throw given === 'wrong' ? invalidCredential('no') : cannotVerify(1_000)
     }, clock)
     const all = (given: string, count: number) =>
       Promise.all(Array.from({ length: count }, () => outcome(() => admit(given, here))))

@@ -1,18 +1,21 @@
 import type { AuthConfig } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
-import { Refusal } from '../errors.ts'
-import type { HttpRequest } from '../http/request.ts'
+import { HttpError } from '../errors.ts'
+import type { ReceivedRequest } from '../http/request.ts'
 import { createAddressLimit } from './address-limit.ts'
-import type { Authenticate, Identity } from './identity.ts'
+import type { Authenticate, AuthIdentity } from './identity.ts'
 
 /** Authenticates a request; too many wrong credentials from its address are a 429. */
-export type Admit = (authorization: string | undefined, request: HttpRequest) => Identity | Promise<Identity>
+export type Admit = (
+  authorization: string | undefined,
+  request: ReceivedRequest,
+) => AuthIdentity | Promise<AuthIdentity>
 
 interface AdmitOptions {
   readonly authenticate: Authenticate
   settings(): FailureSettings
   /** Where a request comes from. */
-  addressOf(request: HttpRequest): string | undefined
+  addressOf(request: ReceivedRequest): string | undefined
   readonly clock: Clock
 }
 
@@ -34,7 +37,7 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
   const failures = createAddressLimit(clock)
   const checks = createAddressLimit(clock)
 
-  const failed = (thrown: unknown, request: HttpRequest): unknown => {
+  const failed = (thrown: unknown, request: ReceivedRequest): unknown => {
     const { maxFailures: burst, failureInterval: intervalMs } = settings()
     if (!isGuess(thrown) || burst === 0) return thrown
     const rate = { burst, intervalMs }
@@ -82,10 +85,10 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
 
 /** A credential that was valid once, or is valid elsewhere, is not a guess: its holder needs the 401 to get a new one. */
 const isGuess = (thrown: unknown): boolean =>
-  thrown instanceof Refusal && thrown.status === 401 && thrown.details.genuine !== true
+  thrown instanceof HttpError && thrown.status === 401 && thrown.details.genuine !== true
 
-const tooMany = (retryAfterMs: number): Refusal => {
+const tooMany = (retryAfterMs: number): HttpError => {
   const seconds = Math.ceil(retryAfterMs / 1000)
   const sentence = `Too many wrong credentials came from this address (auth.maxFailures): try again in ${seconds} s.`
-  return Refusal.of('RATE_LIMITED', sentence, { retryAfterMs: Math.ceil(retryAfterMs), rule: throttleRule })
+  return HttpError.of('RATE_LIMITED', sentence, { retryAfterMs: Math.ceil(retryAfterMs), rule: throttleRule })
 }

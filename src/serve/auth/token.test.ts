@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 import { authenticateToken, bearerTokens } from './authenticate.ts'
 
 describe('B6: bearer tokens', () => {
@@ -23,7 +23,7 @@ describe('B6: bearer tokens', () => {
     'Bearer a s3cret',
   ])('%s never becomes anybody', (authorization) => {
     const tried = () => authenticate(authorization)
-    expect(tried).toThrow(Refusal)
+    expect(tried).toThrow(HttpError)
     expect(tried).toThrow(/Authorization: Bearer/)
   })
 
@@ -36,7 +36,7 @@ describe('B6: bearer tokens', () => {
     ])
     expect(several('Bearer one')).toBe(anna)
     expect(several('Bearer two')).toBe(bert)
-    expect(() => several('Bearer three')).toThrow(Refusal)
+    expect(() => several('Bearer three')).toThrow(HttpError)
   })
 
   test('without a configured token everybody is the same anonymous caller, and no operator', () => {
@@ -46,11 +46,11 @@ describe('B6: bearer tokens', () => {
 
   test('whoever shows a credential where none is needed does not become anonymous unawares', () => {
     for (const authorization of ['Bearer anything', 'Basic YTpi', '']) {
-      expect(() => authenticateToken(undefined)(authorization)).toThrow(Refusal)
+      expect(() => authenticateToken(undefined)(authorization)).toThrow(HttpError)
     }
   })
 
   test('an empty token is never a way in', () => {
-    expect(() => authenticateToken('')('Bearer ')).toThrow(Refusal)
+    expect(() => authenticateToken('')('Bearer ')).toThrow(HttpError)
   })
 })

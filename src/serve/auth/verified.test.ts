@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { operator as somebody } from './identity.ts'
-import { createVerified } from './jwt.ts'
+import { createVerifiedTokens } from './jwt.ts'
 
 test('B6: what was verified is forgotten at its end, and after five minutes in any case', () => {
   const clock = createManualClock()
-  const verified = createVerified(clock)
+  const verified = createVerifiedTokens(clock)
   verified.keep('short', somebody, clock.now() + 1_000)
   verified.keep('long', somebody, clock.now() + 3_600_000)
   clock.advance(999)
@@ -20,7 +20,7 @@ test('B6: what was verified is forgotten at its end, and after five minutes in a
 
 test('B6: no more than so many are kept; those that are used stay', () => {
   const clock = createManualClock()
-  const verified = createVerified(clock, 3)
+  const verified = createVerifiedTokens(clock, 3)
   for (const name of ['a', 'b', 'c']) verified.keep(name, somebody, clock.now() + 1_000)
   verified.get('a')
   verified.keep('d', somebody, clock.now() + 1_000)

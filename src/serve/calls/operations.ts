@@ -10,34 +10,34 @@ import { tellWaiting, type Wait } from '../../core/waiting.ts'
 import { members } from '../../lib/json-text/scan.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { withoutEnvelope } from '../../wire/revisions.ts'
-import { ProtocolError, rpc } from '../errors.ts'
-import { type Asked, isObject, memberOf, type Params } from '../inbound-message.ts'
+import { ProtocolError, rpcCodes } from '../errors.ts'
+import { isObject, memberOf, type Params, type ReceivedParams } from '../inbound-message.ts'
 
 /** Whoever waits for an operation, and how it is told that nobody does any more. */
-export interface Waiter extends Peer {
+export interface CallPeer extends Peer {
   readonly signal: AbortSignal
 }
 
 /** What clients of every era can do with entries. Each answers with its result object, in the era's form. */
 export interface Operations {
-  list(kind: Kind, params: Params, caller: Caller): Promise<ListAnswer>
+  list(kind: Kind, params: Params, caller: Caller): Promise<ListPage>
   /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
-  callTool(asked: Asked, caller: Caller, peer: Waiter, inspect?: (tool: Served) => void): Promise<Pieces>
-  readResource(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
-  getPrompt(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
-  complete(asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+  callTool(asked: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void): Promise<Pieces>
+  readResource(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
+  getPrompt(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
+  complete(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
   /** Asks about a task that a tool has started for this caller. */
-  task(method: string, asked: Asked, caller: Caller, peer: Waiter): Promise<Pieces>
+  task(method: string, asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
 }
 
 /** One page of a list, to be put between braces. */
-export interface ListAnswer {
+export interface ListPage {
   readonly members: Pieces
   /** Servers whose entries are not in it; eras tell them in `_meta` under `missingKey`. */
   readonly missing: readonly MissingServer[]
 }
 
-export const missingKey = 'dev.toolway/missing'
+export const missingServersKey = 'dev.toolway/missing'
 
 const listFields: Readonly<Record<Kind, string>> = {
   tool: 'tools',
@@ -47,16 +47,16 @@ const listFields: Readonly<Record<Kind, string>> = {
 }
 
 /** A result as an era has it; `reads` where it is the content of a resource. */
-export type Form = (result: Result, reads?: 'reads') => Pieces
+export type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
 /** `readable` makes of a list of tools one that clients of the era can read. */
-export function createOperations(access: Access, form: Form, readable = (tools: Buffer) => tools): Operations {
+export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools): Operations {
   const run = (
     handler: Handler,
     served: Served,
     input: Input,
     caller: Caller,
-    peer: Waiter,
+    peer: CallPeer,
     admit?: Call['admit'],
   ): Promise<Result> => {
     const { entry } = served
@@ -89,7 +89,7 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
       try {
         return form(await run(access.handle, served, input, caller, peer), 'reads')
       } catch (thrown) {
-        throw underAskedUri(thrown, { ofServer, asked: uri })
+        throw withRequestedUri(thrown, { ofServer, asked: uri })
       }
     },
 
@@ -127,7 +127,7 @@ export function createOperations(access: Access, form: Form, readable = (tools: 
 const maxTaskMs = 24 * 3_600_000
 
 /** A call waits for a server that is still starting, and its caller hears of that where it asked for progress. */
-const waitOf = (params: Params, peer: Waiter): Wait => ({
+const waitOf = (params: Params, peer: CallPeer): Wait => ({
   signal: peer.signal,
   progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
 })
@@ -144,24 +144,24 @@ function pageOf<T>(page: () => T): T {
     return page()
   } catch (thrown) {
     if (!(thrown instanceof ToolwayError) || thrown.code !== 'INVALID_ARGUMENTS') throw thrown
-    throw new ProtocolError(rpc.params, thrown.message, thrown.data)
+    throw new ProtocolError(rpcCodes.params, thrown.message, thrown.data)
   }
 }
 
-const namedInput = (asked: Asked): Input => ({
+const namedInput = (asked: ReceivedParams): Input => ({
   arguments: argumentsOf(asked),
   meta: metaOf(asked),
   ...restOf(asked, named),
 })
 
 /** The arguments of a call, in the bytes in which they came. */
-export function argumentsOf(asked: Asked): Input['arguments'] {
+export function argumentsOf(asked: ReceivedParams): Input['arguments'] {
   const value = object(asked.params, 'arguments')
   return value === asked.params.arguments ? (memberOf(asked, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
 /** What a completion is about, put together from the bytes in which it came. */
-function completionOf(asked: Asked): Input['arguments'] {
+function completionOf(asked: ReceivedParams): Input['arguments'] {
   const { argument, context } = asked.params
   const pieces = [Buffer.from('{"argument":'), memberOf(asked, 'argument').bytes]
   if (context !== undefined) pieces.push(Buffer.from(',"context":'), memberOf(asked, 'context').bytes)
@@ -170,7 +170,7 @@ function completionOf(asked: Asked): Input['arguments'] {
 }
 
 /** Read exactly only where there is more in it than the keys of every day. */
-function metaOf(asked: Asked): Readonly<Record<string, unknown>> {
+function metaOf(asked: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(asked.params, '_meta'))
   for (const key in meta) {
     if (everyday.has(key)) continue
@@ -187,7 +187,7 @@ const aboutTask: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
 const completed: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
 
-function restOf(asked: Asked, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
+function restOf(asked: ReceivedParams, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
   const others = Object.keys(asked.params).filter((key) => !understood.has(key))
   return others.length === 0 ? {} : { rest: Object.fromEntries(others.map((key) => [key, memberOf(asked, key).exact])) }
 }
@@ -204,7 +204,7 @@ function text(params: Params, field: string): string {
   return value
 }
 
-const invalid = (message: string) => new ProtocolError(rpc.params, message)
+const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 
 /** Short enough for a log line; 60 random bits, from a pool that the runtime fills many ids at a time. */
 const callId = () => randomUUID().slice(19)
@@ -213,7 +213,7 @@ const callId = () => randomUUID().slice(19)
  * A server's error about a resource as its caller may see it: where it names the resource, it names it as the caller
  * did. Only those bytes change, and everything else that was thrown is handed back as it is.
  */
-function underAskedUri(thrown: unknown, spelling: { readonly ofServer: string; readonly asked: string }): unknown {
+function withRequestedUri(thrown: unknown, spelling: { readonly ofServer: string; readonly asked: string }): unknown {
   const { ofServer, asked } = spelling
   if (!(thrown instanceof ServerError) || ofServer === asked) return thrown
   const { bytes } = thrown.error

@@ -4,8 +4,8 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { Json } from '../../core/json.ts'
 import { type Answer, events } from '../http/server.fixture.ts'
 import { type Asked, openModernDoor, type Sending } from '../mcp-stateless/stateless.fixture.ts'
-import { createParked } from './pending-calls.ts'
-import { OpenCall } from './resumable-call.ts'
+import { createPendingCalls } from './pending-calls.ts'
+import { ResumableCall } from './resumable-call.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -229,10 +229,10 @@ describe('B2: who may come back', () => {
   })
 
   test('places are counted for each principal and for all, and are free again when a call is over', () => {
-    const parked = createParked(createManualClock(), { all: 2, each: 1 })
+    const parked = createPendingCalls(createManualClock(), { all: 2, each: 1 })
     const begin = (principal: string) => {
       const leg = { id: 1, revision: '2026-07-28', capabilities: {}, logLevel: undefined, progressToken: 1 }
-      const call = new OpenCall({ ...leg, send: () => true }, () => {})
+      const call = new ResumableCall({ ...leg, send: () => true }, () => {})
       parked.admit(call, { principal, method: 'tools/call', name: 'x' })
       return call
     }
@@ -247,7 +247,7 @@ describe('B2: who may come back', () => {
   test('G3: a question that came through a call which ends meanwhile is still answered', async () => {
     const leg = { id: 1, revision: '2026-07-28', logLevel: undefined, progressToken: 1, send: () => true }
     const capabilities = { elicitation: {} }
-    const call = new OpenCall({ ...leg, capabilities }, () => {})
+    const call = new ResumableCall({ ...leg, capabilities }, () => {})
     const work = Promise.withResolvers<[Buffer]>()
     const asked = call.turn({ ...leg, capabilities })
     call.run(() => work.promise)

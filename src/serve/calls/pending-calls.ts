@@ -2,36 +2,36 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { createSeal } from '../../lib/seal.ts'
-import { ProtocolError, rpc } from '../errors.ts'
-import type { OpenCall } from './resumable-call.ts'
+import { ProtocolError, rpcCodes } from '../errors.ts'
+import type { ResumableCall } from './resumable-call.ts'
 
 /** Whose call it is, and what it calls: only the same can come back to it. */
-export interface Owner {
+export interface CallOwner {
   readonly principal: string
   readonly method: string
   readonly name: string
 }
 
 /** Calls that wait for their callers to come back with answers. */
-export interface Parked {
+export interface PendingCalls {
   /** Finds a place for a call that may have to wait; throws OVERLOADED when there is none. */
-  admit(call: OpenCall, owner: Owner): void
+  admit(call: ResumableCall, owner: CallOwner): void
   /** The call waits from now on, for a while; the state is what its caller has to bring back, once. */
-  park(call: OpenCall): string
+  suspend(call: ResumableCall): string
   /** Whether a state is for us to judge; others belong to some server. */
   recognises(state: unknown): state is string
   /** The call that a state stands for, which stops waiting; throws if there is none for this owner. */
-  resume(state: string, owner: Owner): OpenCall
+  resume(state: string, owner: CallOwner): ResumableCall
   /** The call is over, or will be. */
-  forget(call: OpenCall): void
+  forget(call: ResumableCall): void
   /** Nobody can come back any more: cancels all that wait, and admits no others. */
   close(): void
 }
 
-interface Place {
+interface PendingCall {
   readonly id: string
-  readonly call: OpenCall
-  readonly owner: Owner
+  readonly call: ResumableCall
+  readonly owner: CallOwner
   /** Which of its waits this is: each has a state of its own. */
   round: number
   timer: Disposable | undefined
@@ -40,7 +40,7 @@ interface Place {
 /** As long as a person may take to answer. */
 const maxIdleMs = 600_000
 
-export interface ParkedLimits {
+export interface PendingCallLimits {
   readonly all: number
   /** Of one principal. */
   readonly each: number
@@ -50,25 +50,25 @@ export interface ParkedLimits {
 const prefix = 'toolway-call.'
 
 /** Each open call keeps something open at a server. */
-const defaults: ParkedLimits = { all: 2_000, each: 500 }
+const defaults: PendingCallLimits = { all: 2_000, each: 500 }
 
 /** The replica in which a call waits; undefined where there is but one, or the state is none of ours. */
-export function parkedBy(state: string): string | undefined {
+export function replicaOfState(state: string): string | undefined {
   if (!state.startsWith(prefix)) return undefined
   const end = state.indexOf('.', prefix.length)
   return end === -1 ? undefined : state.slice(prefix.length, end)
 }
 
-export function createParked(clock: Clock, limits: ParkedLimits = defaults, replica?: string): Parked {
+export function createPendingCalls(clock: Clock, limits: PendingCallLimits = defaults, replica?: string): PendingCalls {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
   // An open call does not outlive this process, and neither need the key.
   const seal = createSeal(randomBytes(32).toString('base64url'))
-  const places = new Map<string, Place>()
-  const placeOf = new Map<OpenCall, Place>()
+  const places = new Map<string, PendingCall>()
+  const placeOf = new Map<ResumableCall, PendingCall>()
   const counts = new Map<string, number>()
   let closed = false
 
-  const forget = (call: OpenCall) => {
+  const forget = (call: ResumableCall) => {
     const place = placeOf.get(call)
     if (place === undefined) return
     const { principal } = place.owner
@@ -80,7 +80,7 @@ export function createParked(clock: Clock, limits: ParkedLimits = defaults, repl
     else counts.set(principal, left)
   }
 
-  const cancel = (call: OpenCall) => {
+  const cancel = (call: ResumableCall) => {
     forget(call)
     call.cancel()
   }
@@ -98,11 +98,11 @@ export function createParked(clock: Clock, limits: ParkedLimits = defaults, repl
         )
       }
       counts.set(owner.principal, own + 1)
-      const place: Place = { id: randomBytes(16).toString('base64url'), call, owner, round: 0, timer: undefined }
+      const place: PendingCall = { id: randomBytes(16).toString('base64url'), call, owner, round: 0, timer: undefined }
       places.set(place.id, place)
       placeOf.set(call, place)
     },
-    park(call) {
+    suspend(call) {
       const place = placeOf.get(call)
       if (place === undefined) throw new Error('a call must be admitted before it can wait')
       place.round++
@@ -129,8 +129,8 @@ export function createParked(clock: Clock, limits: ParkedLimits = defaults, repl
 
 /** One answer for everything that can be wrong with a state: who guesses learns nothing. */
 export const invalidState = () =>
-  new ProtocolError(rpc.params, 'Invalid or expired requestState: make the call again without it.', {
+  new ProtocolError(rpcCodes.params, 'Invalid or expired requestState: make the call again without it.', {
     reason: 'invalid_request_state',
   })
 
-const bindingOf = ({ principal, method, name }: Owner) => JSON.stringify([principal, method, name])
+const bindingOf = ({ principal, method, name }: CallOwner) => JSON.stringify([principal, method, name])

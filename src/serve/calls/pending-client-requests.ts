@@ -4,10 +4,10 @@ import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes, type Scope } from '../../wire/check-members.ts'
 import { answers, errorMembers, type MemberRules } from '../../wire/defined-members.ts'
 import { notificationBytes, requestBytes } from '../../wire/message.ts'
-import type { InboundAnswer } from '../inbound-message.ts'
+import type { InboundResponse } from '../inbound-message.ts'
 
 /** The questions that one session's client has not answered yet. Ids belong to the session, so no other can answer. */
-export interface Asks {
+export interface PendingClientRequests {
   /**
    * Asks by `send` and waits for the answer. Rejects with a ToolwayError when the client cannot be reached,
    * or the signal says that nobody waits any more; with a ServerError if the client answers with an error of its own.
@@ -17,7 +17,7 @@ export interface Asks {
    * Takes a client's answer; one that nobody waits for is ignored. Gives the reason where it cannot be passed on
    * because servers might read it in different ways; whoever waits gets the same as an error.
    */
-  settle(answer: InboundAnswer): string | undefined
+  settle(answer: InboundResponse): string | undefined
 }
 
 interface Waiting {
@@ -29,7 +29,7 @@ interface Waiting {
 /** A client that answers nothing must not pile up questions. */
 const maxWaiting = 64
 
-export function createAsks(scope: Scope, log: Log): Asks {
+export function createPendingClientRequests(scope: Scope, log: Log): PendingClientRequests {
   const waiting = new Map<string, Waiting>()
   let count = 0
 

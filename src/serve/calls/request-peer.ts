@@ -2,12 +2,12 @@ import type { LogLevel, Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
-import { ProtocolError, rpc } from '../errors.ts'
+import { ProtocolError, rpcCodes } from '../errors.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound-message.ts'
-import { isHeard, type Session, undeclared } from '../session/session.ts'
+import { type Session, undeclaredRequest, wantsNotification } from '../session/session.ts'
 
 /** Where one request's messages go: the answer to its own POST, or the one line of a stdio client. */
-export interface Outlet {
+export interface ResponseChannel {
   /** Who to tell when the client goes away before its answer. */
   owner: { cancel(): void } | undefined
   /** Sends a message ahead of the answer; false if the client cannot be reached that way. */
@@ -20,13 +20,13 @@ export interface Outlet {
 export class RequestPeer implements Peer {
   readonly #id: Id
   readonly #session: Session
-  readonly #outlet: Outlet
+  readonly #outlet: ResponseChannel
   readonly #progressToken: unknown
   readonly #controller = new AbortController()
   #over: AbortController | undefined
   #answered = false
 
-  constructor(session: Session, request: InboundRequest, outlet: Outlet) {
+  constructor(session: Session, request: InboundRequest, outlet: ResponseChannel) {
     const { _meta } = request.params
     this.#id = request.id
     this.#session = session
@@ -66,23 +66,23 @@ export class RequestPeer implements Peer {
   }
 
   notify(method: string, params: Json): void {
-    if (this.#answered || !isHeard(this.#session, method, params)) return
+    if (this.#answered || !wantsNotification(this.#session, method, params)) return
     if (method !== 'notifications/progress') {
       this.#outlet.send(notificationBytes(method, params))
       return
     }
     const token = this.#progressToken
     if (token === undefined) return
-    this.#outlet.send(notificationBytes(method, progressUnder(token, params)))
+    this.#outlet.send(notificationBytes(method, withProgressToken(token, params)))
   }
 
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json> {
-    const refused = undeclared(this.#session, method)
+    const refused = undeclaredRequest(this.#session, method)
     if (refused !== undefined) return Promise.reject(refused)
     this.#over ??= new AbortController()
     if (this.#answered) this.#over.abort()
     const waiting = AbortSignal.any([signal, this.#over.signal])
-    return this.#session.asks.ask((message) => this.#outlet.send(message), method, params, waiting)
+    return this.#session.clientRequests.ask((message) => this.#outlet.send(message), method, params, waiting)
   }
 }
 
@@ -94,17 +94,17 @@ export function checkProgressToken({ _meta }: Params): void {
   if (token === undefined || Number.isSafeInteger(token)) return
   if (typeof token === 'string' && Buffer.byteLength(token) <= maxTokenBytes) return
   const sentence = `"_meta.progressToken" must be a whole number, or text of at most ${maxTokenBytes} bytes.`
-  throw new ProtocolError(rpc.params, sentence)
+  throw new ProtocolError(rpcCodes.params, sentence)
 }
 
 /** Tokens are renewed on every hop, and with every request of a caller that comes again: here it has the caller's. */
-export function progressUnder(token: unknown, params: Json): Json {
+export function withProgressToken(token: unknown, params: Json): Json {
   const progress = params.value as Params
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
 }
 
 /** The way back to somebody who cannot be asked: what needs a person's yes does not get it. */
-export const nobody: Peer = {
+export const nonInteractivePeer: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},

@@ -4,12 +4,17 @@ import { Json } from '../../core/json.ts'
 import type { Pieces } from '../../wire/bytes.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
 import type { Params } from '../inbound-message.ts'
-import { isWanted, missingCapability, missingFrom, requiredFor } from './client-capabilities.ts'
-import type { Waiter } from './operations.ts'
-import { progressUnder } from './request-peer.ts'
+import {
+  meetsLogLevel,
+  missingCapabilities,
+  missingCapabilityError,
+  requiredCapabilities,
+} from './client-capabilities.ts'
+import type { CallPeer } from './operations.ts'
+import { withProgressToken } from './request-peer.ts'
 
 /** One request of a caller, as long as it waits: a call that asks for more is waited for by several, one after another. */
-export interface Leg {
+export interface RequestTurn {
   readonly id: Id
   readonly revision: string
   readonly capabilities: Capabilities
@@ -20,19 +25,19 @@ export interface Leg {
 }
 
 /** What a server wants to know of the caller. */
-export interface Question {
+export interface InputRequest {
   readonly method: string
   readonly params: Json
 }
 
 /** How the waiting of one leg ends. */
-export type Turn =
+export type TurnOutcome =
   | { readonly kind: 'done'; readonly result: Pieces }
   | { readonly kind: 'failed'; readonly thrown: unknown }
-  | { readonly kind: 'asked'; readonly questions: ReadonlyMap<string, Question> }
+  | { readonly kind: 'asked'; readonly questions: ReadonlyMap<string, InputRequest> }
   | { readonly kind: 'cancelled' }
 
-interface Waiting extends Question {
+interface PendingInput extends InputRequest {
   answer(value: Json): void
   drop(error: Error): void
 }
@@ -51,19 +56,19 @@ const maxHeldBytes = 64 * 1024
  * A call of the stateless era. It lives on while its caller is away to find the answers to its questions,
  * and whichever request the caller comes back with goes on waiting where the last one stopped.
  */
-export class OpenCall implements Waiter {
+export class ResumableCall implements CallPeer {
   readonly rounds = true
   readonly #controller = new AbortController()
-  readonly #questions = new Map<string, Waiting>()
+  readonly #questions = new Map<string, PendingInput>()
   readonly #admit: () => void
   #held: { readonly method: string; readonly params: Json }[] = []
-  #leg: Leg
-  #settle: ((turn: Turn) => void) | undefined
-  #end: Turn | undefined
+  #leg: RequestTurn
+  #settle: ((turn: TurnOutcome) => void) | undefined
+  #end: TurnOutcome | undefined
   #asked = 0
 
   /** `admit` throws if this call may not wait for its caller; it is asked before each question. */
-  constructor(leg: Leg, admit: () => void) {
+  constructor(leg: RequestTurn, admit: () => void) {
     this.#leg = leg
     this.#admit = admit
   }
@@ -81,7 +86,7 @@ export class OpenCall implements Waiter {
   }
 
   /** Does the work that the call is about. */
-  run(work: (call: OpenCall) => Promise<Pieces>): void {
+  run(work: (call: ResumableCall) => Promise<Pieces>): void {
     work(this).then(
       (result) => this.#finish({ kind: 'done', result }),
       (thrown: unknown) => this.#finish({ kind: 'failed', thrown }),
@@ -89,7 +94,7 @@ export class OpenCall implements Waiter {
   }
 
   /** Waits, on behalf of one request, until there is something to answer it with. */
-  turn(leg: Leg, answers: Params = {}): Promise<Turn> {
+  turn(leg: RequestTurn, answers: Params = {}): Promise<TurnOutcome> {
     this.#leg = leg
     for (const [key, question] of this.#questions) {
       if (isAnswer(answers[key])) question.answer(Json.of(answers[key]))
@@ -139,7 +144,7 @@ export class OpenCall implements Waiter {
       this.#questions.delete(key)
       signal.removeEventListener('abort', withdraw)
     }
-    const question: Waiting = {
+    const question: PendingInput = {
       method,
       params,
       answer(value) {
@@ -158,13 +163,13 @@ export class OpenCall implements Waiter {
   }
 
   #checkCapabilities(method: string, params: Json): void {
-    const required = requiredFor(method, params.value)
+    const required = requiredCapabilities(method, params.value)
     if (required === undefined) {
       throw new UnsupportedRequest(`The caller's client cannot be asked for ${method} in mid-call.`)
     }
-    const missing = missingFrom(this.#leg.capabilities, required)
+    const missing = missingCapabilities(this.#leg.capabilities, required)
     if (missing === undefined) return
-    const refusal = missingCapability(missing)
+    const refusal = missingCapabilityError(missing)
     this.#finish({ kind: 'failed', thrown: refusal })
     const error = new UnsupportedRequest(refusal.message)
     this.#controller.abort(error)
@@ -173,13 +178,13 @@ export class OpenCall implements Waiter {
 
   #deliver(method: string, params: Json): void {
     const { progressToken, logLevel } = this.#leg
-    if (method === 'notifications/message' && !isWanted(logLevel, params)) return
+    if (method === 'notifications/message' && !meetsLogLevel(logLevel, params)) return
     if (method !== 'notifications/progress') {
       this.#leg.send(notificationBytes(method, params))
       return
     }
     if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
-    this.#leg.send(notificationBytes(method, progressUnder(progressToken, params)))
+    this.#leg.send(notificationBytes(method, withProgressToken(progressToken, params)))
   }
 
   /** What is asked in one breath reaches the caller in one answer. */
@@ -192,7 +197,7 @@ export class OpenCall implements Waiter {
     })
   }
 
-  #finish(end: Turn): void {
+  #finish(end: TurnOutcome): void {
     if (this.#end !== undefined) return
     this.#end = end
     // The caller is away to answer questions: those of other calls of its, which came through this one, are answered.

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
-import { ledElsewhere } from './forward-request.ts'
+import { forwardToAdminWorker } from './forward-request.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -34,7 +34,7 @@ async function twoWorkers(at?: number) {
   })
   const port = await serve((request, response) => {
     const workers = { membership, lead: () => `http://127.0.0.1:${at ?? lead}` }
-    void ledElsewhere(request, response, { membership, workers, clock: systemClock })
+    void forwardToAdminWorker(request, response, { membership, workers, clock: systemClock })
   })
   return { port, asked }
 }

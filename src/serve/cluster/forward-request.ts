@@ -2,8 +2,8 @@ import { request as ask, type IncomingHttpHeaders, type IncomingMessage, type Se
 import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { errorBody } from '../admin/responses.ts'
-import { Refusal, refuse } from '../errors.ts'
-import type { HttpRequest } from '../http/request.ts'
+import { HttpError, sendHttpError } from '../errors.ts'
+import type { ReceivedRequest } from '../http/request.ts'
 
 /** Where one replica tells another whose request it hands over; signed, since anybody can send a header. */
 const clientHeader = 'toolway-client'
@@ -17,8 +17,8 @@ const ofOneHop = [
   clientHeader,
 ]
 
-export interface HandedOver {
-  readonly request: HttpRequest
+export interface ForwardOptions {
+  readonly request: ReceivedRequest
   readonly response: ServerResponse
   /** The body, where there is one: it has been read to find out whose the request is. */
   readonly body: Buffer | undefined
@@ -35,14 +35,14 @@ export interface HandedOver {
  * nothing has been asked of it; true also where nobody waits for an answer any more. Who is let in and as whom is
  * decided there, once more.
  */
-export function handOver(handed: HandedOver): Promise<boolean> {
+export function forwardRequest(handed: ForwardOptions): Promise<boolean> {
   const { request, response, body, address, membership } = handed
   // Who has left would never be heard leaving.
   if (response.destroyed) return Promise.resolve(true)
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
   if (!handed.sameHost) delete headers.host
-  const { client = '', hops } = handedOver(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
+  const { client = '', hops } = forwardedFrom(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
   headers[clientHeader] = membership.sign(`${Date.now()} ${client} ${hops + 1}`)
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
   // node:http frames a body by itself only where the method is one that usually has some.
@@ -90,7 +90,7 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 const freshMs = 60_000
 
 /** What another replica says of a request that it has let in and sends on. */
-export interface Handed {
+export interface Forwarded {
   /** Where its client is. */
   readonly client: string | undefined
   /** How often it has been handed over. */
@@ -98,10 +98,10 @@ export interface Handed {
 }
 
 /** Undefined for a request that has come from its client itself. */
-export function handedOver(
-  { headers }: Pick<HttpRequest, 'headers'>,
+export function forwardedFrom(
+  { headers }: Pick<ReceivedRequest, 'headers'>,
   membership: Membership | undefined,
-): Handed | undefined {
+): Forwarded | undefined {
   const note = membership && headers[clientHeader]
   const [at, address, hops = 1] = typeof note === 'string' ? (membership?.verify(note)?.split(' ') ?? []) : []
   if (at === undefined || Math.abs(Date.now() - Number(at)) > freshMs) return undefined
@@ -109,8 +109,8 @@ export function handedOver(
 }
 
 /** Where a client is, also behind another replica. */
-export function clientAddress(request: HttpRequest, membership: Membership | undefined): string | undefined {
-  const handed = handedOver(request, membership)
+export function clientAddress(request: ReceivedRequest, membership: Membership | undefined): string | undefined {
+  const handed = forwardedFrom(request, membership)
   return handed ? handed.client : request.socket.remoteAddress
 }
 
@@ -126,12 +126,12 @@ export interface Workers {
  * Lets one worker answer all that is for people: who has logged in there is known there, and figures do not jump from
  * one worker's to another's. False where that is this one.
  */
-export async function ledElsewhere(
+export async function forwardToAdminWorker(
   request: IncomingMessage,
   response: ServerResponse,
   { membership, workers, clock }: { readonly membership: Membership; readonly workers: Workers; readonly clock: Clock },
 ): Promise<boolean> {
-  const handed = handedOver(request, membership)
+  const handed = forwardedFrom(request, membership)
   if (handed) {
     // The connection is that of one request, and of this client alone.
     Object.defineProperty(request.socket, 'remoteAddress', { value: handed.client, configurable: true })
@@ -139,9 +139,11 @@ export async function ledElsewhere(
   }
   const address = workers.lead()
   if (address === undefined) return false
-  if (await handOver({ request, response, body: undefined, unread: request, sameHost: true, address, membership }))
+  if (
+    await forwardRequest({ request, response, body: undefined, unread: request, sameHost: true, address, membership })
+  )
     return true
   const sentence = 'The worker that answers this is being replaced; try again in a second.'
-  refuse(response, Refusal.of('OVERLOADED', sentence, { retryAfterMs: 1_000 }), clock, errorBody)
+  sendHttpError(response, HttpError.of('OVERLOADED', sentence, { retryAfterMs: 1_000 }), clock, errorBody)
   return true
 }

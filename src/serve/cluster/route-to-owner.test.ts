@@ -4,7 +4,7 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { Membership, TakenOver } from '../../core/cluster.ts'
-import { createElsewhere } from './route-to-owner.ts'
+import { createOwnerRouting } from './route-to-owner.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {
@@ -46,7 +46,7 @@ const fleetOf = ({ known = new Map(), takeOver = () => undefined }: Knows): Memb
 async function replica(knows: Knows) {
   const held = new Set<string>()
   const adopted: string[] = []
-  const elsewhere = createElsewhere({
+  const elsewhere = createOwnerRouting({
     membership: fleetOf(knows),
     holds: (session) => held.has(session),
     adopt(session, record) {
@@ -59,7 +59,7 @@ async function replica(knows: Knows) {
   const url = await serve(async (request, response) => {
     requests++
     const session = String(request.headers['mcp-session-id'])
-    const led = elsewhere.lead({ request, response, identity, body: Buffer.alloc(0) })
+    const led = elsewhere.route({ request, response, identity, body: Buffer.alloc(0) })
     knows.meanwhile?.(response)
     if (await led) return
     here++

@@ -5,34 +5,40 @@ import { acquireLease, type Membership, ownerOf } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
 import { readTaskId } from '../../core/task-id.ts'
 import { agentFor } from '../auth/agent.ts'
-import type { Identity } from '../auth/identity.ts'
-import { parkedBy } from '../calls/pending-calls.ts'
-import type { HttpRequest } from '../http/request.ts'
-import { type Inbound, type InboundRequest, isObject, type Params, type Unreadable } from '../inbound-message.ts'
-import { readRecord } from '../session/session.ts'
-import type { Sessions } from '../session/session-store.ts'
-import { handedOver, handOver } from './forward-request.ts'
+import type { AuthIdentity } from '../auth/identity.ts'
+import { replicaOfState } from '../calls/pending-calls.ts'
+import type { ReceivedRequest } from '../http/request.ts'
+import {
+  type InboundMessage,
+  type InboundRequest,
+  type InvalidMessage,
+  isObject,
+  type Params,
+} from '../inbound-message.ts'
+import { parseSessionRecord } from '../session/session.ts'
+import type { SessionStore } from '../session/session-store.ts'
+import { forwardedFrom, forwardRequest } from './forward-request.ts'
 
 /** One request, as far as it has been read. */
-export interface Coming {
-  readonly request: HttpRequest
+export interface RoutedRequest {
+  readonly request: ReceivedRequest
   readonly response: ServerResponse
-  readonly identity: Identity
+  readonly identity: AuthIdentity
   readonly body?: Buffer
-  readonly inbound?: Inbound | Unreadable | undefined
+  readonly inbound?: InboundMessage | InvalidMessage | undefined
 }
 
-export interface ElsewhereOptions {
+export interface OwnerRoutingOptions {
   readonly membership: Membership
   /** Whether this replica holds a session, wherever it was opened. */
   holds(session: string): boolean
   /** Goes on with the session of a replica that is gone. */
-  adopt(session: string, record: string, coming: Coming): void
+  adopt(session: string, record: string, coming: RoutedRequest): void
 }
 
-export interface Elsewhere {
+export interface OwnerRouting {
   /** True where another replica has answered, or nobody waits for an answer any more. */
-  lead(coming: Coming): Promise<boolean>
+  route(coming: RoutedRequest): Promise<boolean>
   /** Streams that lead to others are closed: their clients come back by another way. */
   drain(): void
 }
@@ -46,7 +52,7 @@ const maxHeirs = 10_000
  * Sessions, calls that wait for an answer of their caller, and tasks live in the replica that has begun them; requests
  * about them find it there, whichever replica they come to.
  */
-export function createElsewhere({ membership, holds, adopt }: ElsewhereOptions): Elsewhere {
+export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOptions): OwnerRouting {
   const streams = new Set<ServerResponse>()
   /** Who goes on with a session that another one has opened: remembered, so that it is found while nobody can be asked. */
   const heirs = new Map<string, string>()
@@ -56,13 +62,13 @@ export function createElsewhere({ membership, holds, adopt }: ElsewhereOptions):
     if (oldest !== undefined && heirs.size > maxHeirs) heirs.delete(oldest)
   }
   return {
-    lead: find,
+    route: find,
     drain() {
       for (const stream of streams) stream.destroy()
     },
   }
 
-  async function find(coming: Coming): Promise<boolean> {
+  async function find(coming: RoutedRequest): Promise<boolean> {
     const { request, response, body, inbound } = coming
     const session = request.headers['mcp-session-id']
     if (typeof session !== 'string') {
@@ -88,12 +94,12 @@ export function createElsewhere({ membership, holds, adopt }: ElsewhereOptions):
     return false
 
     async function hand(address: string): Promise<boolean> {
-      if ((handedOver(request, membership)?.hops ?? 0) >= maxHops) return false
+      if ((forwardedFrom(request, membership)?.hops ?? 0) >= maxHops) return false
       if (request.method === 'GET') {
         streams.add(response)
         response.once('close', () => streams.delete(response))
       }
-      const answered = await handOver({ request, response, body, address, membership })
+      const answered = await forwardRequest({ request, response, body, address, membership })
       if (!answered) streams.delete(response)
       return answered
     }
@@ -101,30 +107,33 @@ export function createElsewhere({ membership, holds, adopt }: ElsewhereOptions):
 }
 
 /** Who has begun what a stateless request goes on with. */
-function ownerOfCall(inbound: Inbound | Unreadable): string | undefined {
+function ownerOfCall(inbound: InboundMessage | InvalidMessage): string | undefined {
   if (inbound.kind !== 'request') return undefined
   const { requestState, taskId } = inbound.params
-  if (typeof requestState === 'string') return parkedBy(requestState)
+  if (typeof requestState === 'string') return replicaOfState(requestState)
   return typeof taskId === 'string' ? readTaskId(taskId)?.replica : undefined
 }
 
 /** A session whose holder is gone, and who asks for it now. */
-interface Orphan {
+interface OrphanedSession {
   readonly id: string
   readonly record: string
-  readonly identity: Identity
+  readonly identity: AuthIdentity
   readonly address: string | undefined
 }
 
-interface Adoption {
+interface AdoptOptions {
   readonly access: Access
-  readonly sessions: Sessions
+  readonly sessions: SessionStore
   readonly log: Log
 }
 
 /** Goes on with it here, for nobody but whom it belongs to. */
-export function adoptSession({ access, sessions, log }: Adoption, { id, record, identity, address }: Orphan): void {
-  const kept = readRecord(record)
+export function adoptSession(
+  { access, sessions, log }: AdoptOptions,
+  { id, record, identity, address }: OrphanedSession,
+): void {
+  const kept = parseSessionRecord(record)
   if (kept === undefined || kept.principal !== identity.principal) return
   const { asked, client, logLevel, subscriptions } = kept
   const agent = agentFor(access, { ...identity, ...(address !== undefined && { address }) }, asked)
@@ -133,7 +142,7 @@ export function adoptSession({ access, sessions, log }: Adoption, { id, record, 
   log.info({ principal: identity.principal }, 'went on with a session whose replica is gone')
   for (const uri of subscriptions) {
     session.subscriptions
-      .goOn(uri)
+      .resume(uri)
       .catch((cause: unknown) => log.warn({ uri, err: cause }, 'cannot follow it any more'))
   }
 }
@@ -145,38 +154,38 @@ export interface EnvironmentsOptions {
 }
 
 /** A request of the stateless era, and the call that is in it. */
-interface CallComing {
-  readonly request: HttpRequest
+interface RoutedCall {
+  readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly body: Buffer
 }
 
 /** True where another replica has answered. Undefined where nobody needs to be asked. */
-export type LeadCall = (
+export type RouteCall = (
   called: InboundRequest & { readonly caller: Caller },
-  coming: CallComing,
+  coming: RoutedCall,
 ) => Promise<boolean> | undefined
 
 /**
  * The variables of a named environment live in one replica (S7, B10). Who has no session comes to any of them: a program
  * for an environment is led to the one that holds it.
  */
-export function leadToEnvironments({ membership, environmentOf }: EnvironmentsOptions): LeadCall {
+export function routeToEnvironments({ membership, environmentOf }: EnvironmentsOptions): RouteCall {
   return ({ method, params, caller }, coming) => {
     const { name, arguments: args } = params
     if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
     // Whoever has handed it over has found it to be ours.
-    if (handedOver(coming.request, membership)) return undefined
+    if (forwardedFrom(coming.request, membership)) return undefined
     return environmentOf(caller, name, args)?.then(
       async (environment) => environment !== undefined && lead(environment, coming),
     )
   }
 
-  async function lead(environment: string, coming: CallComing): Promise<boolean> {
+  async function lead(environment: string, coming: RoutedCall): Promise<boolean> {
     const found = await acquireLease(membership, environment)
     if (!('heldBy' in found)) return false
     const { heldBy, address } = found
-    if (await handOver({ ...coming, address, membership })) return true
+    if (await forwardRequest({ ...coming, address, membership })) return true
     membership.unreachable(heldBy)
     await acquireLease(membership, environment, heldBy)
     return false

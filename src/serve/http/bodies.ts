@@ -3,23 +3,23 @@ import type { HttpConfig } from '../../config/schema.ts'
 import { hasMoreValues } from '../../lib/json-text/scan.ts'
 import { createByteCollector } from '../../wire/bytes.ts'
 import { networkOf } from '../auth/address-limit.ts'
-import type { Identity } from '../auth/identity.ts'
-import { Refusal, rpc } from '../errors.ts'
-import type { HttpRequest } from './request.ts'
+import type { AuthIdentity } from '../auth/identity.ts'
+import { HttpError, rpcCodes } from '../errors.ts'
+import type { ReceivedRequest } from './request.ts'
 
 /** Reads the JSON bodies of requests, and bounds what they take in memory until their requests are answered. */
-export interface Bodies {
+export interface BodyReader {
   /**
    * The body of a request; throws or rejects with a refusal as soon as it is clear that it is not taken. `identity` is
    * undefined where nobody has been authenticated yet; `limit` is in the place of `server.maxBody`.
    */
-  read(asked: Asked): Promise<Buffer> | Buffer
+  read(asked: BodyRequest): Promise<Buffer> | Buffer
 }
 
-interface Asked {
-  readonly request: HttpRequest
+interface BodyRequest {
+  readonly request: ReceivedRequest
   readonly response: ServerResponse
-  readonly identity: Identity | undefined
+  readonly identity: AuthIdentity | undefined
   readonly limit?: number | undefined
 }
 
@@ -28,10 +28,10 @@ export type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight
 /** Bodies up to this size that come whole are not counted: most requests are such, and connections are bounded. */
 const uncounted = 16 * 1024
 
-export function createBodies({ maxBody, maxValues, ...limits }: BodyLimits): Bodies {
+export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): BodyReader {
   const budget = createBodyBudget(limits)
 
-  const accountOf = ({ request, response, identity }: Asked): BodyAccount => {
+  const accountOf = ({ request, response, identity }: BodyRequest): BodyAccount => {
     const account = budget.open(callerOf(request, identity))
     if (response.closed) throw incomplete()
     response.once('close', account.close)
@@ -56,7 +56,7 @@ export function createBodies({ maxBody, maxValues, ...limits }: BodyLimits): Bod
 }
 
 /** Callers without a credential are told apart by their address. */
-function callerOf({ socket: { remoteAddress = '' } }: HttpRequest, identity: Identity | undefined): string {
+function callerOf({ socket: { remoteAddress = '' } }: ReceivedRequest, identity: AuthIdentity | undefined): string {
   return identity?.authenticated ? identity.principal : `address ${networkOf(remoteAddress)}`
 }
 
@@ -85,22 +85,22 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
   })
 }
 
-function checkHeaders({ headers }: HttpRequest, limit: number): void {
+function checkHeaders({ headers }: ReceivedRequest, limit: number): void {
   checkMediaType(headers['content-type'])
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new Refusal(415, rpc.request, 'Compressed bodies are not accepted: send the JSON as it is.')
+    throw new HttpError(415, rpcCodes.request, 'Compressed bodies are not accepted: send the JSON as it is.')
   }
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
 }
 
-const incomplete = () => new Refusal(400, rpc.parse, 'The body ended before it was complete.')
+const incomplete = () => new HttpError(400, rpcCodes.parse, 'The body ended before it was complete.')
 
 const tooLarge = (limit: number) =>
-  new Refusal(413, rpc.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)
+  new HttpError(413, rpcCodes.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)
 
 const tooManyValues = (limit: number) =>
-  new Refusal(413, rpc.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
+  new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
 
 /** Bounds what all request bodies in flight take in memory, per caller and in all. */
 interface BodyBudget {
@@ -161,15 +161,15 @@ export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLi
 }
 
 const tooMany = (who: string, limit: number, rule: string) =>
-  Refusal.of('RATE_LIMITED', `${who} as many as the ${limit} bytes of ${rule}: wait for some to be answered.`, {
+  HttpError.of('RATE_LIMITED', `${who} as many as the ${limit} bytes of ${rule}: wait for some to be answered.`, {
     retryAfterMs,
     rule,
   })
 
 const overCallerBudget = (limit: number) =>
-  new Refusal(
+  new HttpError(
     413,
-    rpc.request,
+    rpcCodes.request,
     `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
   )
 
@@ -200,4 +200,4 @@ function checkMediaType(type: string | undefined): void {
   }
 }
 
-const unsupported = (sentence: string) => new Refusal(415, rpc.request, sentence)
+const unsupported = (sentence: string) => new HttpError(415, rpcCodes.request, sentence)

@@ -1,16 +1,16 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { type Connections, takeConnections } from './connections.ts'
-import type { HttpRequest } from './request.ts'
-import { keepAliveMs, WholeResponse } from './response.ts'
+import { acceptConnections, type FastPathConnections } from './connections.ts'
+import type { ReceivedRequest } from './request.ts'
+import { BufferedResponse, keepAliveMs } from './response.ts'
 
-export type Handle = (request: HttpRequest, response: ServerResponse) => void
+export type Handle = (request: ReceivedRequest, response: ServerResponse) => void
 
 interface Taken extends AsyncDisposable {
   readonly port: number
   readonly server: ReturnType<typeof createServer>
-  readonly connections: Connections
+  readonly connections: FastPathConnections
   /** The server's ends of all connections, in the order in which they came. */
   readonly sockets: readonly Socket[]
 }
@@ -22,7 +22,7 @@ export const createTestServer = (handle: Handle) =>
 /** A listening server that has its connections taken. */
 export async function openTaken(handle: Handle, leaving = () => false): Promise<Taken> {
   const server = createTestServer(handle)
-  const connections = takeConnections({ server, path: '/mcp', handle, leaving })
+  const connections = acceptConnections({ server, path: '/mcp', handle, leaving })
   const sockets: Socket[] = []
   server.on('connection', (socket: Socket) => sockets.push(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -43,7 +43,7 @@ export async function openTaken(handle: Handle, leaving = () => false): Promise<
 /** The ways in which an answer may be made. */
 const ways: Record<string, (response: ServerResponse, body: string) => void> = {
   whole(response, body) {
-    if (!(response instanceof WholeResponse && response.sendWhole(200, body))) this.head?.(response, body)
+    if (!(response instanceof BufferedResponse && response.sendBuffered(200, body))) this.head?.(response, body)
   },
   head(response, body) {
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body, 'latin1')
@@ -76,9 +76,9 @@ export const echo: Handle = async (request, response) => {
 
 /** Keeps what is asked until the test answers it. */
 export function keeper() {
-  const asked: { readonly request: HttpRequest; readonly response: WholeResponse; gone: number }[] = []
+  const asked: { readonly request: ReceivedRequest; readonly response: BufferedResponse; gone: number }[] = []
   const handle: Handle = (request, response) => {
-    const one = { request, response: response as WholeResponse, gone: 0 }
+    const one = { request, response: response as BufferedResponse, gone: 0 }
     asked.push(one)
     response.on('close', () => one.gone++)
   }
@@ -86,4 +86,4 @@ export function keeper() {
 }
 
 export const sendWhole = (response: ServerResponse | undefined, json = '{}') =>
-  (response as WholeResponse).sendWhole(200, json)
+  (response as BufferedResponse).sendBuffered(200, json)

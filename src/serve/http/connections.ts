@@ -1,8 +1,8 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf } from '../auth/address-limit.ts'
-import { type HttpRequest, WholeRequest, wholePosts } from './request.ts'
-import { keepAliveMs, WholeResponse } from './response.ts'
+import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
+import { BufferedResponse, keepAliveMs } from './response.ts'
 
 export interface ConnectionsOptions {
   readonly server: Server
@@ -10,13 +10,13 @@ export interface ConnectionsOptions {
   readonly path: string
   /** Whether a connection is taken; one that is not has been closed. */
   admit?(socket: Socket): boolean
-  handle(request: HttpRequest, response: ServerResponse): void
+  handle(request: ReceivedRequest, response: ServerResponse): void
   /** Whether a connection is to be closed when it has answered. */
   leaving(): boolean
 }
 
 /** The connections on which nothing but whole requests has come so far. */
-export interface Connections {
+export interface FastPathConnections {
   closeIdle(): void
   closeAll(): void
 }
@@ -40,9 +40,9 @@ const maxHeld = 16 * 1024
  * Stands before node:http. Requests that come whole are read here, at half the cost; a connection on which anything else
  * comes is node:http's from there on, beginning with what has not been answered.
  */
-export function takeConnections({ server, path, admit, handle, leaving }: ConnectionsOptions): Connections {
+export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions): FastPathConnections {
   const handOn = server.listeners('connection')
-  const read = wholePosts(path)
+  const read = createPostReader(path)
   const connections = new Set<Connection>()
   server.removeAllListeners('connection')
   server.on('connection', take)
@@ -57,7 +57,7 @@ export function takeConnections({ server, path, admit, handle, leaving }: Connec
 
   function take(socket: Socket): void {
     if (admit?.(socket) === false) return
-    let response: WholeResponse | undefined
+    let response: BufferedResponse | undefined
     /** What has come before the last answer has left. */
     let held: Buffer | undefined
     const connection: Connection = { socket, idle: false }
@@ -87,8 +87,8 @@ export function takeConnections({ server, path, admit, handle, leaving }: Connec
         return
       }
       if (whole.length < bytes.length) hold(bytes.subarray(whole.length))
-      const request = new WholeRequest(socket, path, whole.headers, whole.body)
-      response = new WholeResponse(request, line)
+      const request = new BufferedRequest(socket, path, whole.headers, whole.body)
+      response = new BufferedResponse(request, line)
       connection.idle = false
       allow(idleMs)
       handle(request, response)

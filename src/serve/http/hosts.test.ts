@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 import { allowedHosts } from './hosts.ts'
 import { httpConfig } from './server.fixture.ts'
 
@@ -65,7 +65,7 @@ describe('B6: exact Origin checks', () => {
     '',
   ])('%s is refused', (origin) => {
     const refused = () => hosts.check('localhost:4322', origin)
-    expect(refused).toThrow(Refusal)
+    expect(refused).toThrow(HttpError)
     expect(refused).toThrow(/server\.allowedOrigins/)
   })
 })

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
-import { Refusal } from '../errors.ts'
-import type { HttpRequest } from './request.ts'
+import { HttpError } from '../errors.ts'
+import type { ReceivedRequest } from './request.ts'
 
 /** Which Host and Origin headers the door answers to. Exact: a page on a rebound name must not reach a local gateway. */
 export interface Hosts {
@@ -50,14 +50,14 @@ const hostRule = 'server.allowedHosts'
 const originRule = 'server.allowedOrigins'
 
 const wrongHost = (host: string | undefined) =>
-  Refusal.of(
+  HttpError.of(
     'DENIED_BY_POLICY',
     `${host === undefined ? 'The request has no Host header' : `This gateway does not answer to the host ${shown(host)}`}: use the address it printed at start, or add the name to server.allowedHosts.`,
     { rule: hostRule },
   )
 
 const wrongOrigin = (origin: string) =>
-  Refusal.of(
+  HttpError.of(
     'DENIED_BY_POLICY',
     `Pages from ${shown(origin)} may not use this gateway: add the origin to server.allowedOrigins if they should.`,
     { rule: originRule },
@@ -66,7 +66,7 @@ const wrongOrigin = (origin: string) =>
 /** Which Host or Origin was refused, for the record of it; nothing where something else was. */
 export function offendingHeader(
   { headers }: { readonly headers: IncomingHttpHeaders },
-  { details: { data } }: Refusal,
+  { details: { data } }: HttpError,
 ): { readonly detail?: string } {
   const { rule } = (data ?? {}) as { rule?: string }
   if (rule === originRule) return { detail: `origin: ${headers.origin}` }
@@ -104,7 +104,7 @@ export function allowOrigin(response: ServerResponse, origin: string): void {
 }
 
 /** Whether a browser asks, on behalf of a page, what it may send. Such a question never carries a credential. */
-export const isPreflight = ({ method, headers }: HttpRequest): boolean =>
+export const isPreflight = ({ method, headers }: ReceivedRequest): boolean =>
   method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 
 export function answerPreflight(response: ServerResponse): void {

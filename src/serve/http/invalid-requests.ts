@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { Refusal, rpc } from '../errors.ts'
+import { HttpError, rpcCodes } from '../errors.ts'
 
 /**
  * Headers that have one value. A proxy in front of us may act on the second line where node:http takes the first, so
@@ -28,7 +28,7 @@ export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
     const name = spelt.toLowerCase()
     if (!single.has(name) && !name.startsWith(paramPrefix)) continue
     if (seen.has(name)) {
-      throw new Refusal(400, rpc.request, `The request has more than one ${shown(spelt)} header: send one.`)
+      throw new HttpError(400, rpcCodes.request, `The request has more than one ${shown(spelt)} header: send one.`)
     }
     seen.add(name)
   }

@@ -26,14 +26,14 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
 }
 
 /** A port of this process alone, where others share the one that clients know. */
-interface Aside {
+interface PrivatePort {
   readonly port: number
   /** Nobody else comes in; settles when those who are have left. */
   close(): Promise<void>
 }
 
 /** Whoever connects there is served as if at the door itself. */
-export async function openAside(door: Server, host: string): Promise<Aside> {
+export async function openPrivatePort(door: Server, host: string): Promise<PrivatePort> {
   const listener = createServer((socket) => door.emit('connection', socket))
   listener.listen({ port: 0, host, exclusive: true })
   await once(listener, 'listening')

@@ -9,37 +9,51 @@ import { type Id, resultBytes } from '../../wire/message.ts'
 import { legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentFor, agentOfParams, agentOfRequest } from '../auth/agent.ts'
 import { scopesRule } from '../auth/challenge.ts'
-import { type Authenticate, createLifetimes, hasSameRights, type Identity } from '../auth/identity.ts'
+import { type Authenticate, type AuthIdentity, createCredentialWatch, hasSameRights } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
-import type { Outlet } from '../calls/request-peer.ts'
+import type { ResponseChannel } from '../calls/request-peer.ts'
 import { clientAddress } from '../cluster/forward-request.ts'
-import { adoptSession, createElsewhere } from '../cluster/route-to-owner.ts'
-import { asRefusal, Refusal, recordIfMalformed, recordMalformed, refuse, rpc, wrongMethod } from '../errors.ts'
-import { type Inbound, type InboundRequest, readInbound, type Unreadable, withTraceOf } from '../inbound-message.ts'
+import { adoptSession, createOwnerRouting } from '../cluster/route-to-owner.ts'
+import {
+  HttpError,
+  methodNotAllowed,
+  recordIfMalformed,
+  recordMalformed,
+  rpcCodes,
+  sendHttpError,
+  toHttpError,
+} from '../errors.ts'
+import {
+  type InboundMessage,
+  type InboundRequest,
+  type InvalidMessage,
+  readInbound,
+  withTraceContext,
+} from '../inbound-message.ts'
 import { answerBatch, isBatch, readBatch } from '../mcp-legacy/batch.ts'
-import { isLegacyRevision, type LegacyEra } from '../mcp-legacy/protocol.ts'
-import type { ModernHttp } from '../mcp-stateless/http.ts'
-import type { HttpSession, Sessions } from '../session/session-store.ts'
-import type { Bodies } from './bodies.ts'
-import { EventStream } from './event-stream.ts'
-import { type Accepts, Exchange, readAccept } from './post-response.ts'
-import type { HttpRequest } from './request.ts'
+import { isLegacyRevision, type LegacyProtocol } from '../mcp-legacy/protocol.ts'
+import type { StatelessHttp } from '../mcp-stateless/http.ts'
+import type { HttpSession, SessionStore } from '../session/session-store.ts'
+import type { BodyReader } from './bodies.ts'
+import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts'
+import type { ReceivedRequest } from './request.ts'
+import { SseStream } from './sse-stream.ts'
 
 /** The MCP endpoint itself: one POST per message, GET for a stream, DELETE to end a session. */
-export interface Endpoint {
-  handle(request: HttpRequest, response: ServerResponse): void
+export interface McpEndpoint {
+  handle(request: ReceivedRequest, response: ServerResponse): void
   /** No new calls from now on; those in flight go on. */
   drain(): void
 }
 
-interface EndpointOptions {
+interface McpEndpointOptions {
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
-  readonly bodies: Bodies
-  readonly era: LegacyEra
-  readonly modern: ModernHttp
-  readonly sessions: Sessions
+  readonly bodies: BodyReader
+  readonly era: LegacyProtocol
+  readonly modern: StatelessHttp
+  readonly sessions: SessionStore
   /** The others, where this is one of several replicas. */
   readonly membership?: Membership | undefined
   /** Whether calls are traced: then headers count that tell of a place in a trace. */
@@ -48,28 +62,28 @@ interface EndpointOptions {
   readonly log: Log
 }
 
-export function createEndpoint(options: EndpointOptions): Endpoint {
+export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
   const { membership } = options
-  const lifetimes = createLifetimes(authenticate, clock)
+  const lifetimes = createCredentialWatch(authenticate, clock)
   const elsewhere =
     membership &&
-    createElsewhere({
+    createOwnerRouting({
       membership,
       holds: sessions.holds,
       adopt: (id, record, { identity, request }) =>
         adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, membership) }),
     })
   let draining = false
-  const placed = (inbound: Inbound | Unreadable, { headers }: HttpRequest) =>
-    options.traced?.() ? withTraceOf(inbound, headers) : inbound
+  const placed = (inbound: InboundMessage | InvalidMessage, { headers }: ReceivedRequest) =>
+    options.traced?.() ? withTraceContext(inbound, headers) : inbound
 
-  const sessionOf = (request: HttpRequest, identity: Identity, id?: Id): HttpSession => {
+  const sessionOf = (request: ReceivedRequest, identity: AuthIdentity, id?: Id): HttpSession => {
     const given = request.headers['mcp-session-id']
     const details = id === undefined ? {} : { id }
     if (typeof given !== 'string') {
       const sentence = 'The Mcp-Session-Id header is missing: initialize first, then send the id you were given.'
-      throw new Refusal(400, rpc.request, sentence, details)
+      throw new HttpError(400, rpcCodes.request, sentence, details)
     }
     const { principal } = identity
     const session = sessions.find(given, principal)
@@ -80,19 +94,19 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     }
     // A credential that no longer means what it did when the session was opened must not act with what it meant then.
     if (session === undefined || !hasSameRights(session.caller, identity))
-      throw new Refusal(404, rpc.session, 'Session not found: initialise again.', details)
+      throw new HttpError(404, rpcCodes.session, 'Session not found: initialise again.', details)
     return session
   }
 
   const initialize = async (
     inbound: InboundRequest,
-    request: HttpRequest,
+    request: ReceivedRequest,
     response: ServerResponse,
-    identity: Identity,
-    accepts: Accepts,
+    identity: AuthIdentity,
+    accepts: AcceptedTypes,
   ) => {
     try {
-      const client = era.meet(inbound.params)
+      const client = era.negotiate(inbound.params)
       const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
       const agent = agentFor(access, { ...identity, ...addressOf(request) }, asked)
       const session = sessions.open(
@@ -102,66 +116,66 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       )
       log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
       response.setHeader('Mcp-Session-Id', session.id)
-      const welcome = await era.welcome(session)
-      new Exchange(response, accepts, clock, session.streams).answer([resultBytes(inbound.id, welcome)])
+      const welcome = await era.initializeResult(session)
+      new PostResponse(response, accepts, clock, session.streams).answer([resultBytes(inbound.id, welcome)])
     } catch (thrown) {
-      throw asRefusal(thrown, log, inbound.id)
+      throw toHttpError(thrown, log, inbound.id)
     }
   }
 
   /** A client may move between networks and act as another of its agents: each request says where and as whom. */
-  const callerAt = (session: HttpSession, request: HttpRequest): Caller => {
+  const callerAt = (session: HttpSession, request: ReceivedRequest): Caller => {
     const caller = actingAs(access, session.caller, agentOfRequest(request))
     const address = clientAddress(request, membership)
     return address === undefined || address === caller.address ? caller : { ...caller, address }
   }
 
   /** The same for a request, which is refused by its id. */
-  const callerOf = (session: HttpSession, request: HttpRequest, id: Id): Caller => {
+  const callerOf = (session: HttpSession, request: ReceivedRequest, id: Id): Caller => {
     try {
       return callerAt(session, request)
     } catch (thrown) {
-      throw asRefusal(thrown, log, id)
+      throw toHttpError(thrown, log, id)
     }
   }
 
   /** Revision 2025-03-26 alone has batches: false where the session knows none. */
   const batch = async (
     body: Buffer,
-    request: HttpRequest,
+    request: ReceivedRequest,
     response: ServerResponse,
-    identity: Identity,
-    accepts: Accepts,
+    identity: AuthIdentity,
+    accepts: AcceptedTypes,
   ) => {
     if (request.headers['mcp-session-id'] === undefined) return false
     const session = sessionOf(request, identity)
     const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
     if (messages === undefined) return false
     const malformed = (fault: string) => recordMalformed(access, session.caller, fault)
-    if (messages.every(({ kind }) => kind === 'answer' || kind === 'notification')) {
+    if (messages.every(({ kind }) => kind === 'response' || kind === 'notification')) {
       await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller, malformed })
       response.writeHead(202, { 'Content-Length': 0 }).end()
       return true
     }
     if (draining) throw shuttingDown()
-    const outlet = new Exchange(response, accepts, clock, session.streams)
+    const outlet = new PostResponse(response, accepts, clock, session.streams)
     const caller = callerAt(session, request)
     outlet.answerBatch(await answerBatch({ era, session, batch: messages, outlet, caller, malformed }))
     sessions.touch(session)
     return true
   }
 
-  const post = async (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+  const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const coming = bodies.read({ request, response, identity })
     const body = coming instanceof Promise ? await coming : coming
     // One that is a batch has a session, and that says whose it is.
     const message = isBatch(body) ? undefined : readInbound(body)
     // Asked only where there are others: without them nothing is to be waited for.
-    if (elsewhere && (await elsewhere.lead({ request, response, identity, body, inbound: message }))) return
+    if (elsewhere && (await elsewhere.route({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
     const inbound = placed(message ?? readInbound(body), request)
-    if (inbound.kind === 'unreadable') {
-      throw new Refusal(400, inbound.code, inbound.message, { id: inbound.id })
+    if (inbound.kind === 'invalid') {
+      throw new HttpError(400, inbound.code, inbound.message, { id: inbound.id })
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     if (waitsForTask(inbound)) lifetimes({ authorization: request.headers.authorization, identity, response })
@@ -171,8 +185,8 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
       const session = sessionOf(request, identity)
-      const ambiguous = inbound.kind === 'answer' ? session.asks.settle(inbound) : undefined
-      if (ambiguous !== undefined) throw new Refusal(400, rpc.params, ambiguous)
+      const ambiguous = inbound.kind === 'response' ? session.clientRequests.settle(inbound) : undefined
+      if (ambiguous !== undefined) throw new HttpError(400, rpcCodes.params, ambiguous)
       if (inbound.kind === 'notification') era.notification(session, inbound)
       response.writeHead(202, { 'Content-Length': 0 }).end()
       return
@@ -182,7 +196,7 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
       return
     }
     const session = sessionOf(request, identity, inbound.id)
-    const exchange = new Exchange(response, accepts, clock, session.streams)
+    const exchange = new PostResponse(response, accepts, clock, session.streams)
     const answer = await era.request(session, inbound, exchange, callerOf(session, request, inbound.id))
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
@@ -190,11 +204,11 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     if (membership && changesSession(inbound)) sessions.keep(session)
   }
 
-  const get = (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+  const get = (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const session = sessionOf(request, identity)
     if (draining) throw shuttingDown()
     response.once('close', () => sessions.touch(session))
-    const connect = () => new EventStream(response, clock)
+    const connect = () => new SseStream(response, clock)
     const last = request.headers['last-event-id']
     if (typeof last !== 'string' || last === '') {
       session.streams.listen(connect())
@@ -207,17 +221,17 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   }
 
   /** Who is not let in leaves a record all the same. */
-  const told = ({ status, details: { data } }: Refusal, { socket: { remoteAddress: address } }: HttpRequest) => {
+  const told = ({ status, details: { data } }: HttpError, { socket: { remoteAddress: address } }: ReceivedRequest) => {
     // Who asks for an agent that they may not be is written down where that is decided.
     const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
     access.rejected({ code, ...(address !== undefined && { address }) })
   }
 
-  const route = async (request: HttpRequest, response: ServerResponse) => {
+  const route = async (request: ReceivedRequest, response: ServerResponse) => {
     const { method, headers } = request
     if (method !== 'POST' && method !== 'GET' && method !== 'DELETE') {
-      throw wrongMethod(method, 'POST, GET, DELETE')
+      throw methodNotAllowed(method, 'POST, GET, DELETE')
     }
     const { authorization } = headers
     const known = admit(authorization, request)
@@ -233,14 +247,14 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
     }
   }
 
-  const dispatch = async (request: HttpRequest, response: ServerResponse, identity: Identity) => {
+  const dispatch = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const { method, headers } = request
     if (method === 'POST') {
       await post(request, response, identity)
       return
     }
     checkRevision(request)
-    if (await elsewhere?.lead({ request, response, identity })) return
+    if (await elsewhere?.route({ request, response, identity })) return
     if (method === 'DELETE') {
       sessions.end(sessionOf(request, identity))
       response.writeHead(204).end()
@@ -254,9 +268,9 @@ export function createEndpoint(options: EndpointOptions): Endpoint {
   return {
     handle(request, response) {
       route(request, response).catch((thrown: unknown) => {
-        const refusal = asRefusal(thrown, log)
+        const refusal = toHttpError(thrown, log)
         told(refusal, request)
-        refuse(response, refusal, clock)
+        sendHttpError(response, refusal, clock)
       })
     },
     drain() {
@@ -272,20 +286,22 @@ const changesSession = ({ method }: InboundRequest): boolean =>
   method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
 
 /** A task may take a day, and who waits for its result must not outlive their credential by that. */
-const waitsForTask = (inbound: Inbound): boolean => inbound.kind === 'request' && inbound.method === 'tasks/result'
+const waitsForTask = (inbound: InboundMessage): boolean =>
+  inbound.kind === 'request' && inbound.method === 'tasks/result'
 
 /** In the stateless era a stream for news is asked for by POST, and its header must say so. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
 
-const addressOf = ({ socket: { remoteAddress: address } }: HttpRequest) => (address === undefined ? {} : { address })
+const addressOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) =>
+  address === undefined ? {} : { address }
 
-function checkRevision({ headers }: HttpRequest): void {
+function checkRevision({ headers }: ReceivedRequest): void {
   const revision = headers['mcp-protocol-version']
   if (revision !== undefined && !isLegacyRevision(revision)) throw unknownRevision()
 }
 
-function legacyAccepts(request: HttpRequest): Accepts {
+function legacyAccepts(request: ReceivedRequest): AcceptedTypes {
   checkRevision(request)
   const accepts = readAccept(request.headers.accept)
   if (!accepts.json && !accepts.stream) throw notAcceptable()
@@ -293,28 +309,28 @@ function legacyAccepts(request: HttpRequest): Accepts {
 }
 
 /** For a batch that nothing is sent for. */
-const nowhere: Outlet = { owner: undefined, send: () => false, abandon() {} }
+const nowhere: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }
 
 /** Not a 404: to clients that would mean that their session is over. */
 const unknownEvent = () =>
-  new Refusal(
+  new HttpError(
     400,
-    rpc.request,
+    rpcCodes.request,
     'The Last-Event-ID header names no event that is kept here: open a stream without it, and send again what was not answered.',
   )
 
 const unknownRevision = () =>
-  new Refusal(
+  new HttpError(
     400,
-    rpc.request,
+    rpcCodes.request,
     `The MCP-Protocol-Version header names a revision that is not served here: use one of ${legacyRevisions.join(', ')}.`,
   )
 
 const notAcceptable = () =>
-  new Refusal(406, rpc.request, 'The Accept header must name application/json and text/event-stream.')
+  new HttpError(406, rpcCodes.request, 'The Accept header must name application/json and text/event-stream.')
 
 const shuttingDown = (id?: Id) =>
-  Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
+  HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
     ...(id !== undefined && { id }),
     retryAfterMs: 1_000,
     headers: { Connection: 'close' },

@@ -1,9 +1,9 @@
 import { connect } from 'node:net'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { keepAliveMs, maxUnread } from './event-stream.ts'
 import { readAccept } from './post-response.ts'
 import { events, openTestDoor, token } from './server.fixture.ts'
+import { keepAliveMs, maxUnread } from './sse-stream.ts'
 
 let open = new AsyncDisposableStack()
 afterEach(async () => {

@@ -1,21 +1,21 @@
 import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { joined, lengthOf, type Pieces } from '../../wire/bytes.ts'
-import type { Outlet } from '../calls/request-peer.ts'
+import type { ResponseChannel } from '../calls/request-peer.ts'
 import type { HttpHeaders } from '../errors.ts'
 import { batchBytes } from '../mcp-legacy/batch.ts'
-import type { Feed, Streams } from '../session/resumable-streams.ts'
-import { dropWhenStalled, EventStream, keepAliveMs } from './event-stream.ts'
-import { WholeResponse } from './response.ts'
+import type { ResumableStream, SessionStreams } from '../session/resumable-streams.ts'
+import { BufferedResponse } from './response.ts'
+import { dropWhenStalled, keepAliveMs, SseStream } from './sse-stream.ts'
 
 /** The forms of an answer that a client says it takes. */
-export interface Accepts {
+export interface AcceptedTypes {
   readonly json: boolean
   readonly stream: boolean
 }
 
 /** Reads an Accept header. A stream must be asked for by name: `*` and silence come from clients that expect JSON. */
-export function readAccept(accept: string | undefined): Accepts {
+export function readAccept(accept: string | undefined): AcceptedTypes {
   if (accept === undefined) return { json: true, stream: false }
   const types = accept.toLowerCase()
   return {
@@ -38,19 +38,19 @@ const aMomentMs = 100
  * as soon as something must be sent before the result, or when the client has waited long in silence.
  * In a session with streams of its own it becomes one that can be resumed after a moment already.
  */
-export class Exchange implements Outlet {
+export class PostResponse implements ResponseChannel {
   /** Who to tell when the client goes away before its answer. */
   owner: { cancel(): void } | undefined
   readonly #response: ServerResponse
-  readonly #accepts: Accepts
+  readonly #accepts: AcceptedTypes
   readonly #clock: Clock
-  readonly #streams: Streams | undefined
+  readonly #streams: SessionStreams | undefined
   readonly #timer: Disposable | undefined
   #line: Line | undefined
-  #feed: Feed | undefined
+  #feed: ResumableStream | undefined
   #over = false
 
-  constructor(response: ServerResponse, accepts: Accepts, clock: Clock, streams?: Streams) {
+  constructor(response: ServerResponse, accepts: AcceptedTypes, clock: Clock, streams?: SessionStreams) {
     this.#response = response
     this.#accepts = accepts
     this.#clock = clock
@@ -79,7 +79,7 @@ export class Exchange implements Outlet {
     let text = ''
     if (length < small) {
       for (const piece of message) text += piece.toString('latin1')
-      if (headers === undefined && response instanceof WholeResponse && response.sendWhole(status, text)) return
+      if (headers === undefined && response instanceof BufferedResponse && response.sendBuffered(status, text)) return
     }
     const shared = { 'Content-Type': 'application/json', 'Content-Length': length }
     response.writeHead(status, headers ? { ...headers, ...shared } : shared)
@@ -108,14 +108,14 @@ export class Exchange implements Outlet {
     if (!this.#finish()) return
     // The protocol wants no answer to a cancelled request, and HTTP wants one: a stream without events is both.
     if (this.#line !== undefined) this.#line.end()
-    else if (this.#accepts.stream) new EventStream(this.#response, this.#clock).end()
+    else if (this.#accepts.stream) new SseStream(this.#response, this.#clock).end()
     else this.#response.writeHead(204).end()
   }
 
   #openLine = (): Line => {
     this.#timer?.[Symbol.dispose]()
     if (this.#line !== undefined) return this.#line
-    const stream = new EventStream(this.#response, this.#clock)
+    const stream = new SseStream(this.#response, this.#clock)
     this.#feed = this.#streams?.open(stream, () => this.owner?.cancel())
     this.#line = this.#feed ?? stream
     return this.#line

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig, JwtConfig } from '../../config/schema.ts'
 import { legacyRevisions, modernRevision } from '../../wire/revisions.ts'
-import type { AdminDoor } from '../admin/endpoint.ts'
+import type { HttpEndpoint } from '../admin/endpoint.ts'
 import { metadataPath, resourceOf } from '../auth/challenge.ts'
-import { wrongMethod } from '../errors.ts'
+import { methodNotAllowed } from '../errors.ts'
 import type { Hosts } from './hosts.ts'
 
 /** A document that is as public as the gateway's address: pages of any origin may read it, without a credential. */
@@ -21,7 +21,7 @@ function publish(request: IncomingMessage, response: ServerResponse, published: 
     response.writeHead(204, { 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow-Headers': '*' }).end()
     return
   }
-  if (method !== 'GET' && method !== 'HEAD') throw wrongMethod(method, 'GET, HEAD')
+  if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(method, 'GET, HEAD')
   const body = JSON.stringify(published.body)
   response.writeHead(200, {
     'Content-Type': published.type,
@@ -44,7 +44,7 @@ export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/,
  * Tells clients, before they connect, that there is an MCP server here and what it speaks (SEP-2127). Nothing of what
  * is behind the gateway: that is for those who have been let in.
  */
-export function createCardDoor({ info, config, hosts }: CardOptions): AdminDoor {
+export function createServerCardEndpoint({ info, config, hosts }: CardOptions): HttpEndpoint {
   const place = cardPath(config.path)
   return {
     handle(request, response, path) {
@@ -76,7 +76,7 @@ interface MetadataOptions {
 }
 
 /** Tells clients who gives out tokens for this gateway (RFC 9728): nobody needs a credential to learn where to get one. */
-export function createMetadataDoor({ jwt, config, hosts }: MetadataOptions): AdminDoor {
+export function createOAuthMetadataEndpoint({ jwt, config, hosts }: MetadataOptions): HttpEndpoint {
   return {
     handle(request, response, path) {
       const provider = jwt()

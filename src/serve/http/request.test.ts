@@ -3,10 +3,10 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { Duplex } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { wholePosts } from './request.ts'
+import { createPostReader } from './request.ts'
 import { anyRequest, post, wholeRequest } from './requests.fixture.ts'
 
-const read = wholePosts('/mcp')
+const read = createPostReader('/mcp')
 const readText = (text: string) => read(Buffer.from(text, 'latin1'))
 
 interface Heard {
@@ -73,7 +73,7 @@ describe('F14: what is read here', () => {
 
   test('is at the one path', () => {
     expect(readText(post().replace('/mcp', '/mcq'))).toBeUndefined()
-    expect(wholePosts('/')(Buffer.from(post().replace('/mcp', '/')))).toBeDefined()
+    expect(createPostReader('/')(Buffer.from(post().replace('/mcp', '/')))).toBeDefined()
   })
 
   test('names of what every object has are names like others', () => {

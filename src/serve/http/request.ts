@@ -2,14 +2,14 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** What the endpoint wants to know of a request, whoever has read it. */
-export interface HttpRequest extends Pick<IncomingMessage, 'method' | 'url' | 'headers'> {
+export interface ReceivedRequest extends Pick<IncomingMessage, 'method' | 'url' | 'headers'> {
   readonly socket: Pick<Socket, 'remoteAddress'>
   /** The body, where it came together with the head. */
   readonly body?: Buffer
 }
 
 /** A request that came whole. */
-export class WholeRequest implements HttpRequest {
+export class BufferedRequest implements ReceivedRequest {
   readonly method = 'POST'
   // What node:http wants to know before it answers.
   readonly httpVersionMajor = 1
@@ -35,7 +35,7 @@ interface Whole {
   readonly length: number
 }
 
-type ReadWhole = (bytes: Buffer) => Whole | undefined
+type PostReader = (bytes: Buffer) => Whole | undefined
 
 /** Longer heads are rare, and not worth a second opinion on how long they may be. */
 const maxHead = 8 * 1024
@@ -45,7 +45,7 @@ const maxHead = 8 * 1024
  * Undefined for all else, of which nothing is said here: node:http reads it again from its beginning, and answers,
  * waits or refuses as it always does. Therefore whatever two readers could understand in two ways must be undefined.
  */
-export function wholePosts(path: string): ReadWhole {
+export function createPostReader(path: string): PostReader {
   const line = Buffer.from(`POST ${path} HTTP/1.1\r\n`, 'latin1')
   return (bytes) => {
     if (bytes.length < line.length || bytes.compare(line, 0, line.length, 0, line.length) !== 0) return undefined

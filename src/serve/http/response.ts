@@ -1,5 +1,5 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http'
-import type { WholeRequest } from './request.ts'
+import type { BufferedRequest } from './request.ts'
 
 /** How long a connection may be idle between two requests, as clients are told. */
 export const keepAliveMs = 65_000
@@ -16,7 +16,7 @@ interface Line {
  * The answer to a request that came whole. One that is whole, too, leaves in one write, without what node:http does for
  * answers that come bit by bit; every other one is node:http's own, which is given the socket with its head.
  */
-export class WholeResponse extends ServerResponse {
+export class BufferedResponse extends ServerResponse {
   // node:http's server keeps these two, and nobody else can tell it: the time in `Keep-Alive`, and whether the head that
   // was written says that the connection will be closed.
   declare _keepAliveTimeout: number
@@ -24,18 +24,18 @@ export class WholeResponse extends ServerResponse {
 
   /** Whether a silent socket means that the client has gone. */
   limited = false
-  readonly #request: WholeRequest
+  readonly #request: BufferedRequest
   readonly #line: Line
   #attached = false
 
-  constructor(request: WholeRequest, line: Line) {
+  constructor(request: BufferedRequest, line: Line) {
     super(request as unknown as IncomingMessage)
     this.#request = request
     this.#line = line
   }
 
   /** Sends JSON, each character a byte; false where the answer has to be made in the usual way. */
-  sendWhole(status: number, json: string): boolean {
+  sendBuffered(status: number, json: string): boolean {
     if (this.#attached || this.destroyed || this.getHeaderNames().length > 0 || this.#line.leaving()) return false
     this.#request.socket.write(
       `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: application/json\r\nContent-Length: ${json.length}\r\n` +

@@ -7,7 +7,7 @@ import type { Clock } from '../../core/clock.ts'
 import { createTestAccess, type TestAccess } from '../access.fixture.ts'
 import { bearerTokens } from '../auth/authenticate.ts'
 import type { Authenticate } from '../auth/identity.ts'
-import { openHttpDoor, serveHttp } from './server.ts'
+import { openHttpServer, serveHttp } from './server.ts'
 
 export const token = 'a-test-token'
 export const info = { name: 'toolway', version: '0.0.0', instructions: 'Use the tools.' }
@@ -55,7 +55,7 @@ export async function openTestDoor(settings: Settings = {}) {
   const authenticate = settings.authenticate?.(clock) ?? (settings.people ? people : undefined)
   const door = await (authenticate === undefined
     ? serveHttp({ ...shared, token: known })
-    : openHttpDoor({ ...shared, authenticate }))
+    : openHttpServer({ ...shared, authenticate }))
   const agent = new Agent()
   const origin = `http://127.0.0.1:${door.port}`
 

@@ -8,30 +8,38 @@ import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { AdminDoor, OpenDoor } from '../admin/endpoint.ts'
+import type { HttpEndpoint, ListeningServer } from '../admin/endpoint.ts'
 import { authenticateToken } from '../auth/authenticate.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { createAdmit, type FailureSettings } from '../auth/throttle.ts'
-import { clientAddress, handedOver, ledElsewhere, type Workers } from '../cluster/forward-request.ts'
-import { type EnvironmentsOptions, leadToEnvironments } from '../cluster/route-to-owner.ts'
-import { asRefusal, Refusal, recordIfMalformed, recordMalformed, refuse, rpc, wrongMethod } from '../errors.ts'
-import { type DoorInfo, legacyEra } from '../mcp-legacy/protocol.ts'
-import { modernHttp } from '../mcp-stateless/http.ts'
-import { modernEra } from '../mcp-stateless/protocol.ts'
-import { listChanged } from '../session/session.ts'
-import { createSessions } from '../session/session-store.ts'
-import { createBodies } from './bodies.ts'
-import { createConnectionLimit, takeConnections } from './connections.ts'
+import { clientAddress, forwardedFrom, forwardToAdminWorker, type Workers } from '../cluster/forward-request.ts'
+import { type EnvironmentsOptions, routeToEnvironments } from '../cluster/route-to-owner.ts'
+import {
+  HttpError,
+  methodNotAllowed,
+  recordIfMalformed,
+  recordMalformed,
+  rpcCodes,
+  sendHttpError,
+  toHttpError,
+} from '../errors.ts'
+import { createLegacyProtocol, type GatewayInfo } from '../mcp-legacy/protocol.ts'
+import { createStatelessHttp } from '../mcp-stateless/http.ts'
+import { createStatelessProtocol } from '../mcp-stateless/protocol.ts'
+import { listChangedNotifications } from '../session/session.ts'
+import { createSessionStore } from '../session/session-store.ts'
+import { createBodyReader } from './bodies.ts'
+import { acceptConnections, createConnectionLimit } from './connections.ts'
 import { allowedHosts, allowOrigin, answerPreflight, bracketed, isPreflight, offendingHeader } from './hosts.ts'
 import { answerUnreadable, checkSingleHeaders } from './invalid-requests.ts'
-import { listen, openAside } from './listen.ts'
-import { createEndpoint } from './mcp-endpoint.ts'
-import { cardPath, createCardDoor, createMetadataDoor } from './public-documents.ts'
-import type { HttpRequest } from './request.ts'
+import { listen, openPrivatePort } from './listen.ts'
+import { createMcpEndpoint } from './mcp-endpoint.ts'
+import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from './public-documents.ts'
+import type { ReceivedRequest } from './request.ts'
 import { keepAliveMs } from './response.ts'
 
 /** An open HTTP door. Disposing of it lets requests in flight finish within the grace time. */
-export interface HttpDoor extends AsyncDisposable {
+export interface HttpServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
   /** Where others reach it, as far as it can know. */
@@ -45,9 +53,9 @@ export interface HttpDoor extends AsyncDisposable {
   retire(ms: number): Promise<void>
 }
 
-interface DoorOptions {
+interface HttpServerOptions {
   /** Answers what is not MCP: the admin API, metrics, the dashboard. */
-  readonly people?: (open: OpenDoor) => Promise<AdminDoor>
+  readonly adminEndpoint?: (open: ListeningServer) => Promise<HttpEndpoint>
   /** The chat of the present configuration, to be served in the interface of OpenAI; undefined where it has none. */
   chat?(): Chat | undefined
   /** The identity provider of the present configuration, about which clients are told; undefined where it has none. */
@@ -56,7 +64,7 @@ interface DoorOptions {
   failures?(): FailureSettings
   readonly config: HttpConfig
   readonly access: Access
-  readonly info: DoorInfo
+  readonly info: GatewayInfo
   readonly ready: () => boolean
   /** The others, where this is one of several replicas. */
   readonly membership?: Membership | undefined
@@ -71,18 +79,20 @@ interface DoorOptions {
 }
 
 /** A part of the door that knows what is below a path. */
-interface FurtherDoor {
+interface LazyEndpoint {
   readonly below: string
-  open(): Promise<AdminDoor>
-  opened?: Promise<AdminDoor>
+  open(): Promise<HttpEndpoint>
+  opened?: Promise<HttpEndpoint>
 }
 
 /** Serves over HTTP; without a token everybody who reaches the door is let in, as nobody in particular. */
-export const serveHttp = ({ token, ...options }: DoorOptions & { readonly token: string | undefined }) =>
-  openHttpDoor({ ...options, authenticate: authenticateToken(token) })
+export const serveHttp = ({ token, ...options }: HttpServerOptions & { readonly token: string | undefined }) =>
+  openHttpServer({ ...options, authenticate: authenticateToken(token) })
 
 /** Serves over HTTP to whom `authenticate` lets in. Rejects with a sentence when the address cannot be had. */
-export async function openHttpDoor(options: DoorOptions & { readonly authenticate: Authenticate }): Promise<HttpDoor> {
+export async function openHttpServer(
+  options: HttpServerOptions & { readonly authenticate: Authenticate },
+): Promise<HttpServer> {
   const { config, access, info, ready, traced, clock, log, authenticate } = options
   const server = createServer({
     // We answer a missing Host ourselves, with a sentence.
@@ -99,21 +109,22 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
   const { membership, workers } = options
-  const aside = workers && (await openAside(server, workers.membership === membership ? '127.0.0.1' : config.host))
-  const sessions = createSessions({ access, clock, log, membership })
-  const era = legacyEra({ access, info, log })
+  const aside =
+    workers && (await openPrivatePort(server, workers.membership === membership ? '127.0.0.1' : config.host))
+  const sessions = createSessionStore({ access, clock, log, membership })
+  const era = createLegacyProtocol({ access, info, log })
   const { environmentOf } = options
-  const lead = membership && environmentOf && leadToEnvironments({ membership, environmentOf })
-  const stateless = modernEra({ access, info, replica: membership?.self, clock, log })
-  const modern = modernHttp({ era: stateless, access, membership, lead, clock, log })
+  const lead = membership && environmentOf && routeToEnvironments({ membership, environmentOf })
+  const stateless = createStatelessProtocol({ access, info, replica: membership?.self, clock, log })
+  const modern = createStatelessHttp({ era: stateless, access, membership, lead, clock, log })
   const admit = createAdmit({
     authenticate,
     settings: options.failures ?? (() => usualFailures),
     addressOf: (request) => clientAddress(request, membership),
     clock,
   })
-  const bodies = createBodies(config)
-  const endpoint = createEndpoint({
+  const bodies = createBodyReader(config)
+  const endpoint = createMcpEndpoint({
     access,
     authenticate,
     admit,
@@ -127,16 +138,17 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     log,
   })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
-  const { people, chat } = options
-  const openDoor: OpenDoor = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
+  const { adminEndpoint: people, chat } = options
+  const openDoor: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
   /** Doors that are opened when the first one comes to them. */
-  const further: FurtherDoor[] = []
+  const further: LazyEndpoint[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
   const { jwt } = options
-  if (jwt) further.push({ below: '/.well-known/', open: async () => createMetadataDoor({ jwt, config, hosts }) })
-  further.push({ below: cardPath(config.path), open: async () => createCardDoor({ info, config, hosts }) })
+  if (jwt)
+    further.push({ below: '/.well-known/', open: async () => createOAuthMetadataEndpoint({ jwt, config, hosts }) })
+  further.push({ below: cardPath(config.path), open: async () => createServerCardEndpoint({ info, config, hosts }) })
   if (people) further.push({ below: '/', open: () => people(openDoor) })
-  const changes = access.onChange((kinds) => sessions.tell(listChanged(kinds)))
+  const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
   const base = config.path.replace(/\/$/, '')
   // The second is what people paste.
   const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])
@@ -150,10 +162,10 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     if (active === 0) idle?.()
   }
 
-  const enter = (request: HttpRequest, response: ServerResponse) => {
+  const enter = (request: ReceivedRequest, response: ServerResponse) => {
     const { host, origin } = request.headers
     // Whoever has let it in before has looked at that.
-    if (!handedOver(request, membership)) hosts.check(host, origin)
+    if (!forwardedFrom(request, membership)) hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
     else endpoint.handle(request, response)
@@ -172,7 +184,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
     try {
       const place = further.find(({ below }) => path.startsWith(below))
       const led = place?.below === '/' && membership && workers && { membership, workers, clock }
-      if (led && (await ledElsewhere(request, response, led))) return
+      if (led && (await forwardToAdminWorker(request, response, led))) return
       if (place) place.opened ??= place.open()
       const door = await place?.opened
       if (draining) door?.[Symbol.dispose]()
@@ -183,20 +195,20 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   }
 
   const openAi = async (chat: () => Chat | undefined) => {
-    const { createOpenAiDoor } = await import('../openai/endpoint.ts')
+    const { createOpenAiEndpoint: createOpenAiDoor } = await import('../openai/endpoint.ts')
     return createOpenAiDoor({ chat, access, authenticate, admit, bodies, hosts, clock, log, ...(traced && { traced }) })
   }
 
-  const refused = (request: HttpRequest, response: ServerResponse, thrown: unknown) => {
-    const refusal = asRefusal(thrown, log)
+  const refused = (request: ReceivedRequest, response: ServerResponse, thrown: unknown) => {
+    const refusal = toHttpError(thrown, log)
     if (refusal.status === 403) recordRejection(request, refusal)
     else if (refusal.status !== 404) recordIfMalformed(access, remoteOf(request), refusal)
-    refuse(response, refusal, clock)
+    sendHttpError(response, refusal, clock)
   }
 
   const leaving = () => draining || retiring
   const serving =
-    <R extends HttpRequest>(by: (request: R, response: ServerResponse) => void) =>
+    <R extends ReceivedRequest>(by: (request: R, response: ServerResponse) => void) =>
     (request: R, response: ServerResponse) => {
       active++
       response.once('close', finished)
@@ -209,7 +221,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
         refused(request, response, thrown)
       }
     }
-  const connections = takeConnections({
+  const connections = acceptConnections({
     server,
     path: config.path,
     admit: createConnectionLimit(config.maxConnectionsPerAddress),
@@ -220,7 +232,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
   answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
   /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
-  const recordRejection = (request: HttpRequest, refusal: Refusal) => {
+  const recordRejection = (request: ReceivedRequest, refusal: HttpError) => {
     const { code } = refusal.details.data as { code: ErrorCode }
     access.rejected({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
   }
@@ -280,7 +292,7 @@ export async function openHttpDoor(options: DoorOptions & { readonly authenticat
 
 const ignored = () => {}
 
-const remoteOf = ({ socket: { remoteAddress: address } }: HttpRequest) => (address === undefined ? {} : { address })
+const remoteOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) => (address === undefined ? {} : { address })
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
@@ -288,11 +300,11 @@ const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000
 const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
-  new Refusal(404, rpc.request, `There is nothing here: the MCP endpoint is ${endpoint}.`)
+  new HttpError(404, rpcCodes.request, `There is nothing here: the MCP endpoint is ${endpoint}.`)
 
 /** For whoever watches over the process: no credential, no Host check, and nothing to learn from it. */
 function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
-  if (request.method !== 'GET' && request.method !== 'HEAD') throw wrongMethod(request.method, 'GET, HEAD')
+  if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
   response.writeHead(good ? 200 : 503, { 'Content-Type': 'application/json', 'Content-Length': body.length })
   response.end(request.method === 'HEAD' ? undefined : body)

@@ -16,7 +16,7 @@ const pageHeaders = {
 } as const
 
 /** Serves the dashboard. Answers and returns true, or returns false where there is nothing to be served. */
-export type Pages = (request: IncomingMessage, response: ServerResponse, path: string) => boolean
+export type DashboardFiles = (request: IncomingMessage, response: ServerResponse, path: string) => boolean
 
 export interface PagesOptions {
   /** The path of the MCP endpoint, for who looks for it. */
@@ -25,7 +25,7 @@ export interface PagesOptions {
 }
 
 /** The built dashboard in a folder; every page that people may come to is the same page, which finds its way itself. */
-export function createPages(folder: string, { endpoint, hosts }: PagesOptions): Pages {
+export function createDashboardFiles(folder: string, { endpoint, hosts }: PagesOptions): DashboardFiles {
   const files = openFolder(folder)
 
   return (request, response, path) => {

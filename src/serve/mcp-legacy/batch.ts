@@ -2,10 +2,10 @@ import type { Caller } from '../../core/call.ts'
 import { elements } from '../../lib/json-text/scan.ts'
 import { joined, toCleanLine } from '../../wire/bytes.ts'
 import { errorBytes } from '../../wire/message.ts'
-import type { Outlet } from '../calls/request-peer.ts'
-import { type Inbound, readInbound, type Unreadable } from '../inbound-message.ts'
+import type { ResponseChannel } from '../calls/request-peer.ts'
+import { type InboundMessage, type InvalidMessage, readInbound } from '../inbound-message.ts'
 import type { Session } from '../session/session.ts'
-import type { LegacyEra } from './protocol.ts'
+import type { LegacyProtocol } from './protocol.ts'
 
 /** The only revision that has batches. */
 const revisionWithBatches = '2025-03-26'
@@ -14,7 +14,7 @@ const revisionWithBatches = '2025-03-26'
 const maxMessages = 100
 
 /** Several messages in one, as one revision allows it. */
-export type Batch = readonly (Inbound | Unreadable)[]
+export type Batch = readonly (InboundMessage | InvalidMessage)[]
 
 /** Whether these bytes begin a JSON array. */
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
@@ -29,34 +29,34 @@ export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
 
 /** Handles each message; gives the answers to those that want one, when the last of them is there. */
 export async function answerBatch(options: {
-  readonly era: LegacyEra
+  readonly era: LegacyProtocol
   readonly session: Session
   readonly batch: Batch
-  readonly outlet: Outlet
+  readonly outlet: ResponseChannel
   readonly caller: Caller
   /** Called for each message that breaks the protocol. */
   malformed(fault: string): void
 }): Promise<readonly Buffer[]> {
   const { era, session, batch, outlet, caller } = options
-  const parts: Outlet[] = []
+  const parts: ResponseChannel[] = []
   outlet.owner = {
     cancel() {
       for (const { owner } of parts) owner?.cancel()
     },
   }
   const answers = batch.map((inbound) => {
-    if (inbound.kind === 'unreadable') {
+    if (inbound.kind === 'invalid') {
       const { id, code, message } = inbound
       options.malformed(message)
       return errorBytes(id, { code, message })
     }
-    if (inbound.kind === 'answer') {
-      const ambiguous = session.asks.settle(inbound)
+    if (inbound.kind === 'response') {
+      const ambiguous = session.clientRequests.settle(inbound)
       if (ambiguous !== undefined) options.malformed(ambiguous)
     } else if (inbound.kind === 'notification') era.notification(session, inbound)
     else {
       const { promise: abandoned, resolve } = Promise.withResolvers<undefined>()
-      const part: Outlet = {
+      const part: ResponseChannel = {
         owner: undefined,
         send: (message) => outlet.send(message),
         abandon: () => resolve(undefined),

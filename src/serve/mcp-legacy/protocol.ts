@@ -10,36 +10,48 @@ import { toLegacy } from '../../wire/convert-result.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, legacyRevisions } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../auth/agent.ts'
-import { capabilities, isLogLevel, tooMuchDeclared } from '../calls/client-capabilities.ts'
-import { createOperations, missingKey } from '../calls/operations.ts'
-import { checkProgressToken, type Outlet, RequestPeer } from '../calls/request-peer.ts'
-import { type Answer, errorAnswer, ProtocolError, recordIfMalformed, recordMalformed, rpc } from '../errors.ts'
+import { capabilitiesFault, gatewayCapabilities, isLogLevel } from '../calls/client-capabilities.ts'
+import { createOperations, missingServersKey } from '../calls/operations.ts'
+import { checkProgressToken, RequestPeer, type ResponseChannel } from '../calls/request-peer.ts'
 import {
-  definedNotice,
+  errorResponse,
+  ProtocolError,
+  type RpcResponse,
+  recordIfMalformed,
+  recordMalformed,
+  rpcCodes,
+} from '../errors.ts'
+import {
+  definedNotificationParams,
   definedParams,
   type InboundNotification,
   type InboundRequest,
   isObject,
   type Params,
 } from '../inbound-message.ts'
-import type { Client, Session } from '../session/session.ts'
-import { legacyTools } from './tool-list.ts'
+import type { Session, SessionClient } from '../session/session.ts'
+import { legacyToolList } from './tool-list.ts'
 
 /** How this gateway presents itself. */
-export interface DoorInfo {
+export interface GatewayInfo {
   readonly name: string
   readonly version: string
   readonly instructions?: string
 }
 
 /** The revisions with sessions, from 2024-11-05 to 2025-11-25: what each message means, whichever door it came through. */
-export interface LegacyEra {
+export interface LegacyProtocol {
   /** Agrees with a client on a revision; throws if it does not say what it speaks, or says too much. */
-  meet(params: Params): Client
+  negotiate(params: Params): SessionClient
   /** What a client is told when its session is open. */
-  welcome(session: Session): Promise<Buffer>
+  initializeResult(session: Session): Promise<Buffer>
   /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
-  request(session: Session, request: InboundRequest, outlet: Outlet, caller: Caller): Promise<Answer | undefined>
+  request(
+    session: Session,
+    request: InboundRequest,
+    outlet: ResponseChannel,
+    caller: Caller,
+  ): Promise<RpcResponse | undefined>
   notification(session: Session, notification: InboundNotification): void
 }
 
@@ -52,14 +64,14 @@ const brace = Buffer.from('{')
 export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
-export function legacyEra(options: { access: Access; info: DoorInfo; log: Log }): LegacyEra {
+export function createLegacyProtocol(options: { access: Access; info: GatewayInfo; log: Log }): LegacyProtocol {
   const { access, info, log } = options
   const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
-  const operations = createOperations(access, form, legacyTools)
+  const operations = createOperations(access, form, legacyToolList)
 
   const list = async (kind: Kind, params: Params, caller: Caller): Promise<Pieces> => {
     const { members, missing } = await operations.list(kind, params, caller)
-    const end = missing.length === 0 ? '}' : `,"_meta":${JSON.stringify({ [missingKey]: missing })}}`
+    const end = missing.length === 0 ? '}' : `,"_meta":${JSON.stringify({ [missingServersKey]: missing })}}`
     return [brace, ...members, Buffer.from(end)]
   }
 
@@ -104,26 +116,26 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       case 'ping':
         return nothing
       case 'initialize':
-        throw new ProtocolError(rpc.request, 'This session is initialised already.')
+        throw new ProtocolError(rpcCodes.request, 'This session is initialised already.')
       default:
-        throw new ProtocolError(rpc.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+        throw new ProtocolError(rpcCodes.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
     }
   }
 
   return {
-    meet(params) {
+    negotiate(params) {
       if (typeof params.protocolVersion !== 'string') {
-        throw new ProtocolError(rpc.params, '"initialize" must say which "protocolVersion" the client speaks.')
+        throw new ProtocolError(rpcCodes.params, '"initialize" must say which "protocolVersion" the client speaks.')
       }
       const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
       const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, log)
       const declared = isObject(capabilities) ? capabilities : {}
-      const fault = tooMuchDeclared(declared)
-      if (fault !== undefined) throw new ProtocolError(rpc.params, `The "capabilities" of a client ${fault}.`)
+      const fault = capabilitiesFault(declared)
+      if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The "capabilities" of a client ${fault}.`)
       return { revision, capabilities: declared }
     },
 
-    async welcome({ revision, caller }) {
+    async initializeResult({ revision, caller }) {
       const { name, version } = info
       // What servers offer beside entries is known as soon as they are.
       await access.view(caller).ready('brief')
@@ -132,7 +144,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       return Json.of({
         protocolVersion: revision,
         // What we do ourselves is ours to declare, whatever a server says under the same key.
-        capabilities: { ...offers.capabilities, ...capabilities },
+        capabilities: { ...offers.capabilities, ...gatewayCapabilities },
         serverInfo: { name, version },
         ...(instructions !== '' && { instructions }),
       }).bytes
@@ -144,18 +156,18 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight in this session: give each request its own id.'
         recordMalformed(access, caller, message)
-        return { message: [errorBytes(id, { code: rpc.request, message })] }
+        return { message: [errorBytes(id, { code: rpcCodes.request, message })] }
       }
       if (requests.size >= maxRequests) {
         const sentence = `This session has ${maxRequests} requests in flight: wait for some of them to be answered.`
-        return errorAnswer(id, method, new ToolwayError('OVERLOADED', sentence), log)
+        return errorResponse(id, method, new ToolwayError('OVERLOADED', sentence), log)
       }
       let request: InboundRequest
       try {
         request = { ...received, params: definedParams(received, session, log) }
       } catch (thrown) {
         recordIfMalformed(access, caller, thrown)
-        return errorAnswer(id, method, thrown, log)
+        return errorResponse(id, method, thrown, log)
       }
       const peer = new RequestPeer(session, request, outlet)
       try {
@@ -165,7 +177,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
       } catch (thrown) {
         if (peer.signal.aborted) return undefined
         recordIfMalformed(access, caller, thrown)
-        return errorAnswer(id, method, thrown, log)
+        return errorResponse(id, method, thrown, log)
       } finally {
         peer.answered()
       }
@@ -173,7 +185,7 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
 
     notification(session, notification) {
       const { method } = notification
-      const params = definedNotice(notification, session, log, (fault) =>
+      const params = definedNotificationParams(notification, session, log, (fault) =>
         recordMalformed(access, session.caller, fault),
       )
       if (params === undefined) return
@@ -184,11 +196,12 @@ export function legacyEra(options: { access: Access; info: DoorInfo; log: Log })
 }
 
 function uriOf({ uri }: Params): string {
-  if (typeof uri !== 'string' || uri === '') throw new ProtocolError(rpc.params, '"uri" must be a non-empty string.')
+  if (typeof uri !== 'string' || uri === '')
+    throw new ProtocolError(rpcCodes.params, '"uri" must be a non-empty string.')
   return uri
 }
 
 function levelOf({ level }: Params): LogLevel {
   if (isLogLevel(level)) return level
-  throw new ProtocolError(rpc.params, `"level" must be one of ${logLevels.join(', ')}.`)
+  throw new ProtocolError(rpcCodes.params, `"level" must be one of ${logLevels.join(', ')}.`)
 }

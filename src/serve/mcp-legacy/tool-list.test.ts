@@ -1,7 +1,7 @@
 import { ToolSchema } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test } from 'vitest'
 import { openModernDoor } from '../mcp-stateless/stateless.fixture.ts'
-import { legacyTools } from './tool-list.ts'
+import { legacyToolList } from './tool-list.ts'
 
 const tool = (name: string, outputSchema?: unknown) => ({ name, inputSchema: { type: 'object' }, outputSchema, own: 1 })
 const bytes = (tools: readonly object[]) => Buffer.from(JSON.stringify(tools))
@@ -16,7 +16,7 @@ test.each([
   { type: 'object', required: [1] },
 ])('B2: %j is not promised to clients that would refuse the list for it, and nothing else is changed', (output) => {
   const known = tool('known', { type: 'object', properties: { a: { type: 'string' } }, required: ['a'] })
-  const list = JSON.parse(legacyTools(bytes([known, tool('other', output), tool('none')])).toString())
+  const list = JSON.parse(legacyToolList(bytes([known, tool('other', output), tool('none')])).toString())
   expect(list).toEqual([known, tool('other'), tool('none')])
   expect(ToolSchema.array().safeParse(list).success).toBe(true)
   expect(ToolSchema.safeParse(tool('other', output)).success).toBe(false)
@@ -24,7 +24,7 @@ test.each([
 
 test('B2: a list that everybody can read is the very same', () => {
   const list = bytes([tool('a', { type: 'object' }), tool('b')])
-  expect(legacyTools(list)).toBe(list)
+  expect(legacyToolList(list)).toBe(list)
 })
 
 test('B2: of one list, clients of each era are given what they can read', async () => {

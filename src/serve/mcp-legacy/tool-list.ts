@@ -9,7 +9,7 @@ const known = new WeakMap<Buffer, Buffer>()
  * A list of tools as clients of the revisions with sessions can read it: they know outputs that are objects, compile
  * what is promised of each, and lose the whole list by one that they cannot.
  */
-export function legacyTools(list: Buffer): Buffer {
+export function legacyToolList(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)
   known.set(list, made)
   return made

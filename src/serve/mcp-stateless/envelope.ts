@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto'
 import { type Caller, type Capabilities, type LogLevel, logLevels } from '../../core/call.ts'
 import { isModernVersion, metaKeys, modernErrors } from '../../wire/revisions.ts'
-import { tooMuchDeclared } from '../calls/client-capabilities.ts'
-import { Refusal, rpc } from '../errors.ts'
-import { type Inbound, isObject, type Params } from '../inbound-message.ts'
+import { capabilitiesFault } from '../calls/client-capabilities.ts'
+import { HttpError, rpcCodes } from '../errors.ts'
+import { type InboundMessage, isObject, type Params } from '../inbound-message.ts'
 
 /** What a client of the stateless revision says about itself with each request. */
-export interface Envelope {
+export interface RequestEnvelope {
   readonly version: string
   readonly capabilities: Capabilities
   readonly client: { readonly name: string; readonly version: string } | undefined
@@ -25,14 +25,14 @@ function claimsRightly(params: Params): boolean {
 }
 
 /** Reads the envelope of a request that claims to have one, or refuses it by naming the first key that is wrong. */
-export function readEnvelope(params: Params): Envelope {
+export function readEnvelope(params: Params): RequestEnvelope {
   const meta = params._meta as Record<string, unknown>
   const fault = faultOf(meta)
   if (fault !== undefined) throw invalidEnvelope(fault)
   return {
     version: meta[metaKeys.protocolVersion] as string,
     capabilities: meta[metaKeys.clientCapabilities] as Capabilities,
-    client: meta[metaKeys.clientInfo] as Envelope['client'],
+    client: meta[metaKeys.clientInfo] as RequestEnvelope['client'],
     logLevel: meta[metaKeys.logLevel] as LogLevel | undefined,
   }
 }
@@ -45,12 +45,12 @@ export function readClaim(params: Params): string {
 }
 
 /** What a request lacks whose header names the stateless revision, but whose body does not. */
-function missingEnvelope(params: Params): Refusal {
+function missingEnvelope(params: Params): HttpError {
   const { _meta } = params
   const required = [metaKeys.protocolVersion, metaKeys.clientCapabilities]
   const missing = isObject(_meta) ? required.filter((key) => !(key in _meta)) : ['_meta']
   const sentence = `The MCP-Protocol-Version header names a stateless revision, but the request lacks ${missing.join(' and ')}.`
-  return new Refusal(400, rpc.params, sentence, { data: { envelope: { missing } } })
+  return new HttpError(400, rpcCodes.params, sentence, { data: { envelope: { missing } } })
 }
 
 interface Fault {
@@ -59,7 +59,7 @@ interface Fault {
 }
 
 const invalidEnvelope = (fault: Fault) =>
-  new Refusal(400, rpc.params, `The "_meta" of this message is wrong: ${fault.key} ${fault.problem}.`, {
+  new HttpError(400, rpcCodes.params, `The "_meta" of this message is wrong: ${fault.key} ${fault.problem}.`, {
     data: { envelope: fault },
   })
 
@@ -79,7 +79,7 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
     if (capabilities[name] === undefined || isObject(capabilities[name])) continue
     return { key: `${metaKeys.clientCapabilities}.${name}`, problem: 'must be an object' }
   }
-  const tooMuch = tooMuchDeclared(capabilities)
+  const tooMuch = capabilitiesFault(capabilities)
   if (tooMuch !== undefined) return { key: metaKeys.clientCapabilities, problem: tooMuch }
   const named = isObject(client) && typeof client.name === 'string' && typeof client.version === 'string'
   if (client !== undefined && !named) return { key: metaKeys.clientInfo, problem: 'must have a name and a version' }
@@ -91,26 +91,26 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
  * To which era a message belongs. Its body decides; the header can only contradict it, except for a notification,
  * whose body need not say anything. Throws where body and header cannot both be meant.
  */
-export function eraOf(inbound: Inbound, versionHeader?: string): 'legacy' | 'modern' {
-  if (inbound.kind === 'answer') return 'legacy'
+export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'legacy' | 'stateless' {
+  if (inbound.kind === 'response') return 'legacy'
   const { params } = inbound
   const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
   if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
     if (!modernHeader) return 'legacy'
     const sentence = `"initialize" opens a session, and ${versionHeader} has none: send one without the other.`
     const mismatch = { header: versionHeader, body: 'initialize' }
-    throw new Refusal(400, modernErrors.headerMismatch, sentence, { data: { mismatch } })
+    throw new HttpError(400, modernErrors.headerMismatch, sentence, { data: { mismatch } })
   }
-  if (claims(params)) return 'modern'
+  if (claims(params)) return 'stateless'
   if (inbound.kind === 'request' && modernHeader) throw missingEnvelope(params)
-  return modernHeader ? 'modern' : 'legacy'
+  return modernHeader ? 'stateless' : 'legacy'
 }
 
 /**
  * The caller of one request. There are no sessions in the stateless era; what servers keep for a caller is kept under
  * what stays the same from one request to the next: who it is, as which agent, and with which program.
  */
-export function modernCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: Envelope): Caller {
+export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope
   const key = JSON.stringify([base.principal, base.agent, client?.name, client?.version])
   return { ...base, session: `modern-${hash('sha256', key, 'base64url').slice(0, 22)}`, capabilities }

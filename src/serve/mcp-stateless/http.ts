@@ -6,60 +6,60 @@ import type { Log } from '../../core/log.ts'
 import type { Id } from '../../wire/message.ts'
 import { headerNames } from '../../wire/revisions.ts'
 import { agentFor, agentOfParams, agentOfRequest } from '../auth/agent.ts'
-import type { Identity } from '../auth/identity.ts'
+import type { AuthIdentity } from '../auth/identity.ts'
 import { clientAddress } from '../cluster/forward-request.ts'
-import type { LeadCall } from '../cluster/route-to-owner.ts'
-import { asRefusal, Refusal, recordIfMalformed } from '../errors.ts'
-import { Exchange, readAccept } from '../http/post-response.ts'
-import type { HttpRequest } from '../http/request.ts'
-import type { Inbound, InboundRequest } from '../inbound-message.ts'
-import { eraOf, modernCaller } from './envelope.ts'
-import type { ModernEra, ModernRequest } from './protocol.ts'
-import { admitNotification, admitRequest } from './request-headers.ts'
-import { modernFailure } from './responses.ts'
+import type { RouteCall } from '../cluster/route-to-owner.ts'
+import { HttpError, recordIfMalformed, toHttpError } from '../errors.ts'
+import { PostResponse, readAccept } from '../http/post-response.ts'
+import type { ReceivedRequest } from '../http/request.ts'
+import type { InboundMessage, InboundRequest } from '../inbound-message.ts'
+import { protocolOf, statelessCaller } from './envelope.ts'
+import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
+import { validateNotification, validateRequest } from './request-headers.ts'
+import { statelessErrorResponse } from './responses.ts'
 
 /** One POST of the stateless era, already known to come from somebody who may come in. */
-export interface ModernPost {
-  readonly request: HttpRequest
+export interface StatelessPost {
+  readonly request: ReceivedRequest
   readonly response: ServerResponse
-  readonly identity: Identity
+  readonly identity: AuthIdentity
   readonly body: Buffer
 }
 
 /** The stateless era over HTTP. */
-export interface ModernHttp {
+export interface StatelessHttp {
   /** Deals with a message if it is of this era; undefined if it is not. Rejects, or throws, where it is turned away. */
-  take(inbound: Inbound, post: ModernPost): Promise<void> | undefined
+  take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined
   /** Nobody can come back any more. */
   drain(): void
 }
 
-export interface ModernHttpOptions {
-  readonly era: ModernEra
+export interface StatelessHttpOptions {
+  readonly era: StatelessProtocol
   readonly access: Access
   /** The others, where this is one of several replicas. */
   readonly membership?: Membership | undefined
   /** Leads calls to the replica that they are for. */
-  readonly lead?: LeadCall | undefined
+  readonly lead?: RouteCall | undefined
   readonly clock: Clock
   readonly log: Log
 }
 
-export function modernHttp(options: ModernHttpOptions): ModernHttp {
+export function createStatelessHttp(options: StatelessHttpOptions): StatelessHttp {
   const { era, access, membership, lead, clock, log } = options
-  const admitted = (inbound: InboundRequest, { request, identity }: ModernPost): ModernRequest => {
+  const admitted = (inbound: InboundRequest, { request, identity }: StatelessPost): StatelessRequest => {
     const { headers } = request
-    const envelope = admitRequest(inbound, headers)
+    const envelope = validateRequest(inbound, headers)
     const address = clientAddress(request, membership)
     const from = { ...identity, ...(address !== undefined && { address }) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
-    const caller = modernCaller({ ...from, agent }, envelope)
+    const caller = statelessCaller({ ...from, agent }, envelope)
     return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller, headers }
   }
 
   /** A client that listens gets a stream, whatever it says it accepts: there is no other way to tell it anything. */
-  const listen = (request: ModernRequest, response: ServerResponse) => {
-    const exchange = new Exchange(response, { json: true, stream: true }, clock)
+  const listen = (request: StatelessRequest, response: ServerResponse) => {
+    const exchange = new PostResponse(response, { json: true, stream: true }, clock)
     try {
       exchange.owner = era.streams.open(request, request.caller, {
         send: (message) => exchange.send(message),
@@ -67,12 +67,12 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
       })
     } catch (thrown) {
       recordIfMalformed(access, request.caller, thrown)
-      const { message, status, headers } = modernFailure(request, thrown, log)
+      const { message, status, headers } = statelessErrorResponse(request, thrown, log)
       exchange.answer(message, status, headers)
     }
   }
 
-  const answer = async (inbound: InboundRequest, post: ModernPost) => {
+  const answer = async (inbound: InboundRequest, post: StatelessPost) => {
     const request = admitted(inbound, post)
     const { response } = post
     const led = lead?.(request, post)
@@ -83,21 +83,21 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
     }
     const { json, stream } = readAccept(post.request.headers.accept)
     // Who accepts nothing that we have gets what everybody can read.
-    const exchange = new Exchange(response, { json: json || !stream, stream }, clock)
+    const exchange = new PostResponse(response, { json: json || !stream, stream }, clock)
     const answer = await era.request(request, exchange)
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
   }
 
-  const rejected = (inbound: Inbound, thrown: unknown) =>
-    inbound.kind === 'request' ? identified(asRefusal(thrown, log), inbound.id) : thrown
+  const rejected = (inbound: InboundMessage, thrown: unknown) =>
+    inbound.kind === 'request' ? identified(toHttpError(thrown, log), inbound.id) : thrown
 
-  const deal = async (inbound: Inbound, post: ModernPost): Promise<void> => {
+  const deal = async (inbound: InboundMessage, post: StatelessPost): Promise<void> => {
     try {
       if (inbound.kind === 'request') await answer(inbound, post)
       else if (inbound.kind === 'notification') {
         // To cancel is to close the stream of the answer, so there is nothing that a notification could tell us.
-        admitNotification(inbound, post.request.headers)
+        validateNotification(inbound, post.request.headers)
         post.response.writeHead(202, { 'Content-Length': 0 }).end()
       }
     } catch (thrown) {
@@ -108,7 +108,7 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
   return {
     take(inbound, post) {
       try {
-        return eraOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : deal(inbound, post)
+        return protocolOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : deal(inbound, post)
       } catch (thrown) {
         throw rejected(inbound, thrown)
       }
@@ -120,5 +120,5 @@ export function modernHttp(options: ModernHttpOptions): ModernHttp {
 const versionOf = ({ [headerNames.version]: version }: IncomingHttpHeaders): string | undefined =>
   typeof version === 'string' ? version.trim() : undefined
 
-const identified = ({ status, code, message, details }: Refusal, id: Id): Refusal =>
-  new Refusal(status, code, message, { ...details, id })
+const identified = ({ status, code, message, details }: HttpError, id: Id): HttpError =>
+  new HttpError(status, code, message, { ...details, id })

@@ -6,19 +6,19 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { type Id, notificationBytes, resultBytes } from '../../wire/message.ts'
 import { metaKeys } from '../../wire/revisions.ts'
-import { ProtocolError, rpc } from '../errors.ts'
+import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
-import { createSubscriptions, type Subscriptions } from '../session/subscriptions.ts'
+import { createResourceSubscriptions, type ResourceSubscriptions } from '../session/subscriptions.ts'
 
 /** Where the news of one client go. */
-export interface Sink {
+export interface ListenSink {
   send(message: Buffer): boolean
   /** Sends the last message. */
   end(answer: Buffer): void
 }
 
 /** A client that listens. */
-export interface Listening {
+export interface ListenSubscription {
   /** The client does not listen any more: nothing is sent from now on, and nothing is followed for it. */
   cancel(): void
 }
@@ -26,7 +26,7 @@ export interface Listening {
 /** The streams of `subscriptions/listen`: each first hears what it will hear, then of every change, tagged with its id. */
 export interface ListenStreams {
   /** Begins to listen; throws where that is asked for in a wrong way, or too often. */
-  open(request: { readonly id: Id; readonly params: Params }, caller: Caller, sink: Sink): Listening
+  open(request: { readonly id: Id; readonly params: Params }, caller: Caller, sink: ListenSink): ListenSubscription
   /** Tells everybody that it is over. */
   end(): void
 }
@@ -98,7 +98,7 @@ export function createListenStreams(options: {
         if (acknowledged) sink.send(message)
         else early.add(message)
       }
-      const followed = createSubscriptions({
+      const followed = createResourceSubscriptions({
         access,
         caller,
         log,
@@ -157,14 +157,19 @@ export function createListenStreams(options: {
   }
 }
 
-interface Stream extends Listening {
+interface Stream extends ListenSubscription {
   readonly principal: string
   changed(list: List): void
   end(): void
 }
 
 /** Follows what can be followed, and tells which of the URIs that are. Never rejects. */
-async function followAll(followed: Subscriptions, uris: readonly string[], clock: Clock, log: Log): Promise<string[]> {
+async function followAll(
+  followed: ResourceSubscriptions,
+  uris: readonly string[],
+  clock: Clock,
+  log: Log,
+): Promise<string[]> {
   if (uris.length === 0) return []
   const following = new Set<string>()
   const { promise: late, resolve } = Promise.withResolvers<void>()
@@ -222,4 +227,4 @@ function readFilter({ notifications }: Params): ListenFilter {
   return { lists: new Set(lists.filter((list) => notifications[list] === true)), uris: [...different] }
 }
 
-const invalid = (message: string) => new ProtocolError(rpc.params, message)
+const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)

@@ -11,33 +11,33 @@ import { toModern } from '../../wire/convert-result.ts'
 import { tasksExtension } from '../../wire/defined-members.ts'
 import { resultPieces } from '../../wire/message.ts'
 import { metaKeys, modernRevision } from '../../wire/revisions.ts'
-import { capabilities, missingCapability } from '../calls/client-capabilities.ts'
-import { argumentsOf, createOperations, missingKey, type Waiter } from '../calls/operations.ts'
-import { createParked, invalidState } from '../calls/pending-calls.ts'
-import { checkProgressToken, type Outlet } from '../calls/request-peer.ts'
-import { type Leg, OpenCall } from '../calls/resumable-call.ts'
-import { type Answer, Refusal, recordIfMalformed, rpc } from '../errors.ts'
+import { gatewayCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
+import { argumentsOf, type CallPeer, createOperations, missingServersKey } from '../calls/operations.ts'
+import { createPendingCalls, invalidState } from '../calls/pending-calls.ts'
+import { checkProgressToken, type ResponseChannel } from '../calls/request-peer.ts'
+import { type RequestTurn, ResumableCall } from '../calls/resumable-call.ts'
+import { HttpError, type RpcResponse, recordIfMalformed, rpcCodes } from '../errors.ts'
 import { definedParams, type InboundRequest, isObject, memberOf, type Params } from '../inbound-message.ts'
-import type { DoorInfo } from '../mcp-legacy/protocol.ts'
-import type { Envelope } from './envelope.ts'
+import type { GatewayInfo } from '../mcp-legacy/protocol.ts'
+import type { RequestEnvelope } from './envelope.ts'
 import { createListenStreams, type ListenStreams } from './listen-streams.ts'
-import { checkParams } from './request-headers.ts'
-import { inputRequired, modernFailure } from './responses.ts'
+import { checkParamHeaders } from './request-headers.ts'
+import { inputRequired, statelessErrorResponse } from './responses.ts'
 
 /** A request of the stateless era that has been let in. */
-export interface ModernRequest extends InboundRequest {
-  readonly envelope: Envelope
+export interface StatelessRequest extends InboundRequest {
+  readonly envelope: RequestEnvelope
   readonly caller: Caller
   /** Where it came with some. */
   readonly headers?: IncomingHttpHeaders
 }
 
 /** Revision 2026-07-28: what each message means, whichever door it came through. */
-export interface ModernEra {
+export interface StatelessProtocol {
   /** The params of a request with the members that are defined for it; throws for ambiguous ones. */
-  params(request: InboundRequest, envelope: Envelope, caller: Caller): Params
+  params(request: InboundRequest, envelope: RequestEnvelope, caller: Caller): Params
   /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
-  request(request: ModernRequest, outlet: Outlet): Promise<Answer | undefined>
+  request(request: StatelessRequest, outlet: ResponseChannel): Promise<RpcResponse | undefined>
   readonly streams: ListenStreams
   /** Nobody can come back any more: streams end, and calls that wait for their callers are cancelled. */
   drain(): void
@@ -55,19 +55,19 @@ const lists: ReadonlyMap<string, Kind> = new Map([
   ['prompts/list', 'prompt'],
 ])
 
-export function modernEra(options: {
+export function createStatelessProtocol(options: {
   readonly access: Access
-  readonly info: DoorInfo
+  readonly info: GatewayInfo
   /** The name of this replica, where there are several. */
   readonly replica?: string | undefined
   readonly clock: Clock
   readonly log: Log
-}): ModernEra {
+}): StatelessProtocol {
   const { access, info, clock, log } = options
   const operations = createOperations(access, ({ body, plain }, reads) =>
     toModern(body.bytes, reads && readHint, plain),
   )
-  const parked = createParked(clock, undefined, options.replica)
+  const parked = createPendingCalls(clock, undefined, options.replica)
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
 
@@ -79,7 +79,7 @@ export function modernEra(options: {
   /** What stands before a list that lacks servers. Nobody keeps one that servers which are starting will complete. */
   const incomplete = (missing: readonly MissingServer[]) => {
     const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
-    const head = { ...own, ttlMs, _meta: { ...own._meta, [missingKey]: missing } }
+    const head = { ...own, ttlMs, _meta: { ...own._meta, [missingServersKey]: missing } }
     return Buffer.from(`${JSON.stringify(head).slice(0, -1)},`)
   }
 
@@ -92,18 +92,18 @@ export function modernEra(options: {
     const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
     return Json.of({
       supportedVersions: [modernRevision],
-      capabilities: { ...others, ...capabilities },
+      capabilities: { ...others, ...gatewayCapabilities },
       ...(instructions !== '' && { instructions }),
       ...own,
     }).bytes
   }
 
-  const list = async (kind: Kind, { params, caller }: ModernRequest): Promise<Pieces> => {
+  const list = async (kind: Kind, { params, caller }: StatelessRequest): Promise<Pieces> => {
     const { members, missing } = await operations.list(kind, params, caller)
     return [missing.length === 0 ? listHead : incomplete(missing), ...members, closing]
   }
 
-  const perform = (request: ModernRequest, peer: Waiter): Promise<Pieces> => {
+  const perform = (request: StatelessRequest, peer: CallPeer): Promise<Pieces> => {
     const { method, caller, headers } = request
     switch (method) {
       case 'tools/call':
@@ -122,22 +122,29 @@ export function modernEra(options: {
   }
 
   /** Begins a call, or goes back to one that has asked for more. */
-  const openCall = (request: ModernRequest, leg: Leg): { call: OpenCall; begin: boolean } => {
+  const openCall = (request: StatelessRequest, leg: RequestTurn): { call: ResumableCall; begin: boolean } => {
     const { method, params, caller } = request
     const { requestState } = params
     if (requestState !== undefined && typeof requestState !== 'string') throw invalidState()
     const owner = { principal: caller.principal, method, name: nameOf(params) }
     if (parked.recognises(requestState)) return { call: parked.resume(requestState, owner), begin: false }
     const admit = isParkable(method) ? () => parked.admit(call, owner) : neverAsked
-    const call = new OpenCall(leg, admit)
+    const call = new ResumableCall(leg, admit)
     return { call, begin: true }
   }
 
-  const run = async (request: ModernRequest, outlet: Outlet): Promise<Pieces | undefined> => {
+  const run = async (request: StatelessRequest, outlet: ResponseChannel): Promise<Pieces | undefined> => {
     const { id, params, envelope } = request
     const { progressToken } = params._meta as Params
     const { version: revision, capabilities, logLevel } = envelope
-    const leg: Leg = { id, revision, capabilities, logLevel, progressToken, send: (message) => outlet.send(message) }
+    const leg: RequestTurn = {
+      id,
+      revision,
+      capabilities,
+      logLevel,
+      progressToken,
+      send: (message) => outlet.send(message),
+    }
     const { call, begin } = openCall(request, leg)
     outlet.owner = call
     const waiting = call.turn(leg, isObject(params.inputResponses) ? answersOf(request) : {})
@@ -145,14 +152,14 @@ export function modernEra(options: {
     let turn = await waiting
     // A call that has ended meanwhile has an outcome, and nobody needs to be asked any more.
     if (call.signal.aborted) turn = await call.turn(leg)
-    if (turn.kind === 'asked') return [inputRequired(turn.questions, parked.park(call))]
+    if (turn.kind === 'asked') return [inputRequired(turn.questions, parked.suspend(call))]
     parked.forget(call)
     if (turn.kind === 'failed') throw turn.thrown
     if (turn.kind !== 'done') return undefined
     return turn.result
   }
 
-  const answer = async (request: ModernRequest, outlet: Outlet): Promise<Pieces | undefined> => {
+  const answer = async (request: StatelessRequest, outlet: ResponseChannel): Promise<Pieces | undefined> => {
     const { method, params, caller } = request
     checkProgressToken(params)
     const kind = lists.get(method)
@@ -171,7 +178,7 @@ export function modernEra(options: {
       case 'server/discover':
         return [await discover(caller)]
       default:
-        throw new Refusal(404, rpc.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+        throw new HttpError(404, rpcCodes.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
     }
   }
 
@@ -187,7 +194,7 @@ export function modernEra(options: {
         return result && { message: resultPieces(request.id, result) }
       } catch (thrown) {
         recordIfMalformed(access, request.caller, thrown)
-        return modernFailure(request, thrown, log)
+        return statelessErrorResponse(request, thrown, log)
       }
     },
     streams,
@@ -199,17 +206,17 @@ export function modernEra(options: {
 }
 
 /** Behind the door a refusal of the door is one of arguments; what it says to the client it says all the same. */
-function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: ModernRequest): void {
+function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: StatelessRequest): void {
   try {
-    checkParams(headers, schema, argumentsOf(request).exact)
+    checkParamHeaders(headers, schema, argumentsOf(request).exact)
   } catch (cause) {
-    if (!(cause instanceof Refusal)) throw cause
+    if (!(cause instanceof HttpError)) throw cause
     throw new ToolwayError('INVALID_ARGUMENTS', cause.message, { cause })
   }
 }
 
 /** The answers that a caller brings back, with their numbers as they were written. */
-const answersOf = (request: ModernRequest): Params => memberOf(request, 'inputResponses').exact as Params
+const answersOf = (request: StatelessRequest): Params => memberOf(request, 'inputResponses').exact as Params
 
 /** Only these may be answered with questions. */
 const isParkable = (method: string): boolean =>
@@ -219,9 +226,9 @@ const declares = ({ extensions }: Capabilities, name: string): boolean =>
   isObject(extensions) && extensions[name] !== undefined
 
 /** The methods of an extension are for those who say that they know it. */
-function requireExtension(name: string, { capabilities }: Envelope): void {
+function requireExtension(name: string, { capabilities }: RequestEnvelope): void {
   if (declares(capabilities, name)) return
-  throw missingCapability({ extensions: { [name]: {} } })
+  throw missingCapabilityError({ extensions: { [name]: {} } })
 }
 
 /** What a call is about, as its caller spells it: a retry must say the same. */

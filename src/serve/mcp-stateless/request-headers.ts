@@ -8,9 +8,9 @@ import {
   valueAt,
 } from '../../wire/param-headers.ts'
 import { headerNames, modernErrors, modernRevision, nameField } from '../../wire/revisions.ts'
-import { Refusal } from '../errors.ts'
+import { HttpError } from '../errors.ts'
 import type { InboundNotification, InboundRequest, Params } from '../inbound-message.ts'
-import { claims, type Envelope, readClaim, readEnvelope } from './envelope.ts'
+import { claims, type RequestEnvelope, readClaim, readEnvelope } from './envelope.ts'
 
 /*
  * What a message of the stateless era must say, and must say twice where it comes over HTTP: intermediaries route by
@@ -19,7 +19,7 @@ import { claims, type Envelope, readClaim, readEnvelope } from './envelope.ts'
  */
 
 /** Reads who asks, or refuses the request. */
-export function admitRequest(request: InboundRequest, headers?: IncomingHttpHeaders): Envelope {
+export function validateRequest(request: InboundRequest, headers?: IncomingHttpHeaders): RequestEnvelope {
   const { method, params } = request
   const envelope = readEnvelope(params)
   if (headers !== undefined) checkAgreement(headers, method, envelope.version)
@@ -32,14 +32,14 @@ export function admitRequest(request: InboundRequest, headers?: IncomingHttpHead
 }
 
 /** Refuses a notification that contradicts itself; headers it may leave out. */
-export function admitNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
+export function validateNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
   const claimed = claims(params) ? readClaim(params) : undefined
   if (headers !== undefined) checkAgreement(headers, method, claimed)
   checkVersion(claimed ?? textOf(headers?.[headerNames.version]) ?? modernRevision)
 }
 
 /** Refuses a call whose headers do not repeat the arguments that the tool's schema wants repeated. */
-export function checkParams(headers: IncomingHttpHeaders, inputSchema: unknown, args: unknown): void {
+export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unknown, args: unknown): void {
   for (const declared of declaredParamHeaders(inputSchema)) {
     const value = valueAt(args, declared.path)
     const text = headerText(value)
@@ -83,7 +83,7 @@ function checkVersion(requested: string): void {
   if (requested === modernRevision) return
   const sentence = `The revision ${JSON.stringify(requested.slice(0, 100))} is not served here: use ${modernRevision}.`
   const data = { supported: [modernRevision], requested }
-  throw new Refusal(400, modernErrors.unsupportedVersion, sentence, { data })
+  throw new HttpError(400, modernErrors.unsupportedVersion, sentence, { data })
 }
 
 function checkName(headers: IncomingHttpHeaders, method: string, params: Params): void {
@@ -111,4 +111,6 @@ const mismatch = (header: string, given: string, body: string) =>
   disagreement(`The ${header} header does not say what the body says.`, given, body)
 
 const disagreement = (sentence: string, header: string, body: string) =>
-  new Refusal(400, modernErrors.headerMismatch, sentence, { data: { mismatch: { header, body: body.slice(0, 200) } } })
+  new HttpError(400, modernErrors.headerMismatch, sentence, {
+    data: { mismatch: { header, body: body.slice(0, 200) } },
+  })

@@ -8,11 +8,11 @@ import { toModern } from '../../wire/convert-result.ts'
 import { fromServers, type MemberRules } from '../../wire/defined-members.ts'
 import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
-import { missingCapability, missingFrom } from '../calls/client-capabilities.ts'
-import type { Question } from '../calls/resumable-call.ts'
-import { type Answer, failureOf, Refusal, rpc } from '../errors.ts'
+import { missingCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
+import type { InputRequest } from '../calls/resumable-call.ts'
+import { failureOf, HttpError, type RpcResponse, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
-import type { Envelope } from './envelope.ts'
+import type { RequestEnvelope } from './envelope.ts'
 
 /** What servers of the legacy era say of a resource that they do not have. */
 const noSuchResource = -32002
@@ -21,10 +21,10 @@ const noSuchResource = -32002
  * What a failed request is answered with. What the door itself refuses has a status of its own; everything that comes
  * from behind the door is an answer like any other, but for a capability that the client lacks.
  */
-export function modernFailure(request: Failed, thrown: unknown, log: Log): Answer {
+export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): RpcResponse {
   const { id, method, params } = request
   const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
-  if (refusal instanceof Refusal) return refused(id, refusal)
+  if (refusal instanceof HttpError) return refused(id, refusal)
   if (thrown instanceof ServerError) return fromServer(request, thrown.error)
   const failure = failureOf(method, thrown, log)
   const { headers } = failure
@@ -37,24 +37,24 @@ interface Failed {
   readonly id: Id
   readonly method: string
   readonly params: Params
-  readonly envelope: Pick<Envelope, 'capabilities'>
+  readonly envelope: Pick<RequestEnvelope, 'capabilities'>
 }
 
 /** The answer that a refusal is, with the id of what was refused. */
-function refused(id: Id | null, { status, code, message, details: { data, headers } }: Refusal): Answer {
+function refused(id: Id | null, { status, code, message, details: { data, headers } }: HttpError): RpcResponse {
   const error = data === undefined ? { code, message } : { code, message, data }
   return { message: [errorBytes(id, error)], status, headers }
 }
 
-function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Answer {
+function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): RpcResponse {
   const visits = visitsOf(error.value)
   if (visits !== undefined) {
-    const missing = missingFrom(envelope.capabilities, visiting)
-    if (missing !== undefined) return refused(id, missingCapability(missing))
+    const missing = missingCapabilities(envelope.capabilities, visiting)
+    if (missing !== undefined) return refused(id, missingCapabilityError(missing))
     return { message: resultPieces(id, [inputRequired(visits)]) }
   }
   const { code } = error.value
-  if (code === noSuchResource) return { message: [errorBytes(id, recoded(error.bytes, rpc.params))] }
+  if (code === noSuchResource) return { message: [errorBytes(id, recoded(error.bytes, rpcCodes.params))] }
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
@@ -67,12 +67,12 @@ function recoded(error: Buffer, number: number): Buffer {
 
 /** A resource that is not there is named as the caller named it. */
 function named(error: RpcErrorObject, method: string, { uri }: Params): RpcErrorObject {
-  if (method !== 'resources/read' || error.code !== rpc.params || typeof uri !== 'string') return error
+  if (method !== 'resources/read' || error.code !== rpcCodes.params || typeof uri !== 'string') return error
   return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
 }
 
 /** The result that asks a caller for more; what a server asks is spliced in as it came. */
-export function inputRequired(questions: ReadonlyMap<string, Question>, requestState?: string): Buffer {
+export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState?: string): Buffer {
   const pieces: Buffer[] = []
   for (const [key, { method, params }] of questions) {
     const start = `${pieces.length === 0 ? '' : ','}${JSON.stringify(key)}:{"method":${JSON.stringify(method)},"params":`
@@ -87,7 +87,7 @@ export function inputRequired(questions: ReadonlyMap<string, Question>, requestS
 const visitRequired = -32042
 
 /** The same as questions, since the stateless era has no such error; `undefined` for every other error. */
-function visitsOf(error: RpcErrorObject): ReadonlyMap<string, Question> | undefined {
+function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined
   try {
@@ -98,7 +98,7 @@ function visitsOf(error: RpcErrorObject): ReadonlyMap<string, Question> | undefi
   }
 }
 
-function visitQuestion(visit: unknown): Question {
+function visitQuestion(visit: unknown): InputRequest {
   const asked = { ...(isObject(visit) && visit), mode: 'url' }
   const params = Json.of(definedMembers(asked, visitMembers, { revision: latestLegacy }, []))
   return { method: 'elicitation/create', params }

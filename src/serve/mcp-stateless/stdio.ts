@@ -6,17 +6,17 @@ import { joined } from '../../wire/bytes.ts'
 import { errorBytes, type Id } from '../../wire/message.ts'
 import { modernRevision } from '../../wire/revisions.ts'
 import { actingAs, agentOfParams } from '../auth/agent.ts'
-import type { Outlet } from '../calls/request-peer.ts'
-import { recordIfMalformed, recordMalformed, rpc } from '../errors.ts'
-import { definedNotice, type InboundNotification, type InboundRequest } from '../inbound-message.ts'
+import type { ResponseChannel } from '../calls/request-peer.ts'
+import { recordIfMalformed, recordMalformed, rpcCodes } from '../errors.ts'
+import { definedNotificationParams, type InboundNotification, type InboundRequest } from '../inbound-message.ts'
 import type { LineWriter } from '../line-writer.ts'
-import { modernCaller } from './envelope.ts'
-import type { ModernEra, ModernRequest } from './protocol.ts'
-import { admitRequest } from './request-headers.ts'
-import { modernFailure } from './responses.ts'
+import { statelessCaller } from './envelope.ts'
+import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
+import { validateRequest } from './request-headers.ts'
+import { statelessErrorResponse } from './responses.ts'
 
 /** The stateless era over one line, which all requests share: each is known by its id until it is answered. */
-export interface ModernLine {
+export interface StatelessStdio {
   /** Settles when the request is answered, or needs no answer any more. Never rejects. */
   request(inbound: InboundRequest): Promise<void>
   notification(inbound: InboundNotification): void
@@ -29,25 +29,25 @@ export interface ModernLine {
 /** What one client may have in flight: more is a client gone wild. */
 const maxRequests = 1_000
 
-export function modernLine(options: {
-  readonly era: ModernEra
+export function createStatelessStdio(options: {
+  readonly era: StatelessProtocol
   readonly access: Access
   readonly caller: Caller
   readonly writer: LineWriter
   readonly log: Log
-}): ModernLine {
+}): StatelessStdio {
   const { era, access, writer, log } = options
-  const requests = new Map<Id, Outlet>()
+  const requests = new Map<Id, ResponseChannel>()
   const callers = new Map<string, Caller>()
 
-  const admitted = (inbound: InboundRequest): ModernRequest => {
-    const envelope = admitRequest(inbound)
-    const caller = modernCaller(actingAs(access, options.caller, agentOfParams(inbound.params)), envelope)
+  const admitted = (inbound: InboundRequest): StatelessRequest => {
+    const envelope = validateRequest(inbound)
+    const caller = statelessCaller(actingAs(access, options.caller, agentOfParams(inbound.params)), envelope)
     callers.set(caller.session, caller)
     return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller }
   }
 
-  const listen = (request: ModernRequest, outlet: Outlet) => {
+  const listen = (request: StatelessRequest, outlet: ResponseChannel) => {
     outlet.owner = era.streams.open(request, request.caller, {
       send: writer.offer,
       end(answer) {
@@ -57,9 +57,9 @@ export function modernLine(options: {
     })
   }
 
-  const answer = async (request: ModernRequest) => {
+  const answer = async (request: StatelessRequest) => {
     const { id } = request
-    const outlet: Outlet = { owner: undefined, send: writer.offer, abandon() {} }
+    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
     requests.set(id, outlet)
     if (request.method === 'subscriptions/listen') {
       listen(request, outlet)
@@ -78,7 +78,7 @@ export function modernLine(options: {
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight: give each request its own id.'
         recordMalformed(access, options.caller, message)
-        writer.write(errorBytes(id, { code: rpc.request, message }))
+        writer.write(errorBytes(id, { code: rpcCodes.request, message }))
         return
       }
       try {
@@ -91,12 +91,12 @@ export function modernLine(options: {
         requests.delete(id)
         recordIfMalformed(access, options.caller, thrown)
         const request = { ...inbound, envelope: { capabilities: {} } }
-        writer.write(joined(modernFailure(request, thrown, log).message))
+        writer.write(joined(statelessErrorResponse(request, thrown, log).message))
       }
     },
     notification(inbound) {
       if (inbound.method !== 'notifications/cancelled') return
-      const params = definedNotice(inbound, { revision: modernRevision }, log, (fault) =>
+      const params = definedNotificationParams(inbound, { revision: modernRevision }, log, (fault) =>
         recordMalformed(access, options.caller, fault),
       )
       if (params === undefined) return

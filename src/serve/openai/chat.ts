@@ -3,13 +3,13 @@ import type { Chat, ChatEvent } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/near.ts'
-import { EventStream } from '../http/event-stream.ts'
+import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
 /** What fails within this time is told by the status of the answer; later it can only be told in the stream. */
 const aMomentMs = 1_000
 
-interface Telling {
+interface StreamOptions {
   readonly response: ServerResponse
   /** An event in the words of whoever asked. */
   encode(event: ChatEvent): readonly Buffer[]
@@ -24,14 +24,14 @@ interface Telling {
  * Tells an answer as it comes, no faster than it is read. Rejects where the answer fails before anything of it was
  * told; whoever has gone away stops it.
  */
-export async function tellAnswer(events: AsyncIterable<ChatEvent>, telling: Telling): Promise<void> {
+export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: StreamOptions): Promise<void> {
   const { response, encode, opening = [], failure, clock } = telling
   const held: Buffer[] = [...opening]
-  let stream: EventStream | undefined
+  let stream: SseStream | undefined
   let last: ChatEvent['kind'] | undefined
   const begin = () => {
     if (response.destroyed) return
-    stream ??= new EventStream(response, clock)
+    stream ??= new SseStream(response, clock)
     for (const message of held.splice(0)) stream.send(message)
   }
   using _timer = clock.after(aMomentMs, begin)
@@ -44,7 +44,7 @@ export async function tellAnswer(events: AsyncIterable<ChatEvent>, telling: Tell
       await drained(response)
       if (response.destroyed) return
     }
-    if (last !== 'end') throw brokenOff()
+    if (last !== 'end') throw incompleteAnswer()
   } catch (thrown) {
     if (!stream) throw thrown
     held.push(failure(thrown))
@@ -54,7 +54,7 @@ export async function tellAnswer(events: AsyncIterable<ChatEvent>, telling: Tell
 }
 
 /** An answer of which nobody said that it is over. */
-export const brokenOff = (): ToolwayError =>
+export const incompleteAnswer = (): ToolwayError =>
   new ToolwayError('INTERNAL', 'The answer broke off before its end: ask again. The log of this gateway may say why.')
 
 function drained(response: ServerResponse): Promise<void> | undefined {
@@ -69,7 +69,7 @@ function drained(response: ServerResponse): Promise<void> | undefined {
 }
 
 /** The model that a request asks for, else the one that answers by default; refuses what is not there. */
-export function chosenModel(chat: Chat | undefined, asked: string | undefined): { chat: Chat; model: string } {
+export function selectModel(chat: Chat | undefined, asked: string | undefined): { chat: Chat; model: string } {
   const known = chat?.models() ?? []
   const [usual] = known
   if (!chat || usual === undefined) throw notFound(noModel, { param: 'model', code: 'model_not_found' })

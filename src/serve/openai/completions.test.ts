@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { ToolwayError } from '../../core/errors.ts'
-import { keepAliveMs } from '../http/event-stream.ts'
+import { keepAliveMs } from '../http/sse-stream.ts'
 import { aborted, call, createTestChat, endOf, result, usual } from './chat.fixture.ts'
 import { eventsOf, openChatDoor } from './openai.fixture.ts'
 

@@ -7,24 +7,24 @@ import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { readTraceContext } from '../../core/trace-context.ts'
 import { agentFor, agentOfRequest } from '../auth/agent.ts'
-import type { Identity } from '../auth/identity.ts'
-import { nobody } from '../calls/request-peer.ts'
-import { asRefusal, Refusal } from '../errors.ts'
-import type { Bodies } from '../http/bodies.ts'
-import { dropWhenStalled, untilGone } from '../http/event-stream.ts'
-import { chosenModel, tellAnswer } from './chat.ts'
+import type { AuthIdentity } from '../auth/identity.ts'
+import { nonInteractivePeer } from '../calls/request-peer.ts'
+import { HttpError, toHttpError } from '../errors.ts'
+import type { BodyReader } from '../http/bodies.ts'
+import { abortOnClose, dropWhenStalled } from '../http/sse-stream.ts'
+import { selectModel, streamAnswer } from './chat.ts'
 import { errorBody } from './errors.ts'
 import { readRequest } from './request.ts'
 import { completionOf, createChunks } from './response.ts'
 
 /** Answers POST /v1/chat/completions to somebody who was let in; rejects where there is nothing to answer with. */
-export type Completions = (request: IncomingMessage, response: ServerResponse, identity: Identity) => Promise<void>
+export type Completions = (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity) => Promise<void>
 
 export interface CompletionsOptions {
   /** The chat of the present configuration; undefined where it names no model. */
   chat(): Chat | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
-  readonly bodies: Bodies
+  readonly bodies: BodyReader
   /** Whether calls are traced: then headers count that tell of a place in a trace. */
   traced?(): boolean
   /** Answers that may be under way at a time. */
@@ -60,7 +60,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
     })
   }
 
-  const callerOf = (request: IncomingMessage, identity: Identity, named: string | undefined): Caller => {
+  const callerOf = (request: IncomingMessage, identity: AuthIdentity, named: string | undefined): Caller => {
     const { remoteAddress } = request.socket
     const from = { ...identity, ...(remoteAddress !== undefined && { address: remoteAddress }) }
     const asked = named ?? agentOfRequest(request)
@@ -72,24 +72,32 @@ export function createCompletions(options: CompletionsOptions): Completions {
 
   return async (request, response, identity) => {
     take(identity.principal, response)
-    const signal = untilGone(response)
+    const signal = abortOnClose(response)
     const { asked, includeUsage, agent } = readRequest(await options.bodies.read({ request, response, identity }))
-    const { chat, model } = chosenModel(options.chat(), asked.model)
+    const { chat, model } = selectModel(options.chat(), asked.model)
     const caller = callerOf(request, identity, agent)
     const trace = traced?.() ? readTraceContext(request.headers) : undefined
     const id = `chatcmpl-${randomUUID().slice(19)}`
-    const whole: ChatRequest = { ...asked, id, model, caller, signal, peer: nobody, ...(trace && { trace }) }
+    const whole: ChatRequest = {
+      ...asked,
+      id,
+      model,
+      caller,
+      signal,
+      peer: nonInteractivePeer,
+      ...(trace && { trace }),
+    }
     const heading = { id, created: Math.floor(clock.now() / 1000), model }
     // The second is where the clients of OpenAI look for the id of what they asked for, also when it fails.
     response.setHeader('Toolway-Chat', id).setHeader('X-Request-Id', id)
     const events = noRetryAfterCalls(chat.answer(whole), response)
     if (asked.stream) {
       const chunks = createChunks(heading, includeUsage)
-      await tellAnswer(events, {
+      await streamAnswer(events, {
         response,
         opening: [chunks.opening()],
         encode: chunks.of,
-        failure: (thrown) => errorBody(asRefusal(thrown, log)),
+        failure: (thrown) => errorBody(toHttpError(thrown, log)),
         clock,
       })
       return
@@ -102,7 +110,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
 }
 
 const tooMany = (already: number) =>
-  Refusal.of('OVERLOADED', `${already} answers are under way already: try again in a moment.`, {
+  HttpError.of('OVERLOADED', `${already} answers are under way already: try again in a moment.`, {
     retryAfterMs: 5_000,
   })
 

@@ -1,21 +1,28 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type ErrorCode, errorKinds } from '../../core/errors.ts'
 import { scopesRule } from '../auth/challenge.ts'
-import { type Authenticate, createLifetimes } from '../auth/identity.ts'
+import { type Authenticate, createCredentialWatch } from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
-import { asRefusal, isUnreadable, Refusal, recordMalformed, refuse, wrongMethod } from '../errors.ts'
+import {
+  HttpError,
+  isUnreadableRequest,
+  methodNotAllowed,
+  recordMalformed,
+  sendHttpError,
+  toHttpError,
+} from '../errors.ts'
 import { allowOrigin, answerPreflight, type Hosts, isPreflight, offendingHeader } from '../http/hosts.ts'
 import { modelView, unknownModel } from './chat.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
 
 /** The part of the HTTP door that speaks the interface of OpenAI (S6): everything below `/v1`. */
-export interface OpenAiDoor extends Disposable {
+export interface OpenAiEndpoint extends Disposable {
   /** Answers, always: what is not there is refused in the words of OpenAI. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): true
 }
 
-export interface OpenAiDoorOptions extends CompletionsOptions {
+export interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly authenticate: Authenticate
   readonly admit: Admit
   readonly hosts: Hosts
@@ -30,10 +37,10 @@ interface Sender {
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
-export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
+export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndpoint {
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
-  const lifetimes = createLifetimes(authenticate, clock)
+  const lifetimes = createCredentialWatch(authenticate, clock)
   // OpenAI tells when a model was made. Nobody knows that here; that it stays the same is what matters.
   const created = Math.floor(clock.now() / 1000)
   let draining = false
@@ -68,7 +75,7 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
   }
 
   /** Who is not let in leaves a record, as at the MCP door (F11); who asks for an agent has left it already. */
-  const recordRejection = (request: IncomingMessage, refusal: Refusal) => {
+  const recordRejection = (request: IncomingMessage, refusal: HttpError) => {
     const { remoteAddress: address } = request.socket
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
     const told =
@@ -81,10 +88,10 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
     handle(request, response, path) {
       const sender: Sender = { address: request.socket.remoteAddress }
       answer(request, response, path, sender).catch((thrown: unknown) => {
-        const refusal = ofOurs(asRefusal(thrown, log))
+        const refusal = ofOurs(toHttpError(thrown, log))
         recordRejection(request, refusal)
-        if (isUnreadable(refusal)) recordMalformed(access, sender, refusal.message)
-        refuse(response, refusal, clock, errorBody)
+        if (isUnreadableRequest(refusal)) recordMalformed(access, sender, refusal.message)
+        sendHttpError(response, refusal, clock, errorBody)
       })
       return true
     },
@@ -95,13 +102,13 @@ export function createOpenAiDoor(options: OpenAiDoorOptions): OpenAiDoor {
 }
 
 /** Who is still there to be told has not cancelled anything: then it was us. */
-const ofOurs = (refusal: Refusal): Refusal =>
+const ofOurs = (refusal: HttpError): HttpError =>
   refusal.status === errorKinds.CANCELLED.http
-    ? new Refusal(503, refusal.code, refusal.message, refusal.details)
+    ? new HttpError(503, refusal.code, refusal.message, refusal.details)
     : refusal
 
 function allow({ method = '' }: IncomingMessage, allowed: string): void {
-  if (!allowed.split(', ').includes(method)) throw wrongMethod(method, allowed)
+  if (!allowed.split(', ').includes(method)) throw methodNotAllowed(method, allowed)
 }
 
 function decoded(part: string): string {
@@ -116,7 +123,7 @@ const nothing = () =>
   notFound(`There is nothing here: POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME are.`, {})
 
 const shuttingDown = () =>
-  Refusal.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
+  HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
     retryAfterMs: 1_000,
     headers: { Connection: 'close' },
   })

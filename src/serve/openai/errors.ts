@@ -1,4 +1,4 @@
-import { Refusal, rpc } from '../errors.ts'
+import { HttpError, rpcCodes } from '../errors.ts'
 
 /** The error object of OpenAI, which its clients read. `code` is one of ours where there is one. */
 export interface OpenAiError {
@@ -17,11 +17,11 @@ interface Named {
 }
 
 /** A request that is wrong in itself. */
-export const badRequest = (message: string, named: Named = {}): Refusal =>
-  new Refusal(400, rpc.params, message, { data: { code: 'invalid_request', ...named } })
+export const badRequest = (message: string, named: Named = {}): HttpError =>
+  new HttpError(400, rpcCodes.params, message, { data: { code: 'invalid_request', ...named } })
 
-export const notFound = (message: string, named: Named): Refusal =>
-  new Refusal(404, rpc.params, message, { data: named })
+export const notFound = (message: string, named: Named): HttpError =>
+  new HttpError(404, rpcCodes.params, message, { data: named })
 
 const types: Readonly<Record<number, string>> = {
   401: 'authentication_error',
@@ -30,10 +30,10 @@ const types: Readonly<Record<number, string>> = {
 }
 
 /** A refusal in the words of OpenAI. */
-export function errorOf({ status, message, details: { data } }: Refusal): OpenAiError {
+export function errorOf({ status, message, details: { data } }: HttpError): OpenAiError {
   const { code = null, param = null } = (data ?? {}) as Partial<OpenAiError['error']>
   const type = types[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')
   return { error: { message, type, param, code } }
 }
 
-export const errorBody = (refusal: Refusal): Buffer => Buffer.from(JSON.stringify(errorOf(refusal)))
+export const errorBody = (refusal: HttpError): Buffer => Buffer.from(JSON.stringify(errorOf(refusal)))

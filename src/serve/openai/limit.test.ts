@@ -7,12 +7,12 @@ import { createTestAccess } from '../access.fixture.ts'
 import { authenticateToken } from '../auth/authenticate.ts'
 import type { Authenticate } from '../auth/identity.ts'
 import { admitWith } from '../auth/throttle.fixture.ts'
-import { createBodies } from '../http/bodies.ts'
+import { createBodyReader } from '../http/bodies.ts'
 import { allowedHosts } from '../http/hosts.ts'
 import { listen } from '../http/listen.ts'
 import { httpConfig } from '../http/server.fixture.ts'
 import { createTestChat, endOf } from './chat.fixture.ts'
-import { createOpenAiDoor } from './endpoint.ts'
+import { createOpenAiEndpoint } from './endpoint.ts'
 import { hi } from './openai.fixture.ts'
 
 /** A door with room for so many answers, none of which ends before it is released. */
@@ -26,8 +26,8 @@ async function openDoor(limit: number, authenticate: Authenticate) {
   const server = createServer()
   const port = await listen(server, '127.0.0.1', 0)
   const clock = createManualClock()
-  const door = createOpenAiDoor({
-    ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodies(config), limit },
+  const door = createOpenAiEndpoint({
+    ...{ chat: () => chat, access: createTestAccess(), authenticate, bodies: createBodyReader(config), limit },
     ...{ admit: admitWith(authenticate, clock), hosts: allowedHosts(config, port), clock, log: silentLog },
   })
   server.on('request', (request, response) => door.handle(request, response, request.url ?? ''))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Refusal } from '../errors.ts'
+import type { HttpError } from '../errors.ts'
 import { errorOf } from './errors.ts'
 import { readRequest } from './request.ts'
 
@@ -10,7 +10,7 @@ function refused(body: object | string) {
   try {
     readRequest(Buffer.from(typeof body === 'string' ? body : JSON.stringify({ messages: [user], ...body })))
   } catch (thrown) {
-    return errorOf(thrown as Refusal).error
+    return errorOf(thrown as HttpError).error
   }
   throw new Error('nothing was refused')
 }

@@ -7,7 +7,7 @@ import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'
 
 /** A request for a completion, as far as it concerns us. */
-export interface CompletionRequest {
+export interface ChatCompletionRequest {
   /** All that the chat itself is to know of it. */
   readonly asked: Omit<ChatRequest, 'id' | 'caller' | 'peer' | 'signal' | 'trace'>
   readonly includeUsage: boolean
@@ -63,7 +63,7 @@ const body = z.object({
 })
 
 /** Reads a request; throws a refusal that names what is wrong with it. */
-export function readRequest(bytes: Buffer): CompletionRequest {
+export function readRequest(bytes: Buffer): ChatCompletionRequest {
   const value = parsed(bytes)
   if (!isObject(value)) throw badRequest('The body must be a JSON object.')
   refuseUnsupported(value)

@@ -1,8 +1,8 @@
 import type { ChatEnd, ChatEvent } from '../../core/chat.ts'
-import { brokenOff } from './chat.ts'
+import { incompleteAnswer } from './chat.ts'
 
 /** What all that is told of one answer has in common. */
-export interface Heading {
+export interface CompletionHeader {
   readonly id: string
   /** In seconds since the epoch. */
   readonly created: number
@@ -21,7 +21,7 @@ export interface Chunks {
  * What OpenAI has no words for (stages, tools that run here) comes as chunks without any news in `choices` and with a
  * member of our own, `toolway`: clients that do not know it read past it.
  */
-export function createChunks(heading: Heading, includeUsage: boolean): Chunks {
+export function createChunks(heading: CompletionHeader, includeUsage: boolean): Chunks {
   const common = { ...heading, object: 'chat.completion.chunk' }
   // By its contract a client that asked for usage finds it in every chunk, and empty in all but the last.
   const usage = includeUsage ? { usage: null } : {}
@@ -79,7 +79,7 @@ const usageOf = ({ usage: { promptTokens, completionTokens } }: ChatEnd) => ({
 })
 
 /** Waits for an answer and gives it whole, with what happened on the way in a member of our own. */
-export async function completionOf(events: AsyncIterable<ChatEvent>, heading: Heading): Promise<object> {
+export async function completionOf(events: AsyncIterable<ChatEvent>, heading: CompletionHeader): Promise<object> {
   let content = ''
   let reasoning = ''
   let end: ChatEnd | undefined
@@ -96,7 +96,7 @@ export async function completionOf(events: AsyncIterable<ChatEvent>, heading: He
       calls.set(event.call, { ...calls.get(event.call), ...result })
     }
   }
-  if (!end) throw brokenOff()
+  if (!end) throw incompleteAnswer()
   const { handed, reason, notes, model } = end
   const message = {
     role: 'assistant',

@@ -1,4 +1,4 @@
-import type { Connection } from './resumable-streams.ts'
+import type { EventConnection } from './resumable-streams.ts'
 
 /** One event as a client reads it; an empty message is one that only gives an id. */
 export interface Received {
@@ -7,7 +7,7 @@ export interface Received {
 }
 
 /** A connection in memory. Its reader may stop hearing long before anybody notices. */
-export interface TestConnection extends Connection {
+export interface TestConnection extends EventConnection {
   readonly received: readonly Received[]
   /** The server has ended it. */
   readonly ended: boolean

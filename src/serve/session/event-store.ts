@@ -1,5 +1,5 @@
 /** One message as it was sent on a stream; without a message it only says that nothing more comes. */
-export interface Kept {
+export interface StoredEvent {
   readonly stream: string
   readonly number: number
   readonly message: Buffer | undefined
@@ -8,20 +8,20 @@ export interface Kept {
 }
 
 /** What was sent on the streams of one session, kept for a client that has lost a connection and comes back. */
-export interface Events extends Disposable {
+export interface SessionEvents extends Disposable {
   /** The number of the newest event, whichever its stream. */
   readonly newest: number
   /** Keeps what is sent on a stream, under the next number of the session. */
   add(stream: string, message: Buffer | undefined, last?: boolean): number
   /** What came after this number on the stream, oldest first, as far as it is still there. */
-  after(stream: string, number: number): readonly Kept[]
+  after(stream: string, number: number): readonly StoredEvent[]
   /** Whether the end of the stream is still there. */
   isOver(stream: string): boolean
 }
 
 /** All that is kept for all sessions. */
 export interface EventStore {
-  open(): Events
+  open(): SessionEvents
   readonly bytes: number
 }
 
@@ -60,14 +60,14 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
     }
   }
 
-  const open = (): Events => {
-    const passing = new Map<number, Kept>()
-    const lasts = new Map<number, Kept>()
+  const open = (): SessionEvents => {
+    const passing = new Map<number, StoredEvent>()
+    const lasts = new Map<number, StoredEvent>()
     let newest = 0
     let bytes = 0
     let open = true
 
-    const remove = (from: Map<number, Kept>, { number, message }: Kept) => {
+    const remove = (from: Map<number, StoredEvent>, { number, message }: StoredEvent) => {
       from.delete(number)
       const size = sizeOf(message)
       bytes -= size
@@ -100,7 +100,7 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
         return newest
       },
       after(stream, number) {
-        const later = (event: Kept) => event.stream === stream && event.number > number
+        const later = (event: StoredEvent) => event.stream === stream && event.number > number
         return [...passing.values(), ...lasts.values()].filter(later).sort((a, b) => a.number - b.number)
       },
       isOver: (stream) => [...lasts.values()].some((event) => event.stream === stream),

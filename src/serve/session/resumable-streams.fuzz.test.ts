@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createTestConnection, type TestConnection } from './connection.fixture.ts'
 import { createEventStore } from './event-store.ts'
-import { type Feed, Streams } from './resumable-streams.ts'
+import { type ResumableStream, SessionStreams } from './resumable-streams.ts'
 
 const bytes = (text: string) => Buffer.from(text)
 const messages = ({ received }: TestConnection) => received.map(({ message }) => message).filter(Boolean)
@@ -24,8 +24,12 @@ describe('B2: whatever happens to connections', () => {
   test('every message arrives once, in its order, and each answer ends its stream', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
-        const streams = new Streams({ events: createEventStore().open(), primes: true, clock: createManualClock() })
-        const calls: { feed: Feed; reader: Reader; sent: string[]; over: boolean }[] = []
+        const streams = new SessionStreams({
+          events: createEventStore().open(),
+          primes: true,
+          clock: createManualClock(),
+        })
+        const calls: { feed: ResumableStream; reader: Reader; sent: string[]; over: boolean }[] = []
         const listeners: Reader[] = []
         const told: string[] = []
         let count = 0

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { createTestConnection, type TestConnection } from './connection.fixture.ts'
 import { createEventStore } from './event-store.ts'
-import { absenceMs, Streams } from './resumable-streams.ts'
+import { absenceMs, SessionStreams } from './resumable-streams.ts'
 
 function setUp(primes = true, bounds?: Parameters<typeof createEventStore>[0]) {
   const clock = createManualClock()
   const store = createEventStore(bounds)
-  const streams = new Streams({ events: store.open(), primes, clock })
+  const streams = new SessionStreams({ events: store.open(), primes, clock })
   return { clock, store, streams }
 }
 
@@ -16,7 +16,7 @@ const messages = ({ received }: TestConnection) => received.map(({ message }) =>
 const lastId = ({ received }: TestConnection) => received.at(-1)?.id ?? ''
 
 /** Comes back behind the last event of a connection that was lost. */
-function comeBack(streams: Streams, lost: TestConnection) {
+function comeBack(streams: SessionStreams, lost: TestConnection) {
   const connection = createTestConnection()
   return { connection, outcome: streams.resume(lastId(lost), () => connection) }
 }
@@ -139,7 +139,7 @@ describe('B2: the stream of an answer', () => {
 
   test("cannot be found by another session's event", () => {
     const { store, streams, clock } = setUp()
-    const other = new Streams({ events: store.open(), primes: true, clock })
+    const other = new SessionStreams({ events: store.open(), primes: true, clock })
     const connection = createTestConnection()
     streams.open(connection, () => {}).end(bytes('secret'))
     expect(other.resume('p1-0', createTestConnection)).toBe('unknown')
@@ -209,7 +209,7 @@ describe('B2: the stream for what belongs to no request', () => {
 describe('B10: the streams of a session that another replica had before', () => {
   const former = () => {
     const clock = createManualClock()
-    return new Streams({ events: createEventStore().open(), primes: true, clock, first: clock.now() })
+    return new SessionStreams({ events: createEventStore().open(), primes: true, clock, first: clock.now() })
   }
 
   test('whoever comes back for what belongs to no request gets a stream with what has been told since', () => {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Events } from './event-store.ts'
+import type { SessionEvents } from './event-store.ts'
 
 /** How long a call goes on for a client that has lost its stream and does not come back for the answer. */
 export const absenceMs = 300_000
@@ -12,7 +12,7 @@ const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
 interface StreamsOptions {
-  readonly events: Events
+  readonly events: SessionEvents
   readonly primes: boolean
   readonly clock: Clock
   /** Its streams have numbers beyond this: below are those that the session had elsewhere. */
@@ -23,16 +23,16 @@ interface StreamsOptions {
  * The event streams of one session over HTTP: one for each answer that has become a stream (p1, p2, …) and those that
  * the client opens for what belongs to no request (g1, g2, …). Each message goes to one of them, once.
  */
-export class Streams implements Disposable {
-  readonly #events: Events
+export class SessionStreams implements Disposable {
+  readonly #events: SessionEvents
   readonly #primes: boolean
   readonly #clock: Clock
   /** Streams with lower numbers were those of another replica, which is gone. */
   readonly #first: number
   /** Feeds that something may still be sent on. */
-  readonly #feeds = new Map<string, Feed>()
+  readonly #feeds = new Map<string, ResumableStream>()
   /** Those that are for what belongs to no request and have a connection, the newest last. */
-  readonly #listening = new Map<string, Feed>()
+  readonly #listening = new Map<string, ResumableStream>()
   /** What could not be told because no stream was open; each is kept once. */
   readonly #missed = new Set<Buffer>()
   #missedBytes = 0
@@ -53,7 +53,7 @@ export class Streams implements Disposable {
   }
 
   /** Begins the stream of one answer; `abandoned` is told when its client has been away for too long. */
-  open(connection: Connection, abandoned: () => void): Feed {
+  open(connection: EventConnection, abandoned: () => void): ResumableStream {
     const name = `p${++this.#count}`
     const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
     this.#feeds.set(name, feed)
@@ -62,7 +62,7 @@ export class Streams implements Disposable {
   }
 
   /** Begins a stream for what belongs to no request. */
-  listen(connection: Connection): void {
+  listen(connection: EventConnection): void {
     this.#listen(`g${++this.#count}`, connection)
   }
 
@@ -70,7 +70,7 @@ export class Streams implements Disposable {
    * Goes on behind an event, on the connection that is then asked for. `over` means that the client has had everything;
    * `unknown`, that there was no such event or that the answer behind it is no longer kept.
    */
-  resume(id: string, connect: () => Connection): 'resumed' | 'over' | 'unknown' {
+  resume(id: string, connect: () => EventConnection): 'resumed' | 'over' | 'unknown' {
     const from = readEventId(id)
     if (from === undefined) return 'unknown'
     const { stream, number } = from
@@ -121,7 +121,7 @@ export class Streams implements Disposable {
     this.#events[Symbol.dispose]()
   }
 
-  #listen(name: string, connection: Connection, after?: number): void {
+  #listen(name: string, connection: EventConnection, after?: number): void {
     const gone = () => void (this.#listening.get(name) === feed && this.#listening.delete(name))
     const feed = this.#listening.get(name) ?? this.#feed(name, gone, gone)
     // Put behind the others again, where it is the one to be told.
@@ -141,13 +141,13 @@ export class Streams implements Disposable {
     name: string,
     lost: () => Disposable | undefined = () => undefined,
     over: () => void = () => void this.#feeds.delete(name),
-  ): Feed {
-    return new Feed({ name, events: this.#events, primes: this.#primes, lost, over })
+  ): ResumableStream {
+    return new ResumableStream({ name, events: this.#events, primes: this.#primes, lost, over })
   }
 }
 
 /** What carries events to a client for as long as it lasts. */
-export interface Connection {
+export interface EventConnection {
   /** Gives the client an event to come back to, without a message. */
   prime(id: string): void
   /** Sends one message; false if the reader is gone. */
@@ -158,10 +158,10 @@ export interface Connection {
   onClose(listener: () => void): void
 }
 
-interface FeedOptions {
+interface ResumableStreamOptions {
   /** Unique within its session. */
   readonly name: string
-  readonly events: Events
+  readonly events: SessionEvents
   /** The client knows what an event without a message means. */
   readonly primes: boolean
   /** The connection is gone; what this gives is disposed of when another has come. */
@@ -171,14 +171,14 @@ interface FeedOptions {
 }
 
 /** A stream of numbered events that outlives the connections which carry it. */
-export class Feed {
-  readonly #options: FeedOptions
-  #connection: Connection | undefined
+export class ResumableStream {
+  readonly #options: ResumableStreamOptions
+  #connection: EventConnection | undefined
   #absence: Disposable | undefined
   #resumable = false
   #over = false
 
-  constructor(options: FeedOptions) {
+  constructor(options: ResumableStreamOptions) {
     this.#options = options
   }
 
@@ -188,7 +188,7 @@ export class Feed {
   }
 
   /** Goes on, on this connection; behind the given number if there is one, with what was sent since first. */
-  connect(connection: Connection, after?: number): void {
+  connect(connection: EventConnection, after?: number): void {
     const { name, events, primes } = this.#options
     const former = this.#connection
     this.#connection = connection
@@ -244,7 +244,7 @@ export class Feed {
     this.#options.over()
   }
 
-  #lose(connection: Connection): void {
+  #lose(connection: EventConnection): void {
     if (connection !== this.#connection || this.#over) return
     this.#connection = undefined
     this.#absence = this.#options.lost()

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream'
 import { afterEach, describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
-import { keepAliveMs, maxUnread } from '../http/event-stream.ts'
 import { events, openTestDoor, type RawEvent, rawEvents } from '../http/server.fixture.ts'
+import { keepAliveMs, maxUnread } from '../http/sse-stream.ts'
 import { absenceMs } from './resumable-streams.ts'
 
 let open = new AsyncDisposableStack()

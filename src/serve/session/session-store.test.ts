@@ -5,7 +5,7 @@ import { Json } from '../../core/json.ts'
 import { silentLog } from '../../core/log.ts'
 import { createTestAccess } from '../access.fixture.ts'
 import { createTestConnection } from './connection.fixture.ts'
-import { createSessions } from './session-store.ts'
+import { createSessionStore } from './session-store.ts'
 
 const anna = { agent: 'default', principal: 'anna', authenticated: true, admin: false, agents: [] }
 const client = { revision: '2025-11-25', capabilities: {} }
@@ -14,7 +14,7 @@ const hour = 3_600_000
 function setUp(limit?: number) {
   const clock = createManualClock()
   const access = createTestAccess()
-  const sessions = createSessions({ access, clock, log: silentLog, ...(limit !== undefined && { limit }) })
+  const sessions = createSessionStore({ access, clock, log: silentLog, ...(limit !== undefined && { limit }) })
   const openAs = (principal: string) => sessions.open({ ...anna, principal }, client, '192.0.2.1')
   return { clock, access, sessions, openAs, open: () => openAs('anna') }
 }
@@ -195,13 +195,13 @@ describe('G3: the way to a client outside any request', () => {
     received.filter(({ message }) => message).map(({ message }) => JSON.parse(message))
 
   test('is its own stream, and its answer comes back', async () => {
-    const { peer, streams, asks } = openWith({ roots: {} })
+    const { peer, streams, clientRequests: asks } = openWith({ roots: {} })
     const listener = createTestConnection()
     streams.listen(listener)
     const answer = peer.ask('roots/list', Json.of({}), waiting)
     const [question] = heard(listener)
     expect(question).toMatchObject({ method: 'roots/list', params: {} })
-    asks.settle({ kind: 'answer', id: question.id, result: Json.of({ roots: [] }) })
+    asks.settle({ kind: 'response', id: question.id, result: Json.of({ roots: [] }) })
     expect((await answer).value).toEqual({ roots: [] })
   })
 
@@ -256,7 +256,7 @@ describe('B10: sessions of one of several replicas', () => {
       sign: (text) => text,
       verify: (text) => text,
     }
-    const sessions = createSessions({
+    const sessions = createSessionStore({
       access: createTestAccess(),
       clock: createManualClock(),
       log: silentLog,

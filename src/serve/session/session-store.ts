@@ -5,30 +5,30 @@ import type { Clock } from '../../core/clock.ts'
 import type { Membership } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import type { Identity } from '../auth/identity.ts'
+import type { AuthIdentity } from '../auth/identity.ts'
 import { createEventStore } from './event-store.ts'
-import { Streams } from './resumable-streams.ts'
-import { type Client, createSession, type Session, writeRecord } from './session.ts'
+import { SessionStreams } from './resumable-streams.ts'
+import { createSession, type Session, type SessionClient, serializeSession } from './session.ts'
 
 /** Somebody as one of their agents. */
-export type Acting = Identity & Pick<Caller, 'agent' | 'asked'>
+export type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
 
 /** A session whose client comes and goes with each request. */
 export interface HttpSession extends Session {
   readonly id: string
-  readonly streams: Streams
+  readonly streams: SessionStreams
   lastUsed: number
   /** When other replicas were last told of it. */
   keptAt: number
 }
 
-export interface Sessions extends Disposable {
+export interface SessionStore extends Disposable {
   readonly count: number
   /**
    * Opens a session that belongs to this identity's principal, or one that is known from elsewhere; throws OVERLOADED
    * when all places are in use.
    */
-  open(identity: Acting, client: Client, address: string | undefined, known?: string): HttpSession
+  open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession
   /** Whether it is held here, whoever's it is. */
   holds(id: string): boolean
   /** Something has changed about it that whoever goes on with it must know. */
@@ -64,7 +64,7 @@ const toldMs = 600_000
 /** The first revision whose clients know an event without a message; dates compare as text. */
 const primedSince = '2025-11-25'
 
-export function createSessions(options: SessionsOptions): Sessions {
+export function createSessionStore(options: SessionsOptions): SessionStore {
   const { access, clock, log, limit = maxSessions, membership } = options
   // The longest idle comes first: a session is put at the end again whenever it is used.
   const sessions = new Map<string, HttpSession>()
@@ -112,7 +112,7 @@ export function createSessions(options: SessionsOptions): Sessions {
 
   const keep = (session: HttpSession) => {
     session.keptAt = clock.monotonic()
-    void membership?.keep(session.id, writeRecord(session)).then((ours) => ours || letGo(session))
+    void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || letGo(session))
   }
 
   /** Another one has gone on with it while we could not be found. What is under way here is finished first. */
@@ -184,7 +184,7 @@ export function createSessions(options: SessionsOptions): Sessions {
         capabilities,
         ...(address !== undefined && { address }),
       }
-      const streams = new Streams({
+      const streams = new SessionStreams({
         events: events.open(),
         primes: revision >= primedSince,
         clock,

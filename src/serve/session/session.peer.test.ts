@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { UnsupportedRequest } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
-import { sessionPeer } from './session.ts'
+import { createSessionPeer } from './session.ts'
 
 test('V1: a session asks its client only for methods of the protocol that the client has declared', async () => {
   const asked: string[] = []
@@ -9,9 +9,9 @@ test('V1: a session asks its client only for methods of the protocol that the cl
     asked.push(method)
     return Json.of({ action: 'accept' })
   }
-  const listener = { capabilities: { elicitation: {} }, asks: { ask } as never, logLevel: undefined }
+  const listener = { capabilities: { elicitation: {} }, clientRequests: { ask } as never, logLevel: undefined }
   const { signal } = new AbortController()
-  const peer = sessionPeer(
+  const peer = createSessionPeer(
     () => listener,
     () => true,
     signal,

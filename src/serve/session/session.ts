@@ -6,24 +6,24 @@ import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { capabilityFor } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes } from '../../wire/message.ts'
-import { isLogLevel, isWanted } from '../calls/client-capabilities.ts'
-import { type Asks, createAsks } from '../calls/pending-client-requests.ts'
+import { isLogLevel, meetsLogLevel } from '../calls/client-capabilities.ts'
+import { createPendingClientRequests, type PendingClientRequests } from '../calls/pending-client-requests.ts'
 import { isObject, type Params } from '../inbound-message.ts'
-import { createSubscriptions, type Subscriptions } from './subscriptions.ts'
+import { createResourceSubscriptions, type ResourceSubscriptions } from './subscriptions.ts'
 
 /** What a client said of itself when it opened its session. */
-export interface Client {
+export interface SessionClient {
   readonly revision: string
   readonly capabilities: Params
 }
 
 /** One client's conversation in the legacy era, whichever door it came through. Disposing of it ends it. */
-export interface Session extends Client, Disposable {
+export interface Session extends SessionClient, Disposable {
   readonly caller: Caller
   /** Its requests in flight. */
   readonly requests: Map<Id, { cancel(): void }>
-  readonly asks: Asks
-  readonly subscriptions: Subscriptions
+  readonly clientRequests: PendingClientRequests
+  readonly subscriptions: ResourceSubscriptions
   /** The way to the client outside any request. */
   readonly peer: Peer
   /** From which level on it wants log messages, once it has said so. */
@@ -33,7 +33,7 @@ export interface Session extends Client, Disposable {
 interface SessionOptions {
   readonly access: Access
   readonly caller: Caller
-  readonly client: Client
+  readonly client: SessionClient
   readonly log: Log
   /** Sends what belongs to no request; false if the client cannot be reached. */
   tell(message: Buffer): boolean
@@ -42,14 +42,14 @@ interface SessionOptions {
 export function createSession(options: SessionOptions): Session {
   const { access, client, log, tell } = options
   const ended = new AbortController()
-  const peer = sessionPeer(() => session, tell, ended.signal)
+  const peer = createSessionPeer(() => session, tell, ended.signal)
   const caller: Caller = { ...options.caller, capabilities: client.capabilities, peer }
   const session: Session = {
     ...client,
     caller,
     requests: new Map(),
-    asks: createAsks(client, log),
-    subscriptions: createSubscriptions({ access, caller, log, tell }),
+    clientRequests: createPendingClientRequests(client, log),
+    subscriptions: createResourceSubscriptions({ access, caller, log, tell }),
     peer,
     logLevel: undefined,
     [Symbol.dispose]() {
@@ -64,7 +64,7 @@ export function createSession(options: SessionOptions): Session {
 
 /** What another replica needs to go on with a session. Its streams and the calls under way are lost with its holder. */
 interface SessionRecord {
-  readonly client: Client
+  readonly client: SessionClient
   readonly principal: string
   /** The agent that it asked to be. */
   readonly asked: string | undefined
@@ -72,14 +72,14 @@ interface SessionRecord {
   readonly subscriptions: readonly string[]
 }
 
-export function writeRecord({ revision, capabilities, caller, logLevel, subscriptions }: Session): string {
+export function serializeSession({ revision, capabilities, caller, logLevel, subscriptions }: Session): string {
   const { principal, asked } = caller
   const client = { revision, capabilities }
   return JSON.stringify({ client, principal, asked, logLevel, subscriptions: subscriptions.uris() })
 }
 
 /** Undefined for what no replica of ours has written. */
-export function readRecord(text: string): SessionRecord | undefined {
+export function parseSessionRecord(text: string): SessionRecord | undefined {
   try {
     const { client, principal, asked, logLevel, subscriptions } = JSON.parse(text) as Params
     if (!isObject(client) || typeof client.revision !== 'string' || typeof principal !== 'string') return undefined
@@ -96,34 +96,38 @@ export function readRecord(text: string): SessionRecord | undefined {
 }
 
 /** Whoever is told things and asked questions: what it can be asked for, and what it wants to hear. */
-interface Listener {
+interface ClientState {
   readonly capabilities: Params
-  readonly asks: Asks
+  readonly clientRequests: PendingClientRequests
   readonly logLevel: LogLevel | undefined
 }
 
 /** The way to a session's client outside any request; a question waits no longer than the session lasts. */
-export const sessionPeer = (session: () => Listener, tell: (message: Buffer) => boolean, ended: AbortSignal): Peer => ({
+export const createSessionPeer = (
+  session: () => ClientState,
+  tell: (message: Buffer) => boolean,
+  ended: AbortSignal,
+): Peer => ({
   rounds: false,
   get logLevel() {
     return session().logLevel
   },
   notify(method, params) {
-    if (isHeard(session(), method, params)) tell(notificationBytes(method, params))
+    if (wantsNotification(session(), method, params)) tell(notificationBytes(method, params))
   },
   ask(method, params, signal) {
-    const refused = undeclared(session(), method)
+    const refused = undeclaredRequest(session(), method)
     if (refused !== undefined) return Promise.reject(refused)
-    return session().asks.ask(tell, method, params, AbortSignal.any([signal, ended]))
+    return session().clientRequests.ask(tell, method, params, AbortSignal.any([signal, ended]))
   },
 })
 
 /** A client that has said nothing gets whatever servers send: nothing is lost on the way. */
-export const isHeard = ({ logLevel }: Listener, method: string, params: Json): boolean =>
-  method !== 'notifications/message' || logLevel === undefined || isWanted(logLevel, params)
+export const wantsNotification = ({ logLevel }: ClientState, method: string, params: Json): boolean =>
+  method !== 'notifications/message' || logLevel === undefined || meetsLogLevel(logLevel, params)
 
 /** Why a client cannot be asked for this, if it cannot. */
-export function undeclared(listener: Listener, method: string): ToolwayError | undefined {
+export function undeclaredRequest(listener: ClientState, method: string): ToolwayError | undefined {
   const capability = capabilityFor.get(method)
   if (capability === undefined) return new UnsupportedRequest(`MCP defines no request ${method} to clients.`)
   if (listener.capabilities[capability] !== undefined) return undefined
@@ -136,8 +140,13 @@ const resources = notificationBytes('notifications/resources/list_changed')
 const prompts = notificationBytes('notifications/prompts/list_changed')
 
 /** To a client, templates are part of the resources. */
-const told: Readonly<Record<Kind, Buffer>> = { tool: tools, resource: resources, template: resources, prompt: prompts }
+const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
+  tool: tools,
+  resource: resources,
+  template: resources,
+  prompt: prompts,
+}
 
 /** What clients are told when lists have changed: the same few buffers each time, so that they can be kept in a set. */
-export const listChanged = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
-  new Set([...kinds].map((kind) => told[kind]))
+export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
+  new Set([...kinds].map((kind) => listChangedByKind[kind]))

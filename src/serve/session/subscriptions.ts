@@ -4,21 +4,21 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
-import { ProtocolError, rpc } from '../errors.ts'
+import { ProtocolError, rpcCodes } from '../errors.ts'
 
 /** The resources that one session follows, each by the spelling its client used. */
-export interface Subscriptions extends Disposable {
+export interface ResourceSubscriptions extends Disposable {
   /** Follows a resource, as another agent of the caller where one is given; to follow it twice is to follow it once. Rejects if it cannot be found or followed. */
   add(uri: string, caller?: Caller): Promise<void>
   /** Follows what was followed elsewhere before. What has changed meanwhile nobody knows, so that it is told of at once. */
-  goOn(uri: string): Promise<void>
+  resume(uri: string): Promise<void>
   /** Nothing more is told of it from now on; one that is not followed is no error. */
   remove(uri: string): void
   /** All that are followed. */
   uris(): readonly string[]
 }
 
-interface Following {
+interface ActiveSubscription {
   readonly begun: Promise<AsyncDisposable>
   over: boolean
 }
@@ -27,7 +27,7 @@ interface Following {
 const maxFollowed = 1_000
 const maxUriLength = 8_192
 
-export function createSubscriptions(options: {
+export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
   readonly log: Log
@@ -35,11 +35,11 @@ export function createSubscriptions(options: {
   tell(message: Buffer): void
   /** What it is told of a resource that has changed. */
   news?(uri: string): Buffer
-}): Subscriptions {
+}): ResourceSubscriptions {
   const { access, caller, log, tell, news = updated } = options
-  const followed = new Map<string, Following>()
+  const followed = new Map<string, ActiveSubscription>()
 
-  const begin = async (uri: string, caller: Caller, following: () => Following): Promise<AsyncDisposable> => {
+  const begin = async (uri: string, caller: Caller, following: () => ActiveSubscription): Promise<AsyncDisposable> => {
     const served = await access.view(caller).resolve('resource', uri)
     const message = news(uri)
     return access.subscribe(caller, served, () => {
@@ -47,7 +47,7 @@ export function createSubscriptions(options: {
     })
   }
 
-  const stop = (following: Following) => {
+  const stop = (following: ActiveSubscription) => {
     following.over = true
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
@@ -55,8 +55,8 @@ export function createSubscriptions(options: {
       .catch((cause: unknown) => log.debug({ cause }, 'A subscription could not be taken back'))
   }
 
-  const subscriptions: Subscriptions = {
-    async goOn(uri) {
+  const subscriptions: ResourceSubscriptions = {
+    async resume(uri) {
       await subscriptions.add(uri)
       if (followed.has(uri)) tell(news(uri))
     },
@@ -67,13 +67,13 @@ export function createSubscriptions(options: {
         return
       }
       if (uri.length > maxUriLength) {
-        throw new ProtocolError(rpc.params, `A URI longer than ${maxUriLength} characters cannot be followed.`)
+        throw new ProtocolError(rpcCodes.params, `A URI longer than ${maxUriLength} characters cannot be followed.`)
       }
       if (followed.size >= maxFollowed) {
         const sentence = `This session follows ${maxFollowed} resources: unsubscribe from some of them first.`
         throw new ToolwayError('OVERLOADED', sentence)
       }
-      const following: Following = { begun: begin(uri, acting, () => following), over: false }
+      const following: ActiveSubscription = { begun: begin(uri, acting, () => following), over: false }
       followed.set(uri, following)
       try {
         await following.begun

@@ -1,6 +1,6 @@
 import { ToolwayError } from '../../../src/core/errors.ts'
 import type { CallView, ReloadEvent, ServerDetail, ToolView } from '../../../src/serve/admin/contract.ts'
-import type { Admin } from '../../../src/serve/admin/service.ts'
+import type { AdminService } from '../../../src/serve/admin/service.ts'
 import { answerOf } from './answers.ts'
 import { searched } from './audit.ts'
 import { createChance } from './chance.ts'
@@ -22,10 +22,10 @@ const brief = ({ definition: _, agents: __, calls: ___, ...tool }: Scene['tools'
 const noneSaved = { direct: 41_000, exposed: 42_650, saved: 0 }
 
 /** An admin that knows one scene by heart, and in which calls go on while somebody looks. */
-export function createSceneAdmin(scene: Scene, now: () => number): Admin {
+export function createSceneAdmin(scene: Scene, now: () => number): AdminService {
   const startedAt = now() - 11_500_000
   const chance = createChance(23)
-  let chain: ReturnType<Admin['chain']> = { state: 'unknown', checkedAt: null, records: null, problems: [] }
+  let chain: ReturnType<AdminService['chain']> = { state: 'unknown', checkedAt: null, records: null, problems: [] }
   let numbered = 1000
 
   const tools = (words = '', server?: string) =>
@@ -147,7 +147,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): Admin {
 }
 
 /** One that can say nothing: every question fails. */
-export const createFailingAdmin = (admin: Admin): Admin =>
+export const createFailingAdmin = (admin: AdminService): AdminService =>
   new Proxy(admin, {
     get: () => () => {
       throw new ToolwayError('INTERNAL', 'The store of the gateway is damaged; its log has the cause.')

@@ -1,5 +1,5 @@
 import type { AuditPage, AuditRow } from '../../../src/serve/admin/contract.ts'
-import type { AuditAsked } from '../../../src/serve/admin/service.ts'
+import type { AuditListQuery } from '../../../src/serve/admin/service.ts'
 import { createChance } from './chance.ts'
 import { callAt } from './traffic.ts'
 
@@ -27,7 +27,7 @@ export function records(now: number, count: number): readonly AuditRow[] {
 }
 
 /** Those that fit, a page of them. */
-export function searched(all: readonly AuditRow[], asked: AuditAsked): AuditPage {
+export function searched(all: readonly AuditRow[], asked: AuditListQuery): AuditPage {
   const fits = (name: 'agent' | 'server' | 'tool' | 'decision') => (row: AuditRow) =>
     asked[name] === undefined || row[name] === asked[name]
   const found = all

@@ -6,10 +6,10 @@ import { ToolwayError } from '../../../src/core/errors.ts'
 import { silentLog } from '../../../src/core/log.ts'
 import { createTestAccess } from '../../../src/serve/access.fixture.ts'
 import { people } from '../../../src/serve/admin/admin.fixture.ts'
-import { createAdminDoor } from '../../../src/serve/admin/endpoint.ts'
+import { createAdminEndpoint } from '../../../src/serve/admin/endpoint.ts'
 import { admitWith } from '../../../src/serve/auth/throttle.fixture.ts'
-import { asRefusal, Refusal, refuse, rpc } from '../../../src/serve/errors.ts'
-import { createBodies } from '../../../src/serve/http/bodies.ts'
+import { HttpError, rpcCodes, sendHttpError, toHttpError } from '../../../src/serve/errors.ts'
+import { createBodyReader } from '../../../src/serve/http/bodies.ts'
 import { allowedHosts } from '../../../src/serve/http/hosts.ts'
 import { listen } from '../../../src/serve/http/listen.ts'
 import { httpConfig } from '../../../src/serve/http/server.fixture.ts'
@@ -41,13 +41,13 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
   const config = httpConfig({})
   const scene = createSceneAdmin(createScene(name, Date.now()), Date.now)
   const authenticate = people()
-  const door = createAdminDoor({
+  const door = createAdminEndpoint({
     ...{
       admin: name === 'failing' ? createFailingAdmin(scene) : scene,
       access: createTestAccess(),
       authenticate,
       admit: admitWith(authenticate, systemClock),
-      bodies: createBodies(config),
+      bodies: createBodyReader(config),
     },
     ...{ config, hosts: allowedHosts(config, port), port, version: '0.7.0', clock: systemClock, log: silentLog },
     chat: chats[name],
@@ -56,9 +56,9 @@ export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneD
   server.on('request', (request: IncomingMessage, response) => {
     try {
       const path = (request.url ?? '').split('?')[0] as string
-      if (!door.handle(request, response, path)) throw new Refusal(404, rpc.request, 'There is nothing here.')
+      if (!door.handle(request, response, path)) throw new HttpError(404, rpcCodes.request, 'There is nothing here.')
     } catch (thrown) {
-      refuse(response, asRefusal(thrown, silentLog), systemClock)
+      sendHttpError(response, toHttpError(thrown, silentLog), systemClock)
     }
   })
   return {

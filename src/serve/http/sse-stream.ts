@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
-import type { Connection } from '../session/resumable-streams.ts'
+import type { EventConnection } from '../session/resumable-streams.ts'
 
 /** Proxies and clients give a silent stream up after 30 to 60 seconds. */
 export const keepAliveMs = 15_000
@@ -17,7 +17,7 @@ const retryMs = 1_000
 const stalledMs = 60_000
 
 /** An HTTP answer that is a stream of events: kept alive, and bounded where its reader does not read. */
-export class EventStream implements Connection {
+export class SseStream implements EventConnection {
   readonly #response: ServerResponse
   readonly #clock: Clock
   #timer: Disposable
@@ -99,7 +99,7 @@ export function dropWhenStalled(response: ServerResponse): void {
 }
 
 /** Aborted when the client has gone before it was answered. */
-export function untilGone(response: ServerResponse): AbortSignal {
+export function abortOnClose(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   response.once('close', () => {
     if (!response.writableFinished) controller.abort(new ToolwayError('CANCELLED', 'The caller has gone away.'))
