@@ -8,21 +8,21 @@ import { type CallResult, execute, roundMessages } from './stages/execute.ts'
 import { rawResults } from './stages/interpret.ts'
 import { createToolSet, isForClient, type ToolSet } from './tool-set.ts'
 
-/** Ways to take part in the agent loop. */
+/** Hooks for the library to steer the agent loop. */
 export interface AgentHooks {
-  /** Looked at after every step, beside the limit of steps and the watch over repetition. */
+  /** Checked after every step, in addition to the step limit and the repetition check. */
   readonly stopWhen?: readonly StopCondition[]
-  /** Changes what the model is offered in the next step. */
+  /** Changes the tools or the tool choice of the next step. */
   prepareStep?(state: { readonly round: number; readonly steps: readonly AgentStep[] }): PreparedStep | undefined
 }
 
 export interface PreparedStep {
-  /** Only these of the tools, by the names that the model knows. */
+  /** Offer only these tools, by the names that the model sees. */
   readonly tools?: readonly string[]
   readonly toolChoice?: 'auto' | 'required'
 }
 
-/** The agent loop (J5): the model calls tools and sees their results, until it has an answer or is stopped. */
+/** The agent loop (J5): the model calls tools and sees their results until it answers or is stopped. */
 export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
   const { request, config } = run
   if (request.toolChoice === 'none') return yield* answerDirectly(run)
@@ -77,7 +77,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
   }
 }
 
-/** What the model is offered in a step. A tool has to be called at most once: after that it must be able to answer. */
+/** The tools for one step. `required` applies to the first round only, so that the model can answer afterwards. */
 function prepared(
   run: ChatRun,
   hooks: AgentHooks,
@@ -92,7 +92,7 @@ function prepared(
 
 const asStep = ({ call, text, isError }: CallResult) => ({ ...call.function, result: text, isError })
 
-/** The results, with a word to a model that has had one of them before. */
+/** Adds a hint to results that repeat an earlier call. */
 const warned = (steps: readonly AgentStep[], ran: readonly CallResult[]): readonly CallResult[] =>
   ran.map((one) => {
     const isRepeated = countRepeats(steps, asStep(one)) > 0
@@ -107,7 +107,7 @@ interface Stopped {
   readonly round: number
 }
 
-/** One answer without any tools, for a model that would have gone on. */
+/** Asks for a final answer without tools when the loop was stopped. */
 async function* lastAnswer(run: ChatRun, { opening, added, why, before, round }: Stopped): ChatLoop {
   run.note(`The model had to answer without further tools, because ${why}.`)
   yield stage('answer', round)
@@ -123,7 +123,7 @@ async function* lastAnswer(run: ChatRun, { opening, added, why, before, round }:
   return { reason: 'steps' }
 }
 
-/** What S5 has for a model that cannot tell of its results. */
+/** Falls back to the raw tool results when the model cannot summarize them (S5). */
 async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], what: string): ChatLoop {
   run.note(`${what}; the results are given as the tools gave them.`)
   yield rawResults(added, false)
@@ -132,7 +132,7 @@ async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], w
 
 /** One round of the agent loop. */
 interface AgentStep {
-  /** What the model said beside its calls. */
+  /** The model's text next to its calls. */
   readonly text: string
   readonly calls: readonly AgentCall[]
 }
@@ -145,7 +145,7 @@ interface AgentCall {
   readonly isError: boolean
 }
 
-/** Looks at the steps so far and says why they should be the last, as the end of "no more tools, because …". */
+/** Returns why the loop should stop, as the end of "no more tools, because …". */
 type StopCondition = (steps: readonly AgentStep[]) => string | undefined
 
 const stepLimit =
@@ -153,7 +153,7 @@ const stepLimit =
   (steps) =>
     steps.length >= most ? `the limit of ${most} step${most === 1 ? '' : 's'} is reached` : undefined
 
-/** A model that gets the same answer to the same question so often learns nothing more from it. */
+/** Stop after this many identical calls with identical results. */
 const maxRepeats = 4
 
 const noRepeats: StopCondition = (steps) => {
@@ -162,7 +162,7 @@ const noRepeats: StopCondition = (steps) => {
   return repeated && `${repeated.name} was called ${maxRepeats} times with the same arguments and the same result`
 }
 
-/** How often a call was made and came to the same. */
+/** How many times the same call returned the same result. */
 const countRepeats = (steps: readonly AgentStep[], call: AgentCall): number =>
   steps
     .flatMap(({ calls }) => calls)

@@ -3,10 +3,10 @@ import type { Caller, Peer } from '../core/call.ts'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest } from '../core/chat.ts'
 import { Json } from '../core/json.ts'
 
-/** An answer, whole, and what was done for it. */
+/** A complete answer, with the tool calls made for it. */
 export interface ChatAnswer extends Omit<ChatEnd, 'kind'> {
   readonly text: string
-  /** The tools that ran, in the order in which they began. */
+  /** The tools that ran, in the order they started. */
   readonly calls: readonly AnswerCall[]
 }
 
@@ -16,7 +16,7 @@ export interface AnswerCall {
   readonly arguments: unknown
   readonly isError: boolean
   readonly durationMs: number
-  /** The beginning of what the model was told. */
+  /** The beginning of the result text. */
   readonly text: string
 }
 
@@ -24,46 +24,44 @@ export interface AskOptions {
   readonly signal?: AbortSignal
 }
 
-/** What is asked: a text, or a whole conversation. */
+/** A question, or a whole conversation. */
 export type ChatInput = string | readonly ChatMessage[]
 
-/** A way of asking. Each `with…` gives another one and leaves this one as it is. */
+/** An immutable builder: each `with…` returns a new one. */
 export interface ChatBuilder {
   /** By its name in the configuration. */
   withModel(name: string): ChatBuilder
   withMode(mode: 'staged' | 'agent'): ChatBuilder
-  /** Only tools that one of these patterns fits: `server.tool`, with `*` where it helps. */
+  /** Offer only tools that match one of these patterns: `server.tool`, with `*` as a wildcard. */
   withTools(...patterns: readonly string[]): ChatBuilder
-  /** Something for the model to know before anything else. */
+  /** Adds a system message. */
   withSystem(text: string): ChatBuilder
-  /** Most rounds of the agent loop. */
+  /** Maximum number of rounds of the agent loop. */
   withMaxSteps(most: number): ChatBuilder
   /** Lets the model run code in the sandbox (S7). */
   withCodeExecution(options?: { readonly environment?: string; readonly timeoutMs?: number }): ChatBuilder
-  /** Asks this function where a tool needs a person's yes; without it, such tools are refused. */
+  /** Called when a tool needs a person's approval; without it, such tools are refused. */
   withApproval(approve: (question: string) => boolean | Promise<boolean>): ChatBuilder
-  /** Acts as an agent of the configuration. */
+  /** Acts as an agent from the configuration. */
   asAgent(name: string): ChatBuilder
-  /** Waits for the whole answer. */
   ask(asked: ChatInput, options?: AskOptions): Promise<ChatAnswer>
-  /** The answer as it comes. Whoever stops reading stops it. */
+  /** Streams the answer. Ending the iteration cancels it. */
   stream(asked: ChatInput, options?: AskOptions): AsyncIterable<ChatEvent>
 }
 
 export interface ChatBuilderOptions {
   readonly chat: Chat
-  /** Who asks, as the agent of that name. */
+  /** The caller, acting as this agent. */
   callerAs(agent: string | undefined): Caller
 }
 
-/** What has been chosen so far. */
+/** Options chosen so far. */
 interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxSteps' | 'codeExecution'> {
   readonly system?: string
   readonly agent?: string
   readonly approve?: (question: string) => boolean | Promise<boolean>
 }
 
-/** Begins a way of asking a chat. */
 function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBuilder {
   const next = (more: Choices) => chatBuilder(options, { ...choices, ...more })
   const { system, agent, approve, ...own } = choices
@@ -98,7 +96,7 @@ function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBu
   }
 }
 
-/** Puts an answer together from what is told of it. */
+/** Builds the answer from its events. */
 async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer> {
   const texts: string[] = []
   const calls = new Map<string, AnswerCall>()
@@ -121,7 +119,7 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
   return { ...end, text: texts.join(''), calls: [...calls.values()] }
 }
 
-/** A function in the place of a client that a person sits at. */
+/** Stands in for a client with a person behind it. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
     rounds: false,
@@ -132,7 +130,7 @@ function peerOf(approve: Choices['approve']): Peer {
         message?: string
         requestedSchema?: { properties?: object }
       }
-      // Only a yes can be had here: whatever else a server wants to know, nobody is there to say it.
+      // Only approvals can be answered here; decline every other question.
       const isForYes = method === 'elicitation/create' && 'approve' in (requestedSchema?.properties ?? {})
       const isAllowed = isForYes && approve !== undefined && (await approve(message ?? ''))
       return Json.of(isAllowed ? { action: 'accept', content: { approve: true } } : { action: 'decline' })
@@ -140,11 +138,11 @@ function peerOf(approve: Choices['approve']): Peer {
   }
 }
 
-/** What a chat needs of a gateway. */
+/** The part of the gateway that a chat needs. */
 interface ChatGateway {
-  /** None where no model is configured is a chat that says so when it is asked. */
+  /** Without configured models, every question fails with an explanation. */
   readonly chat: Chat
-  /** The user of this machine, as an agent of their choice. */
+  /** The local user, acting as this agent. */
   localAs(agent: string | undefined): Caller
 }
 
@@ -158,7 +156,7 @@ interface ChatGateway {
  * ```
  */
 export const createChat = (gateway: ChatGateway): ChatBuilder =>
-  // The configuration may change while the gateway runs, and its chat with it.
+  // Read `gateway.chat` on each call: a reload replaces it.
   chatBuilder({
     chat: { models: () => gateway.chat.models(), answer: (request) => gateway.chat.answer(request) },
     callerAs: (agent) => gateway.localAs(agent),

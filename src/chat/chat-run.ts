@@ -9,14 +9,17 @@ import { lastQuestion, textOf } from './conversation.ts'
 import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/model.ts'
 import { truncateConversation } from './truncate.ts'
 
-/** Throws INVALID_ARGUMENTS where arguments do not fit a schema; a promise where that cannot be told at once. */
+/**
+ * Throws INVALID_ARGUMENTS if the arguments do not match the schema; asynchronous if the schema still has to be
+ * compiled.
+ */
 export type ArgumentCheck = (
   schema: Readonly<Record<string, unknown>>,
   args: Readonly<Record<string, unknown>>,
   tool: string,
 ) => Promise<void> | undefined
 
-/** What all answers share. */
+/** Dependencies shared by all answers. */
 export interface ChatDependencies {
   readonly access: Pick<Access, 'handle' | 'view'>
   readonly config: Config['chat']
@@ -27,45 +30,45 @@ export interface ChatDependencies {
   readonly log: Log
 }
 
-/** One answer in the making. */
+/** The state of one answer. */
 export interface ChatRun extends ChatDependencies {
   readonly request: ChatRequest
-  /** The conversation, with what the client does not know of it put back. */
+  /** The conversation, including calls that the client never saw. */
   readonly messages: readonly ChatMessage[]
   readonly model: Model
-  /** Aborted as well when nobody reads the answer any more. */
+  /** Also aborted when the client stops reading. */
   readonly signal: AbortSignal
-  /** What has been spent so far. */
+  /** Tokens used so far. */
   readonly usage: Usage
-  /** A fall-back was taken. */
+  /** Records that a fallback was used. */
   note(sentence: string): void
-  /** Asks the model, and adds up what that costs. */
+  /** Asks the model and adds up the token usage. */
   ask(question: ModelQuery): AsyncGenerator<Delta>
   prompt(name: keyof Prompts, values?: Partial<PromptValues>): string
 }
 
-/** What is asked of a model, apart from what all questions of an answer have in common. */
+/** A request to the model, without the fields that all requests of one answer share. */
 export type ModelQuery = Pick<ModelRequest, 'messages' | 'stream' | 'maxTokens'> &
   Partial<Pick<Extract<ModelRequest, { tools: object }>, 'tools' | 'toolChoice'>> &
   Partial<Pick<Extract<ModelRequest, { constraint: object }>, 'constraint'>>
 
-/** How an answer ended. */
+/** How the answer ended. */
 export interface ChatOutcome {
   readonly reason: ChatEnd['reason']
   readonly handed?: readonly FunctionCall[]
 }
 
-/** A loop: tells what happens, and in the end how it ended. */
+/** Yields the events of an answer and returns how it ended. */
 export type ChatLoop = AsyncGenerator<ChatEvent, ChatOutcome>
 
-/** What the end of a model's answer means for ours, where that is all there is to it. */
+/** Maps the model's end reason to ours. */
 export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
   reason === 'length' || reason === 'filtered' ? reason : 'stop'
 
-/** Whether the model has ended its answer itself, and nothing of it was cut off. */
+/** Whether the model ended its answer itself, so that nothing was cut off. */
 export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
 
-/** Whether asking again may help: a server that broke off may not do so again; one that is slow or busy was waited for. */
+/** Whether asking again may help. Slow and busy servers have been retried already. */
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 
@@ -114,14 +117,14 @@ export function createChatRun(
   }
 }
 
-/** What can be filled into a prompt. */
+/** Values for the placeholders of a prompt. */
 interface PromptValues {
   /** The user's text. */
   readonly message: string
   /** The candidate tools, one to a line. */
   readonly tools: string
   readonly agent: string
-  /** Today, as 2026-11-30. */
+  /** Today's date, such as 2026-11-30. */
   readonly date: string
 }
 
@@ -129,13 +132,13 @@ type PromptName = keyof Config['chat']['prompts']
 
 type Prompts = Readonly<Record<PromptName, (values: PromptValues) => string>>
 
-/** Makes functions of the templates, once for all conversations. */
+/** Compiles the templates once for all conversations. */
 export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
   Object.fromEntries(Object.entries(templates).map(([name, template]) => [name, compile(template)])) as Prompts
 
 const placeholder = /\{(message|tools|agent|date)\}/
 
-/** All placeholders are found before anything is filled in: what a user writes can never become one. */
+/** Finds all placeholders before filling in any, so that user text is never treated as one. */
 function compile(template: string): (values: PromptValues) => string {
   const parts = template.split(placeholder)
   return (values) => parts.map((part, index) => (index % 2 === 1 ? values[part as keyof PromptValues] : part)).join('')

@@ -14,19 +14,19 @@ import { staged } from './staged-loop.ts'
 
 export interface CreateChatOptions {
   readonly access: Pick<Access, 'handle' | 'view'>
-  /** By their names in the configuration. Whoever made them ends them. */
+  /** By name in the configuration. The caller disposes of them. */
   readonly models: ReadonlyMap<string, Model>
   readonly config: Config['chat']
-  /** Checks the arguments of a call against the schema of its tool. */
+  /** Validates the arguments of a call against its tool's input schema. */
   readonly validate: ArgumentCheck
   readonly clock: Clock
   readonly log: Log
-  /** Conversations that clients come back to outlive this chat. */
+  /** Outlives this chat: clients return after a reload. */
   readonly clientToolState: ClientToolState
   readonly hooks?: AgentHooks
 }
 
-/** Answers by the staged loop or the agent loop, with any of the models. */
+/** Answers with the staged loop or the agent loop, using any configured model. */
 export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
   const { models, config, clock, log, hooks, clientToolState } = options
   const { access, validate } = options
@@ -55,7 +55,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
       throw failure(signal.aborted ? signal.reason : thrown, signal.aborted)
     } finally {
       open.delete(own)
-      // Whoever stops reading stops whatever is still under way.
+      // When the client stops reading, cancel what still runs.
       own.abort(new ToolwayError('CANCELLED', 'Nobody waits for this answer any more.'))
     }
   }

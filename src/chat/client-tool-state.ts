@@ -5,38 +5,35 @@ import type { Seal } from '../lib/seal.ts'
 import { callsOf, isCallId, newCallId } from './conversation.ts'
 
 /**
- * What clients do not know of their conversations. A client that is handed calls of its own tools comes back with their
- * results, but never saw the calls that were made here before that or beside it: they are kept until then.
+ * Remembers calls that the client never saw. A client that runs its own tools returns with their results, but its
+ * conversation lacks the calls that Toolway made before them or beside them.
  */
 export interface ClientToolState {
-  /**
-   * Keeps the messages of our own that end in an answer with the calls to hand over, and gives these calls ids that
-   * they will be known by.
-   */
+  /** Saves our messages, which end with the calls for the client, and returns these calls under new ids. */
   keep(caller: Caller, own: readonly ChatMessage[], calls: readonly FunctionCall[]): Promise<readonly FunctionCall[]>
-  /** The conversation of a client with what was kept put back where it belongs, and no call without a result. */
+  /** Restores saved messages in the client's conversation and gives every call a result. */
   restore(caller: Caller, messages: readonly ChatMessage[]): Promise<readonly ChatMessage[]>
 }
 
 interface Kept {
   readonly messages: readonly ChatMessage[]
-  /** The ids that clients know, and those that the model knows. */
+  /** Pairs of the client's id and the model's id. */
   readonly ids: readonly (readonly [string, string])[]
 }
 
 export interface ClientToolStateOptions {
   readonly ttlStore: TtlStore
-  /** Conversations are not for everybody who can read where they are kept. */
+  /** Encrypts conversations, since others may be able to read the store. */
   readonly seal: Seal
 }
 
-/** A client that takes longer has most likely gone. */
+/** Clients that take longer are assumed to be gone. */
 const lifetimeMs = 3_600_000
 
-/** Where what was kept is gone, the conversation still holds, and the model may have to call a tool again. */
+/** If the saved state has expired, the conversation is still valid; the model may have to repeat a call. */
 export function createClientToolState({ ttlStore, seal }: ClientToolStateOptions): ClientToolState {
   const find = async (caller: Caller, message: ChatMessage): Promise<Kept | undefined> => {
-    // A client may have put its calls in another order; what is kept stands under the first of them.
+    // The state is stored under the first call; clients may reorder them.
     for (const { id } of callsOf(message)) {
       const sealed = isCallId(id) ? await ttlStore.get(keyOf(id), lifetimeMs) : undefined
       const text = sealed === undefined ? undefined : seal.open(sealed, bindingOf(caller, id))
@@ -69,11 +66,11 @@ export function createClientToolState({ ttlStore, seal }: ClientToolStateOptions
 
 const keyOf = (id: string): string => `handover:${id}`
 
-/** Whoever has the id of a handed call must still be the one that it was handed to. */
+/** Binds the state to its caller: knowing the id of a call is not enough. */
 const bindingOf = ({ principal, agent }: Caller, id: string): string =>
   JSON.stringify(['handover', principal, agent, id])
 
-/** A call that nobody has answered makes a conversation that model servers refuse. */
+/** Model servers refuse conversations with unanswered calls. */
 function answered(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const results = new Set(messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : [])))
   return messages.flatMap((message) => [

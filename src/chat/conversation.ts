@@ -3,7 +3,7 @@ import type { ChatMessage, ContentPart, FunctionCall } from '../core/chat.ts'
 
 type Content = string | readonly ContentPart[]
 
-/** The text of a message; of what is no text, that it is there. */
+/** The text of a message, with placeholders for images and audio. */
 export function textOf(content: Content): string {
   if (typeof content === 'string') return content
   return content
@@ -12,8 +12,8 @@ export function textOf(content: Content): string {
 }
 
 /**
- * A conversation with our instruction at its head. What the client tells the system follows in the same message: many
- * templates know one system message, and that first.
+ * Puts our instruction first and merges the client's system messages into it: many chat templates support a single
+ * system message, at the start.
  */
 export function withSystem(instruction: string, messages: readonly ChatMessage[]): ChatMessage[] {
   const system = [instruction, ...messages.map((message) => (message.role === 'system' ? textOf(message.content) : ''))]
@@ -22,18 +22,18 @@ export function withSystem(instruction: string, messages: readonly ChatMessage[]
   return content === '' ? rest : [{ role: 'system', content }, ...rest]
 }
 
-/** Where the last message of the user stands; -1 where there is none. */
+/** Index of the last user message; -1 if there is none. */
 export const lastQuestion = (messages: readonly ChatMessage[]): number =>
   messages.findLastIndex(({ role }) => role === 'user')
 
-/** The texts of the user, the latest first. */
+/** The user's messages, latest first. */
 export const questions = (messages: readonly ChatMessage[]): readonly string[] =>
   messages.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : [])).reverse()
 
-/** The client has run its own tools and has come back with what they said. */
+/** Whether the client returns with results of its own tools. */
 export const isResumed = (messages: readonly ChatMessage[]): boolean => messages.at(-1)?.role === 'tool'
 
-/** What tools have said since the user last spoke, in the order of the calls. */
+/** Tool results since the last user message, in call order. */
 export function resultsIn(
   messages: readonly ChatMessage[],
 ): readonly { readonly name: string; readonly text: string }[] {
@@ -44,17 +44,15 @@ export function resultsIn(
   )
 }
 
-/** The calls that a message makes. */
 export const callsOf = (message: ChatMessage): readonly FunctionCall[] =>
   message.role === 'assistant' ? (message.tool_calls ?? []) : []
 
-/** An id that no call has had before. */
 export const newCallId = (): string => `call_${randomUUID().replaceAll('-', '')}`
 
-/** Whether an id may be one of those. */
+/** Whether an id has the form of `newCallId`. */
 export const isCallId = (id: string): boolean => /^call_[0-9a-f]{32}$/.test(id)
 
-/** The calls with ids that the conversation does not have yet: some servers count from zero in every answer. */
+/** Replaces ids that the conversation already uses: some servers count from zero in each answer. */
 export function withUniqueIds(
   calls: readonly FunctionCall[],
   messages: readonly ChatMessage[],
@@ -63,12 +61,12 @@ export function withUniqueIds(
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }
 
-/** More of a useless answer is of no use. */
+/** Quote at most this much of an unusable answer. */
 const maxQuoted = 4_000
 
-/** What an answer that cannot be used is followed by: the answer itself, and why it has to be given again. */
+/** The unusable answer followed by the reason to answer again. */
 export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Some templates want the two sides to take turns, and none takes an empty message.
+  // Some templates require alternating roles and non-empty messages.
   { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
   { role: 'user', content: `Your answer cannot be used. ${problem} Answer again, in the form that was asked for.` },
 ]

@@ -9,24 +9,24 @@ import type { ChatTool, ToolSet } from './tool-set.ts'
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** A call of a model that has been looked at: one that can be made, or what is wrong with it. */
+/** A checked call: valid, or with a problem. */
 export interface ParsedCall {
-  /** With arguments that are JSON, whatever the model wrote: some servers read them again in the next request. */
+  /** With valid JSON as arguments, since some servers parse them again in the next request. */
   readonly call: FunctionCall
   readonly tool?: ChatTool
   readonly arguments: Arguments
-  /** The same as it is sent: in the model's own digits, where nothing had to be repaired or added. */
+  /** The arguments as sent: the model's own text, unless it had to be repaired or extended. */
   readonly json: Json<Arguments>
-  /** In a sentence for the model. */
+  /** A sentence for the model. */
   readonly problem?: string
 }
 
-/** More in one answer are more than anybody can mean. */
+/** Upper bound for calls in one answer. */
 const maxCalls = 32
 
 /**
- * Looks at the calls of one answer: whether there are such tools, and whether the arguments fit them. `ended` says that
- * the answer was not cut off.
+ * Checks the calls of one answer: whether the tools exist and the arguments match. `ended` means the answer was not cut
+ * off.
  */
 export function parseCalls(
   calls: readonly FunctionCall[],
@@ -73,18 +73,18 @@ async function parseCall(
   return read(await problemWith(tool, args, validate))
 }
 
-/** Keeps the text of the model where it means just this value: numbers beyond 2^53 would be rounded otherwise. */
+/** Keeps the model's text if it means the same value: numbers beyond 2^53 would be rounded. */
 function asWritten(text: string, value: Arguments): Json<Arguments> {
   try {
     const written = Json.parse(text) as Json<Arguments>
     if (JSON.stringify(written.value) === JSON.stringify(value)) return written
   } catch {
-    // It had to be repaired.
+    // Invalid JSON, which had to be repaired.
   }
   return Json.of(value)
 }
 
-/** The object that a model meant by its arguments. */
+/** Parses a call's arguments. */
 function argumentsIn(text: string, tool: ChatTool | undefined, ended: boolean): ReturnType<typeof parseObject> {
   if (text.trim() === '' || text.trim() === 'null') return { value: {} }
   const required = strings(tool?.callable.parameters.required)
@@ -107,15 +107,15 @@ async function problemWith(
 }
 
 interface ParseObjectOptions {
-  /** Whether an object looks like the one that was asked for: of several, that one is meant. */
+  /** Whether an object has the expected shape; chooses among several objects in a text. */
   readonly accepts: (value: JsonObject) => boolean
-  /** Half of it will do. */
+  /** Accept an object that was cut off. */
   readonly partial?: boolean
-  /** The model has ended its answer itself: what follows a last comma is nothing, not something that was cut off. */
+  /** The model ended its answer itself, so a trailing comma does not mean that something is missing. */
   readonly ended?: boolean
 }
 
-/** The object that a model meant, or what is wrong with what it wrote, as the end of a sentence that begins with "it". */
+/** The object in a model's answer, or a problem as the end of a sentence that starts with "it". */
 export function parseObject(
   text: string,
   { accepts, partial = false, ended = false }: ParseObjectOptions,
@@ -123,19 +123,18 @@ export function parseObject(
   const found = repair(text, { accepts: (value) => isObject(value) && accepts(value) })
   if ('unreadable' in found) return { problem: found.unreadable }
   if (!isObject(found.value)) return { problem: 'is no JSON object' }
-  // Half a path or half a query is not what anybody wanted to have done. A model that forgets the last brackets has still
-  // said all that it wanted to.
+  // Never run half a path or half a query. Missing closing brackets are fine: the model has said everything.
   const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
   if (!isWhole && !partial) return { problem: 'was cut off' }
   return { value: found.value }
 }
 
-/** Whether a text begins as calls do that a model writes out where it should make them. */
+/** Whether a text starts like calls that a model wrote out instead of making them. */
 export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text)
 
 /**
- * The calls in a text, for servers that do not understand the way in which their model makes calls: as JSON, in tags or
- * behind a special token. A text that begins with anything else is an answer, whatever it goes on to quote.
+ * Calls in a text, for servers that do not parse their model's calls: JSON, in tags or after a special token. A text
+ * that starts differently is an answer, even if it quotes calls.
  */
 export function callsInText(text: string, toolSet: ToolSet): readonly FunctionCall[] {
   if (!beginsLikeCalls(text)) return []
@@ -160,7 +159,7 @@ interface Written {
   readonly parameters?: unknown
 }
 
-/** `{tool_calls: […]}`, a list of calls, or one; each by itself or under `function`. */
+/** `{tool_calls: […]}`, a list of calls or a single call, each optionally under `function`. */
 function writtenIn(value: unknown): readonly unknown[] {
   const list = isObject(value) && Array.isArray(value.tool_calls) ? value.tool_calls : value
   return (Array.isArray(list) ? list : [list]).map((one) =>

@@ -1,8 +1,8 @@
 import type { Chat } from '../core/chat.ts'
 
 /**
- * A chat whose configuration may change: each answer runs to its end with the one that it began with. `within` does
- * something with the chat of the present configuration, which is not closed before that is done.
+ * A chat that survives reloads: each answer finishes with the configuration it started with. `within` keeps the current
+ * chat open until the work is done.
  */
 export const reloadableChat = (
   present: () => Chat,

@@ -9,8 +9,8 @@ import { select } from './stages/select.ts'
 import { isForClient } from './tool-set.ts'
 
 /**
- * The staged loop (S3): discover, select, call, execute, interpret, each once. Where the selection or the calling
- * fails, the model answers directly (S5).
+ * The staged loop (S3): discover, select, call, execute, interpret, once each. If selection or calling fails, the model
+ * answers without tools (S5).
  */
 export async function* staged(run: ChatRun): ChatLoop {
   const { request, messages } = run
@@ -57,7 +57,7 @@ export async function* staged(run: ChatRun): ChatLoop {
   return yield* interpret(run, [...messages, ...round])
 }
 
-/** What a stage comes to; nothing where the model fails, unless that is because nobody waits for it any more. */
+/** Ignores a failing model, unless the request was cancelled. */
 const orNothing = <T>(run: ChatRun, work: Promise<T | undefined>): Promise<T | undefined> =>
   work.catch((error) => {
     if (run.signal.aborted) throw error

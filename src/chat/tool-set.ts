@@ -5,22 +5,22 @@ import { sanitizeSchema } from './constrain/sanitize-schema.ts'
 import type { CallableTool } from './constrain/stage-schemas.ts'
 import { oneLine } from './truncate.ts'
 
-/** A tool that a model is offered. */
+/** A tool offered to the model. */
 export interface ChatTool {
   /** As the model sees it. */
   readonly callable: CallableTool
-  /** Where it is in the catalog; none where the client runs it itself. */
+  /** The catalog entry; undefined for tools that the client runs. */
   readonly served?: Served
-  /** Arguments that are not for the model to choose. */
+  /** Arguments that the model cannot choose. */
   readonly preset?: Readonly<Record<string, unknown>>
 }
 
-/** The tools that a model may call, and no others. */
+/** The tools that the model may call. */
 export interface ToolSet {
   readonly tools: readonly ChatTool[]
-  /** The tool of a name; also as `server.tool`, or by its own name where that is the only one. */
+  /** Finds a tool by its name, as `server.tool`, or by its bare name if that is unique. */
   find(name: string): ChatTool | undefined
-  /** Why there is no tool of a name, and which may have been meant. */
+  /** An error message for an unknown name, with suggestions. */
   missing(name: string): string
 }
 
@@ -46,7 +46,7 @@ const spellings = ({ entry }: Served): readonly string[] => [
   ...['.', '::', '/', '__'].map((separator) => `${entry.server}${separator}${entry.name}`),
 ]
 
-/** A tool of the catalog, unless nothing can be said about its arguments. */
+/** A tool from the catalog; undefined if its schema does not describe an object. */
 export function catalogTool(served: Served, preset?: ChatTool['preset']): ChatTool | undefined {
   const { name, definition } = served
   const sound = sanitizeSchema(definition.inputSchema ?? {})
@@ -74,7 +74,7 @@ function without(schema: CallableTool['parameters'], names: readonly string[]): 
 
 const maxDescription = 300
 
-/** The tools for a model to choose from, one to a line. */
+/** Lists the tools for the model, one per line. */
 export const describeTools = (tools: readonly ChatTool[]): string =>
   tools
     .map(({ callable: { name, description = '', parameters } }) => {
@@ -83,6 +83,6 @@ export const describeTools = (tools: readonly ChatTool[]): string =>
     })
     .join('\n')
 
-/** Whether a call is right, and for the client to make. */
+/** Whether a call is valid and has to be run by the client. */
 export const isForClient = (call: { readonly tool?: ChatTool; readonly problem?: string }): boolean =>
   call.problem === undefined && call.tool !== undefined && call.tool.served === undefined

@@ -1,21 +1,21 @@
 import type { ChatMessage } from '../core/chat.ts'
 import { textOf } from './conversation.ts'
 
-/** The beginning of a text, at most so many bytes of it, with a note on what is missing. */
+/** The first bytes of a text, with a note about the rest. */
 export function truncateText(text: string, most: number): string {
-  // No character takes more than three bytes for each of its UTF-16 units.
+  // A UTF-16 unit takes at most three bytes.
   if (text.length * 3 <= most) return text
   const bytes = Buffer.from(text)
   if (bytes.length <= most) return text
   let end = most
-  // A continuation byte at the cut belongs to a character that would lose it.
+  // Do not cut inside a character.
   while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--
   return `${bytes.toString('utf8', 0, end)}\n[Cut off: these are the first ${end} of ${bytes.length} bytes.]`
 }
 
 const lineLength = 160
 
-/** A text as one line for people to glance at. */
+/** A text as a single short line for people. */
 export function oneLine(text: string, most = lineLength): string {
   const line = text
     .slice(0, most * 4)
@@ -25,12 +25,12 @@ export function oneLine(text: string, most = lineLength): string {
   return `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** What is left of a result that had to be shortened: first this much, and nothing where that is not enough. */
+/** Sizes to which results are shortened, in order. */
 const remainders = [1024, 0]
 
 /**
- * A conversation of at most so many bytes, as far as shortening the results of tools can make it so; the oldest go
- * first. No message is left out: a call without its result is not a conversation that servers take.
+ * Shortens tool results, oldest first, until the conversation fits. Keeps every message: servers refuse calls without
+ * results.
  */
 export function truncateConversation(messages: readonly ChatMessage[], most: number): readonly ChatMessage[] {
   let excess = messages.reduce((sum, message) => sum + sizeOf(message), 0) - most

@@ -2,21 +2,20 @@ import type { Clock } from '../core/clock.ts'
 import type { Limits } from './limits.ts'
 import type { SandboxChild } from './runtime.ts'
 
-/** What an environment remembers between runs: an image of its memory, or an interpreter that stands still. */
+/** State of an environment between runs: a memory image or a frozen interpreter. */
 export interface EnvironmentState {
   readonly memory?: Buffer
   readonly child?: SandboxChild
 }
 
-/** What is kept for environments, by keys that never meet. */
+/** Environment states by key. */
 export interface Environments extends AsyncDisposable {
-  /** Takes what is remembered; until it is put back the environment has nothing. */
+  /** Removes and returns the state. */
   take(key: string): EnvironmentState & { readonly reset?: string }
-  /** Whether an interpreter waits for the next run. */
+  /** Whether an interpreter is kept for the next run. */
   hasChild(key: string): boolean
-  /** Keeps it for the next run. */
   keep(key: string, remembered: EnvironmentState): void
-  /** The next run begins anew, and is told why. */
+  /** Drops the state; the next run reports why. */
   forget(key: string, why: string): void
 }
 
@@ -24,7 +23,7 @@ interface Kept extends EnvironmentState {
   readonly idle: Disposable
 }
 
-/** Reasons are kept for more keys than environments are, but not for ever. */
+/** Upper bound for remembered reasons. */
 const maxReasons = 1000
 
 export function createEnvironments({
@@ -34,7 +33,7 @@ export function createEnvironments({
   readonly limits: Limits
   readonly clock: Clock
 }): Environments {
-  // In the order of their last use.
+  // Least recently used first.
   const kept = new Map<string, Kept>()
   const reasons = new Map<string, string>()
 
@@ -55,7 +54,7 @@ export function createEnvironments({
     }
   }
 
-  /** Those that have not been used for the longest time make room. */
+  /** Evicts the least recently used environments. */
   const makeRoom = () => {
     const bytes = () => [...kept.values()].reduce((sum, { memory }) => sum + (memory?.length ?? 0), 0)
     const interpreters = () => [...kept].filter(([, { child }]) => child)

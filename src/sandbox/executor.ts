@@ -14,18 +14,18 @@ import { createRuntimePool } from './runtime-pool.ts'
 
 export interface ExecutorOptions {
   readonly config: Config['sandbox']
-  /** The module that children are started with: `sandbox/guest/main`, wherever the program lies. */
+  /** The module that children run: `sandbox/guest/main`. */
   readonly child: URL
   readonly clock: Clock
   readonly log: Log
-  /** Reaches the hosts of `allowNetwork` for JavaScript; without it programs have no network. */
+  /** Makes requests to the hosts in `allowNetwork` for JavaScript; without it programs have no network. */
   readonly fetch?: SandboxFetch
   readonly limits?: Partial<Limits>
-  /** Only these tiers, where the strongest that works is not what is wanted: to compare and to test them. */
+  /** Restricts the isolation tiers, for tests and benchmarks. */
   readonly tiers?: readonly Tier[]
 }
 
-/** Runs programs that nobody trusts, each in a child that is thrown away. */
+/** Runs untrusted programs, each in a disposable child. */
 export function createExecutor(options: ExecutorOptions): Executor {
   const { config, clock, log } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
@@ -44,7 +44,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const slots = createRunSlots(limits.runs)
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
-  /** How many programs of each owner have not ended. */
+  /** Running and waiting programs per owner. */
   const asked = new Map<string, number>()
 
   const during = async <T>(work: Promise<T>): Promise<T> => {
@@ -58,7 +58,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     else asked.delete(owner)
   }
 
-  /** The row is half as long for one owner as for all together. */
+  /** One owner may fill at most half of the queue. */
   const tooMany = (owner: string) => {
     const { runs, waiting } = limits
     const all = [...asked.values()].reduce((sum, own) => sum + own, 0)
@@ -86,7 +86,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       places.push(await slots.take(program.owner, waiting.signal))
       const host = withSandboxCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
       const { outcome, cleared } = await runner.run({ ...program, host, signal }, waiting.signal)
-      // The next one waits until nothing of this one is left; whoever asked for it need not.
+      // The slot stays taken until the child is cleaned up; the caller need not wait for that.
       void during(cleared.finally(leave))
       return outcome
     } catch (error) {
@@ -124,7 +124,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 }
 
-/** Whatever kept a program from running, as an outcome. */
+/** Converts an error to an outcome. */
 function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<Outcome, 'durationMs'> {
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
@@ -138,7 +138,7 @@ function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<Outcome, '
 const noPlace = ({ waitMs }: Limits) =>
   `No place to run this program became free within ${waitMs / 1000} s (a fixed limit); try again.`
 
-/** The longest message of each kind that a child may send. */
+/** Maximum message size by kind. */
 const longest = (limits: Limits) => {
   const bytes = new Map<number, number>([
     [messageKinds.ready, 0],

@@ -12,14 +12,17 @@ import { type Engine, type Runtime, type RuntimeSearch, runRefused, type Sandbox
 export interface FindRuntimeOptions {
   readonly config: Pick<Config['sandbox'], 'minIsolation' | 'memory' | 'allowPaths'>
   readonly launch: LaunchOptions
-  /** Those that are tried, where not all of them are to be. */
+  /** Restricts the tiers to try. */
   readonly tiers?: readonly Tier[]
   readonly limits: Limits
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Finds the strongest way to run an engine's programs that is strong enough, by running one in each until it works. */
+/**
+ * Finds the strongest working isolation tier for an engine that satisfies `minIsolation`, by running a test program in
+ * each.
+ */
 export async function findRuntime(engine: Engine, options: FindRuntimeOptions): Promise<RuntimeSearch> {
   const { config, launch: place } = options
   const missing: string[] = []
@@ -66,7 +69,7 @@ const weaker = [
 const title = { javascript: 'JavaScript', python: 'Python' } as const
 const advice = 'it needs user namespaces, which a container or the kernel may forbid (docs/sandbox.md).'
 
-/** The ways to start an engine behind `bwrap`, to be tried one after the other. */
+/** Ways to start an engine in `bwrap`, in the order to try them. */
 async function wraps(
   engine: Engine,
   place: LaunchOptions,
@@ -77,7 +80,7 @@ async function wraps(
     missing.push('bwrap is not here: install bubblewrap (on Debian and Ubuntu: apt-get install bubblewrap).')
     return []
   }
-  // Nobody rather than root, where we are root; but not every system lets nobody do this.
+  // Prefer user nobody to root, but not every system allows nobody to create namespaces.
   const users = process.getuid?.() === 0 ? [{ user: 65_534 }, {}] : [{}]
   if (engine === 'javascript') return users.map((user) => () => javascriptInBwrap({ ...place, ...user, bwrap }))
   const found = await findInterpreters()
@@ -85,7 +88,7 @@ async function wraps(
   return users.flatMap((user) => found.map((one) => () => pythonInBwrap({ ...place, ...user, bwrap }, one)))
 }
 
-/** Runs a small program, whose result is known. */
+/** Runs a test program with a known result. */
 async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOptions): Promise<void> {
   const { limits, clock, log } = options
   const child: SandboxChild = start()

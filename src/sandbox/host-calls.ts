@@ -9,9 +9,9 @@ import { matches } from '../lib/wildcard.ts'
 import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 
-/** What a program asks of its host, a few at a time and not without end. */
+/** Runs the program's host calls with limited concurrency. */
 export interface HostCalls {
-  /** Takes one call; false if no honest child would have made it. */
+  /** Accepts a call; false if it violates the protocol. */
   take(id: number, payload: Buffer): boolean
 }
 
@@ -20,7 +20,7 @@ export function createHostCalls(options: {
   readonly limits: Limits
   readonly signal: AbortSignal
   readonly log: Log
-  /** Settles when the answer has been handed over, so that one that nobody reads holds a place. */
+  /** Resolves when the answer was delivered, so that unread answers count as running. */
   answer(id: number, text: string): Promise<void>
   refuse(id: number, refusal: HostCallError): Promise<void>
 }): HostCalls {
@@ -66,7 +66,7 @@ export function createHostCalls(options: {
   }
 }
 
-/** What a program is told of a failure: refusals and our own errors as they are, of anything else only that it was. */
+/** Our own errors are passed on; others are logged and hidden. */
 function refusalOf(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError) {
     return { code: thrown.code, message: thrown.message }
@@ -78,7 +78,7 @@ function refusalOf(thrown: unknown, log: Log): HostCallError {
 const tooLarge = (name: string, { answerBytes }: Limits) =>
   new HostRefusal('OVERLOADED', `The answer of ${name} is larger than ${answerBytes} bytes; ask for less.`)
 
-/** A request that a program wants made, and what came of it. Redirects are the program's to follow, by asking again. */
+/** A request of a program. Redirects are not followed; the program can request the new address. */
 interface SandboxRequest {
   readonly url: string
   readonly method: string
@@ -92,10 +92,10 @@ interface SandboxResponse {
   readonly body: string
 }
 
-/** Makes a request on behalf of a program, to the address that was vetted, without following redirects. */
+/** Makes a request for a program, to a checked address, without following redirects. */
 export type SandboxFetch = (request: SandboxRequest, signal: AbortSignal) => Promise<SandboxResponse>
 
-/** Adds what the operator grants (files, hosts) to what a program's own host offers. Names in `sandbox.` are ours. */
+/** Adds `sandbox.readText` and `sandbox.fetch`, as allowed by the configuration, to the host functions. */
 export function withSandboxCalls(options: {
   readonly host: Program['host']
   readonly config: Pick<Config['sandbox'], 'allowPaths' | 'allowNetwork'>
@@ -120,13 +120,13 @@ async function readText(input: string, folders: readonly string[], maxBytes: num
   const real = await realpath(path).catch(() => undefined)
   const roots = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)))
   if (real === undefined || !roots.some((root) => root !== undefined && isWithin(root, real))) throw noFile(outside)
-  // Neither a link that has taken the file's place, nor a pipe that never opens.
+  // Refuse symbolic links, and do not block on pipes.
   const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
   await using file = await open(real, flags).catch(() => {
     throw noFile(outside)
   })
   const stat = await file.stat()
-  // A folder on the way may have been exchanged while we looked.
+  // A parent folder may have been replaced meanwhile.
   if (!stat.isFile() || (await realpath(real)) !== real) throw noFile(outside)
   if (stat.size > maxBytes / 2) throw noFile(`That file is larger than ${maxBytes / 2} bytes.`)
   return JSON.stringify((await file.readFile()).subarray(0, maxBytes / 2).toString())
@@ -150,7 +150,7 @@ function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
   if (typeof method !== 'string' || !isTexts(headers) || (body !== undefined && typeof body !== 'string')) {
     throw new HostRefusal('INVALID_ARGUMENTS', 'method and body are strings, headers an object of strings.')
   }
-  // A server of many names would take it for a request to another one.
+  // A different host header could address another virtual host.
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'host')) {
     throw noRequest('The host is the one of the address: leave out the header "host".')
   }
@@ -167,7 +167,7 @@ function parsed(input: string): object {
     const value = JSON.parse(input)
     if (typeof value === 'object' && value !== null) return value
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw new HostRefusal('INVALID_ARGUMENTS', 'The input is one JSON object.')
 }

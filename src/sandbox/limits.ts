@@ -1,42 +1,42 @@
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** How much a program may do; what the operator sets (time, memory) is not among these. */
+/** Fixed limits of a program; time and memory are configurable. */
 export const defaultLimits = {
   sourceBytes: 256 * KiB,
-  /** Time on the processor; waiting for the host is free. */
+  /** CPU time; waiting for the host does not count. */
   cpuMs: 5000,
   logBytes: 64 * KiB,
   valueBytes: 256 * KiB,
-  /** Calls of host functions in one run, and how many of them at once. */
+  /** Host calls per run, and how many in parallel. */
   calls: 200,
   callsAtOnce: 8,
   callBytes: 1 * MiB,
   answerBytes: 8 * MiB,
-  /** All that one child may say in one run: more is an attack on its host. */
+  /** Messages from one child per run; more is an attack. */
   messages: 20_000,
   messageBytes: 64 * MiB,
-  /** Programs that run at once, and that wait for their turn. */
+  /** Programs that run and that wait. */
   runs: 4,
   waiting: 64,
-  /** How long they wait for a place and for a child. */
+  /** Longest wait for a slot and a child. */
   waitMs: 30_000,
-  /** What all environments together may remember, and how many there are. */
+  /** Memory of all environments, and their number. */
   rememberedBytes: 128 * MiB,
   environments: 64,
-  /** Interpreters of environments that are kept, each a process. */
+  /** Kept interpreters, each a process. */
   interpreters: 4,
-  /** An environment is forgotten, and a spare child ended, when it has not been used for this long. */
+  /** Idle time after which environments and warm children are dropped. */
   idleMs: 10 * 60_000,
-  /** A child that has not come up after this time never will. */
+  /** Time limit for a child to start. */
   startMs: 10_000,
-  /** What does not work here is tried again after this time. */
+  /** Interval for trying unavailable tiers again. */
   againMs: 60_000,
 } as const
 
 export type Limits = { readonly [Name in keyof typeof defaultLimits]: number }
 
-/** Those that a child is told, so that an honest program hears of them before they are enforced from outside. */
+/** Limits passed to the child, so that programs get a clear error before the host enforces them. */
 export const taskLimits = ({ cpuMs, logBytes, valueBytes, calls, callBytes }: Limits) => ({
   cpuMs,
   logBytes,

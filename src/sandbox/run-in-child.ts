@@ -7,21 +7,21 @@ import { createHostCalls } from './host-calls.ts'
 import type { Limits } from './limits.ts'
 import { RunStopped, type SandboxChild } from './runtime.ts'
 
-/** How a run ended, and whether its child may be used on. */
+/** The outcome of a run, and whether the child can be reused. */
 export interface ChildResult extends Pick<Outcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
-  /** What the child or its engine did that makes it unusable, in a sentence; it has been killed. */
+  /** Why the child is unusable; it has been killed. */
   readonly broken?: string
 }
 
 export interface ChildRun {
   readonly ending: Promise<ChildResult>
-  /** What the environment is to remember; undefined if that does not come. */
+  /** The environment's new state; undefined if none arrives. */
   readonly memory: Promise<Buffer | undefined>
 }
 
 /**
- * Has one child run one program. The child is not trusted: how often and how much it speaks is counted, what it says is
- * checked, and when it breaks a rule it is gone.
+ * Runs one program in a child. The child is untrusted: its messages are counted, limited and validated, and it is
+ * killed on any violation.
  */
 export function runInChild(options: {
   readonly child: SandboxChild
@@ -80,7 +80,7 @@ export function runInChild(options: {
     log.warn({ what }, 'a program tampered with its sandbox')
     const message = 'The program tampered with its sandbox and was stopped.'
     end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
-    // Also when it has had its say and was to be kept.
+    // Also after it has reported its result.
     memory.resolve(undefined)
     void child.kill()
   }
@@ -95,7 +95,7 @@ export function runInChild(options: {
     bytes += kind === messageKinds.memory ? 0 : payload.length
     if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
     if (kind === messageKinds.memory) {
-      // It is told once, after all else, and where it was asked for.
+      // Allowed once, after the result, and only if requested.
       if (!task.keep || !over || remembered) return misbehaved('a memory that nobody asked for')
       remembered = true
       return memory.resolve(payload)
@@ -155,13 +155,13 @@ const shape = z.strictObject({
   broken: z.boolean().optional(),
 })
 
-/** How a program ended, as its child tells it; undefined if no honest child would put it so. */
+/** Validates the child's result; undefined if it is malformed. */
 function readResult(payload: Buffer): ProgramResult | undefined {
   const { success, data } = shape.safeParse(parsed(payload.toString()))
   return success ? (data as ProgramResult) : undefined
 }
 
-/** A result; undefined if it is not JSON. */
+/** The value as JSON text; undefined if it is invalid. */
 function readValue(payload: Buffer): string | undefined {
   const value = payload.toString()
   return parsed(value) === undefined ? undefined : value
@@ -176,10 +176,10 @@ function parsed(value: string): unknown {
 }
 
 const everyMs = 50
-/** The child counts more exactly, and can say more when it notices first. */
+/** Allow some more: the child measures more precisely and reports better errors. */
 const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
-/** Tells when a child has used its time, for programs that do not let it notice: some work cannot be interrupted. */
+/** Detects exceeded CPU time when the child cannot, for work that cannot be interrupted. */
 function watchCpu(options: {
   readonly child: SandboxChild
   readonly cpuMs: number

@@ -1,8 +1,8 @@
 import { waitFor } from '../core/deadline.ts'
 
-/** Places for so many at once; whoever comes when all are taken waits. Nobody has them all: the last is for another. */
+/** Concurrent runs. No owner gets all slots: one is left for others. */
 export interface RunSlots {
-  /** Settles with a seat, to be disposed of once. Rejects with the signal's reason. */
+  /** Waits for a slot. Rejects with the signal's reason. */
   take(owner: string, signal: AbortSignal): Promise<Disposable>
 }
 
@@ -14,14 +14,14 @@ interface Waiting {
 export function createRunSlots(count: number): RunSlots {
   const most = Math.max(1, count - 1)
   const waiting = new Set<Waiting>()
-  /** The seats of those who have some. */
+  /** Slots per owner. */
   const taken = new Map<string, number>()
   let free = count
 
   const has = (owner: string) => taken.get(owner) ?? 0
   const fewestFirst = (one: Waiting, other: Waiting) => has(one.owner) - has(other.owner)
 
-  /** Those whose owners have the fewest seats first, and of these in the order in which they came. */
+  /** Serves owners with the fewest slots first, then in order of arrival. */
   const fill = () => {
     while (free > 0) {
       const [next] = [...waiting].filter(({ owner }) => has(owner) < most).sort(fewestFirst)
@@ -57,9 +57,9 @@ export function createRunSlots(count: number): RunSlots {
   }
 }
 
-/** Lets those who share a key go one after the other. */
+/** A lock per key. */
 interface KeyedLock {
-  /** Settles when it is this one's turn; dispose of it when done. Rejects with the signal's reason. */
+  /** Waits for the lock; dispose of it when done. Rejects with the signal's reason. */
   take(key: string, signal: AbortSignal): Promise<Disposable>
 }
 
@@ -69,7 +69,7 @@ export function createKeyedLock(): KeyedLock {
     async take(key, signal) {
       const before = last.get(key) ?? Promise.resolve()
       const { promise: done, resolve } = Promise.withResolvers<void>()
-      // Who gives up waiting still stands in the row until those before it are done.
+      // A cancelled waiter keeps its place until its predecessors are done.
       const after = before.then(() => done)
       last.set(key, after)
       void after.then(() => {

@@ -8,15 +8,15 @@ import { type ChildResult, type ChildRun, runInChild } from './run-in-child.ts'
 import { type Engine, engineOf, RunStopped, type SandboxChild } from './runtime.ts'
 import type { RuntimePool } from './runtime-pool.ts'
 
-/** Runs one program in one child, with what its environment remembers. */
+/** Runs one program in one child, with its environment's state. */
 export interface Runner {
-  /** `waiting` ends the wait for a child; from then on the program has its own time. */
+  /** `waiting` limits the wait for a child; the program's own timeout starts afterwards. */
   run(program: Program, waiting: AbortSignal): Promise<FinishedRun>
 }
 
 export interface FinishedRun {
   readonly outcome: Omit<Outcome, 'durationMs'>
-  /** Settles when nothing of the run is left, and its environment is ready for the next one. */
+  /** Resolves when the child is cleaned up and the environment is ready again. */
   readonly cleared: Promise<void>
 }
 
@@ -29,7 +29,7 @@ export function createRunner(options: {
 }): Runner {
   const { runtimePool, environments, limits, clock, log } = options
 
-  /** Sees to what an environment remembers of a run; true if the child itself is that. */
+  /** Saves the environment's state; true if the child itself is kept. */
   const remember = async (key: string, engine: Engine, child: SandboxChild, ending: ChildResult, said: ChildRun) => {
     if (ending.broken !== undefined) environments.forget(key, `Its last run broke it off. ${ending.broken}`)
     else if (engine === 'javascript') {
@@ -37,14 +37,14 @@ export function createRunner(options: {
       if (memory) environments.keep(key, { memory })
       else environments.forget(key, tooLarge)
     } else if (child.freeze()) {
-      // Threads that a program has left behind must not run on.
+      // Freeze leftover threads.
       environments.keep(key, { child })
       return true
     } else environments.forget(key, notFrozen)
     return false
   }
 
-  /** A child that says it is done may still keep us waiting. */
+  /** A child may report its result and then stall. */
   const soon = async (memory: Promise<Buffer | undefined>): Promise<Buffer | undefined> => {
     const { promise: never, resolve } = Promise.withResolvers<undefined>()
     using _ = clock.after(limits.startMs, () => resolve(undefined))
@@ -66,7 +66,7 @@ export function createRunner(options: {
     async run(program, waiting) {
       const engine = engineOf(program.language)
       const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
-      // Before anything of the environment is taken, so that a wait in vain loses nothing.
+      // Get a child before taking the environment's state, so that a failed wait loses nothing.
       const fresh =
         key !== undefined && environments.hasChild(key) ? undefined : await runtimePool.take(engine, waiting)
       const { reset, memory, child: kept } = key === undefined ? {} : environments.take(key)

@@ -4,15 +4,15 @@ import type { Tier } from '../core/executor.ts'
 import { type FindRuntimeOptions, findRuntime } from './find-runtime.ts'
 import { type Engine, type Runtime, type RuntimeSearch, runRefused, type SandboxChild, tiers } from './runtime.ts'
 
-/** The ways to run programs that were found here, with a child of each ready for the next one. */
+/** The runtimes that work here, each with a warm child. */
 export interface RuntimePool extends AsyncDisposable {
-  /** Looks by really running something: once, and again after a while where something was missing. */
+  /** Searches by running a test program; cached, and repeated later if something was missing. */
   find(engine: Engine): Promise<RuntimeSearch>
-  /** A child that nobody has used. Rejects with a refusal, or with the signal's reason. */
+  /** An unused child. Rejects with a refusal or the signal's reason. */
   take(engine: Engine, signal: AbortSignal): Promise<{ readonly child: SandboxChild; readonly tier: Tier }>
 }
 
-/** One search, and until when what it has come to holds. */
+/** A search and how long its result is valid. */
 interface CachedSearch {
   readonly found: Promise<RuntimeSearch>
   result?: RuntimeSearch
@@ -31,7 +31,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
     const found = look(engine, options).then((result) => stronger(before?.result, result))
     underWay.add(found)
     const now: CachedSearch = { found, until: Number.POSITIVE_INFINITY }
-    // Where there is a way, nobody waits for a better one.
+    // Keep using a working runtime while searching for a better one.
     const goesOn = before?.result?.runtime ? before : undefined
     if (goesOn) goesOn.until = now.until
     searches.set(engine, goesOn ?? now)
@@ -40,7 +40,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
       now.result = result
       if (goesOn && searches.get(engine) === goesOn) searches.set(engine, now)
       if (result.missing.length === 0) return
-      // A machine may have been too busy only for a moment, and packages can be installed.
+      // The machine may have been busy, or packages may be installed meanwhile.
       now.until = clock.monotonic() + limits.againMs
       if (before) return
       const how = result.runtime ? `are held only by tier ${result.runtime.tier}` : 'cannot be run'
@@ -68,7 +68,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
         return { child: await spareOf(engine, runtime).take(signal), tier: runtime.tier }
       } catch (error) {
         signal.throwIfAborted()
-        // What worked once does no longer: look again next time.
+        // It no longer works: search again next time.
         searches.delete(engine)
         throw runRefused(`The sandbox could not be started (${(error as Error).message}); try again.`)
       }
@@ -80,15 +80,15 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
   }
 }
 
-/** What works goes on, with a child that is ready, unless there is something stronger. */
+/** Keeps the working runtime unless the new one is stronger. */
 function stronger(before: RuntimeSearch | undefined, now: RuntimeSearch): RuntimeSearch {
   const rank = ({ runtime }: RuntimeSearch) => (runtime ? tiers.indexOf(runtime.tier) : tiers.length)
   return before?.runtime && rank(now) >= rank(before) ? { ...now, runtime: before.runtime } : now
 }
 
-/** A child that has come up before anybody needs it. Each is used once, and by one program or environment alone. */
+/** A child started in advance. Each is used once. */
 interface WarmChild extends AsyncDisposable {
-  /** A child that is ready; rejects where none can be had, or when the signal aborts. */
+  /** A ready child. Rejects if none can be started or the signal aborts. */
   take(signal: AbortSignal): Promise<SandboxChild>
 }
 
@@ -126,7 +126,7 @@ export function createWarmChild(options: {
       const child = waiting ?? start()
       waiting = undefined
       await up(child, startMs, clock, signal)
-      // After the program has been handed over: starting a process takes a moment.
+      // Later, since starting a process takes time.
       setImmediate(refill)
       return child
     },
@@ -137,7 +137,7 @@ export function createWarmChild(options: {
   }
 }
 
-/** Waits until a child is ready, but not for ever. */
+/** Waits until a child is ready, with a time limit. */
 async function up(child: SandboxChild, startMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = clock.after(startMs, () =>

@@ -3,48 +3,48 @@ import { delimiter, join } from 'node:path'
 import type { Language, Outcome, Tier } from '../core/executor.ts'
 import type { Frame } from './guest/protocol.ts'
 
-/** A way to run programs that has been tried and works here. */
+/** A tested way to run programs. */
 export interface Runtime {
   readonly tier: Tier
   start(): SandboxChild
 }
 
-/** What a search for a way has come to. */
+/** The result of a search. */
 export interface RuntimeSearch {
   readonly runtime?: Runtime
-  /** What cannot be had, why, and what to do about it, in a sentence each. */
+  /** What is missing, why, and what to do, one sentence each. */
   readonly missing: readonly string[]
 }
 
-/** Languages that share an engine share its children and environments. */
+/** Languages of one engine share children and environments. */
 export type Engine = 'javascript' | 'python'
 
 export const engineOf = (language: Language): Engine => (language === 'python' ? 'python' : 'javascript')
 
 export const tiers = ['bwrap', 'process', 'worker'] as const satisfies readonly Tier[]
 
-/** A process or thread that runs programs, as its host sees it: a line to it, and means to end it. */
+/** A process or thread that runs programs. */
 export interface SandboxChild {
-  /** Settles when it can be given a program; rejects with the reason if it never can. */
+  /** Resolves when it accepts a program; rejects if it cannot start. */
   readonly ready: Promise<void>
-  /** Settles when it is gone. */
+  /** Resolves when it has exited. */
   readonly ended: Promise<void>
-  /** Whoever listens hears frames from now on, and once if the child breaks the rules or is gone. */
+  /** Receives frames from now on, and one notice when the child breaks the protocol or exits. */
   listen(receiver: ChildListener): void
-  /** Settles when the message has left this process, or never will. */
+  /** Resolves when the message was sent or can no longer be. */
   send(kind: number, id: number, payload?: string | Uint8Array): Promise<void>
-  /** Milliseconds it has spent on a processor; undefined where nobody can tell. */
+  /** CPU time in milliseconds; undefined if unknown. */
   cpuMs(): number | undefined
-  /** Stops it from running until `thaw`; false where that cannot be had. */
+  /** Suspends it until `thaw`; false if not supported. */
   freeze(): boolean
   thaw(): void
-  /** Ends it, whatever it does; settles when nothing of it is left. */
+  /** Kills it; resolves when nothing is left. */
   kill(): Promise<void>
 }
 
 export interface ChildListener {
   frame(frame: Frame): void
-  /** It said what no honest child says. */
+  /** It violated the protocol. */
   broken(reason: string): void
   ended(): void
 }
@@ -53,7 +53,7 @@ type Status = 'timeout' | 'cancelled' | 'refused'
 
 const names = { timeout: 'TimeoutError', cancelled: 'CancelledError', refused: 'SandboxError' } as const
 
-/** Why a program did not come to an end of its own. */
+/** Why a program was stopped. */
 export class RunStopped extends Error {
   override readonly name = 'RunStopped'
   readonly status: Status
@@ -63,7 +63,7 @@ export class RunStopped extends Error {
     this.status = status
   }
 
-  /** A signal's reason as one of ours: whatever others abort with, to the program it is a cancellation. */
+  /** Any other abort reason means cancellation. */
   static from(reason: unknown): RunStopped {
     return reason instanceof RunStopped ? reason : new RunStopped('cancelled', 'The program was cancelled.')
   }
@@ -73,10 +73,10 @@ export class RunStopped extends Error {
   }
 }
 
-/** Something of the sandbox's own that keeps a program from running. */
+/** The sandbox cannot run the program. */
 export const runRefused = (message: string) => new RunStopped('refused', message)
 
-/** The languages that can most likely be run here, without trying it: Python only where there is a `bwrap`. */
+/** The languages that can probably run here, without testing: Python requires `bwrap`. */
 export function likelyLanguages(languages: readonly Language[], path = process.env.PATH ?? ''): readonly Language[] {
   const wrapped = path.split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, 'bwrap')))
   return wrapped ? languages : languages.filter((language) => language !== 'python')

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** A schema asks for something that a grammar, or a strict schema, cannot say. */
+/** The schema cannot be expressed as a grammar or a strict schema. */
 export class CannotExpress extends Error {
   override readonly name = 'CannotExpress'
-  /** Where in the schema, as a JSON Pointer. */
+  /** JSON Pointer to the place in the schema. */
   readonly at: string
   readonly keyword: string
 
@@ -14,24 +14,24 @@ export class CannotExpress extends Error {
   }
 }
 
-/** Whether it was the schema that failed: one that nests, or whose members chain, beyond what the stack holds, as well. */
+/** Whether the schema caused the error. A RangeError is a stack overflow from deep nesting. */
 export const isInexpressible = (error: unknown): boolean =>
   error instanceof CannotExpress || error instanceof RangeError
 
-/** One step further into a schema. */
+/** Appends to a JSON Pointer. */
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
-/** How much work a schema may still make. Schemas come from strangers, and whoever converts one holds up everybody. */
+/** Limits the work of one conversion. Schemas are untrusted, and conversion blocks the event loop. */
 export interface WorkBudget {
-  /** Throws `CannotExpress` where nothing is left. */
+  /** Throws `CannotExpress` when the budget is used up. */
   spend(steps: number, at?: string): void
 }
 
-/** Some tenths of a second. */
+/** A few tenths of a second. */
 const maxSteps = 2_000_000
 
-/** What one part of a schema costs, whatever it holds. */
+/** The base cost of one subschema. */
 export const stepsPerSchema = 100
 
 export function createBudget(steps = maxSteps): WorkBudget {
@@ -44,12 +44,12 @@ export function createBudget(steps = maxSteps): WorkBudget {
   }
 }
 
-/** Enough for the schemas of a busy gateway. */
+/** Enough for a busy gateway. */
 const defaultMost = 512
 
 /**
- * Makes something of each schema once, failures included, and keeps the latest. Schemas are told apart by their
- * content as it is written: the order of members counts, because models write them in that order.
+ * Caches results and failures, least recently used first out. The key is the JSON text: member order matters, because
+ * models write members in schema order.
  */
 export function memoizeByContent<Given extends object | boolean, Made>(
   make: (given: Given) => Made,
@@ -76,7 +76,7 @@ function keyOf(given: object | boolean, keys: WeakMap<object, string>): string {
   return key
 }
 
-/** A short name for a content. */
+/** A short hash of the content. */
 export const contentHash = (content: unknown): string =>
   createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 32)
 

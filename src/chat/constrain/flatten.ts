@@ -20,7 +20,7 @@ const smaller: Combine = (one, other) => Math.min(Number(one), Number(other))
 const both: Combine = (one, other) => ({ allOf: [one, other] })
 const first: Combine = (one) => one
 
-/** How two demands become one, for the keywords where that can be said without looking at others. */
+/** Keywords whose two values can be combined independently of other keywords. */
 const combined: Readonly<Record<string, Combine>> = {
   minimum: larger,
   exclusiveMinimum: larger,
@@ -44,10 +44,7 @@ const combined: Readonly<Record<string, Combine>> = {
   examples: first,
 }
 
-/**
- * One schema that demands what two demand; `false` where nothing can meet both. Both are flat: what they refer to has
- * been put in their place.
- */
+/** The intersection of two flat schemas; `false` if nothing can match both. */
 export function merge(one: AnySchema, other: AnySchema, at: string): AnySchema {
   if (one === false || other === false) return false
   if (one === true) return other
@@ -71,7 +68,7 @@ function mergeTypes(one: JsonSchemaObject, other: JsonSchemaObject): readonly st
   return mine && theirs ? commonTypes(mine, theirs) : (mine ?? theirs)
 }
 
-/** False where no value is left. */
+/** Returns false if no value is left. */
 function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): boolean {
   const [mine, theirs] = [valuesOf(one), valuesOf(other)]
   if (!mine || !theirs) return true
@@ -85,7 +82,7 @@ function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Rec
 const valuesOf = (schema: JsonSchemaObject): readonly unknown[] | undefined =>
   Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
 
-/** A member that only one of the two names must meet what the other says about the members that it does not name. */
+/** A property named by only one schema must also match the other's `additionalProperties`. */
 function mergeProperties(
   one: JsonSchemaObject,
   other: JsonSchemaObject,
@@ -131,7 +128,7 @@ function mergeItems(one: JsonSchemaObject, other: JsonSchemaObject, merged: Reco
   merged.items = either(one.items, other.items)
 }
 
-/** Both choices have to be made: one of them is put off into the branches of the other. */
+/** Distributes one choice over the branches of the other. */
 function mergeChoices(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): void {
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     if (one[keyword] === undefined || other[keyword] === undefined) continue
@@ -152,7 +149,7 @@ const merged = new Set([
   'oneOf',
 ])
 
-/** Two different demands of a kind that cannot be joined, such as two patterns. */
+/** Refuses different values for keywords that cannot be combined, such as two patterns. */
 function refuseRivals(keyword: string, one: JsonSchemaObject, other: JsonSchemaObject, at: string): void {
   if (!Object.hasOwn(other, keyword) || keyword in combined || merged.has(keyword) || !joins.has(keyword)) return
   if (JSON.stringify(one[keyword]) === JSON.stringify(other[keyword])) return
@@ -161,13 +158,13 @@ function refuseRivals(keyword: string, one: JsonSchemaObject, other: JsonSchemaO
 
 const joins = new Set(['pattern', 'format', 'multipleOf', 'patternProperties', 'contains', 'not', 'if', 'then', 'else'])
 
-/** A schema with everything that it refers to, or that its `allOf` adds, put in its place. */
+/** Resolves `$ref` and `allOf` at the top level of a schema. */
 export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema
 
-/** References that lead to references: more of them than anybody writes are a circle. */
+/** Longer chains of references are treated as cycles. */
 const maxHops = 32
 
-/** Flattens the parts of one schema. A part may be joined with itself again and again, so that its size says nothing. */
+/** The budget is needed because a small schema can be merged with itself many times. */
 export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 

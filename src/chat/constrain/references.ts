@@ -1,7 +1,7 @@
 import { CannotExpress, type WorkBudget } from './conversion.ts'
 import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
 
-/** Finds what a `$ref` means. Only places inside the same schema can be meant: nothing is ever fetched. */
+/** Resolves a `$ref` inside the same schema. Nothing is ever fetched. */
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
   const found = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
   if (!isSchema(found)) throw new CannotExpress(at, '$ref', `leads nowhere inside the schema (${shown(reference)})`)
@@ -30,7 +30,7 @@ function unescaped(part: string): string {
 
 type Anchors = ReadonlyMap<string, AnySchema>
 
-/** Looked for once in each schema, however many references it has. */
+/** Collected once per schema. */
 const known = new WeakMap<object, Anchors>()
 
 function anchorsOf(root: AnySchema): Anchors {
@@ -40,7 +40,7 @@ function anchorsOf(root: AnySchema): Anchors {
   return anchors
 }
 
-/** Of several of one name, the first counts. */
+/** The first of several equal names wins. */
 function anchorsIn(place: unknown, found: Map<string, AnySchema>, depth: number): Anchors {
   if (typeof place !== 'object' || place === null || depth > 64) return found
   if (isSchemaObject(place) && typeof place.$anchor === 'string' && !found.has(place.$anchor))
@@ -51,7 +51,7 @@ function anchorsIn(place: unknown, found: Map<string, AnySchema>, depth: number)
 
 const shown = (reference: string): string => JSON.stringify(reference.slice(0, 80))
 
-/** The references that lead back to themselves, directly or through others. */
+/** References that lead back to themselves, directly or indirectly. */
 export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<string> {
   const leadsTo = new Map<string, ReadonlySet<string>>()
   const follow = (reference: string): void => {
@@ -66,10 +66,9 @@ export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<str
   return new Set([...leadsTo.keys()].filter((reference) => isReachable(reference, leadsTo, budget)))
 }
 
-/** Whether a reference leads back to itself. */
 function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<string>>, budget: WorkBudget): boolean {
   const seen = new Set([goal])
-  // A set that grows while it is gone through is gone through to its end.
+  // Iterating a set also visits members added meanwhile.
   for (const next of seen) {
     for (const further of leadsTo.get(next) ?? []) {
       budget.spend(1)
@@ -80,7 +79,7 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
   return false
 }
 
-/** Definitions are no use of what they define, but a reference may lead to the schema around them: they count too. */
+/** Includes definitions: a reference may point to the schema around them. */
 function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()
   const open = [place]

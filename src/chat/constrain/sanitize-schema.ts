@@ -13,7 +13,7 @@ const isSchemaMap = (value: unknown): boolean => isSchemaObject(value) && Object
 const isType = (value: unknown): boolean =>
   isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
 
-/** What each keyword must hold to mean anything. */
+/** The values for which a keyword has a meaning. */
 const meaningful: Readonly<Record<string, (value: unknown) => boolean>> = {
   type: isType,
   properties: isSchemaMap,
@@ -53,13 +53,13 @@ function isPattern(value: unknown): boolean {
 const deepest = 64
 
 /**
- * The schema of a tool's arguments with whatever means nothing left out, so that one odd schema does not cost the
- * tools beside it theirs: model servers refuse a request for the worst schema in it. What is left out here is still
- * checked by the tool's server. `undefined` where no object fits, so that the tool cannot be offered at all.
+ * Removes meaningless keywords from the schema of a tool's arguments: model servers refuse the whole request for one
+ * bad schema. The tool's server still validates against the original. Returns `undefined` if the schema does not allow
+ * an object, so that the tool cannot be offered.
  */
 export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | undefined = memoizeByContent(
   (schema: JsonSchemaObject) => {
-    // Which draft it was written in is nothing to a model, and too much for some servers.
+    // Models do not need the draft, and some servers refuse it.
     const { type = 'object', $schema: _draft, ...rest } = schema
     if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
     return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }

@@ -1,4 +1,3 @@
-/** A JSON Schema that says something. */
 export type JsonSchemaObject = Readonly<Record<string, unknown>>
 
 /** A JSON Schema: `true` allows everything, `false` nothing. */
@@ -9,10 +8,10 @@ export const isSchemaObject = (value: unknown): value is JsonSchemaObject =>
 
 export const isSchema = (value: unknown): value is AnySchema => typeof value === 'boolean' || isSchemaObject(value)
 
-/** A list of schemas, such as `anyOf` holds; empty where it holds something else. */
+/** The schemas in a list such as `anyOf`; empty if it is not a list. */
 export const schemasIn = (value: unknown): readonly AnySchema[] => (Array.isArray(value) ? value.filter(isSchema) : [])
 
-/** Schemas by name, such as `properties` holds. */
+/** The schemas in a map such as `properties`. */
 export const namedSchemas = (value: unknown): readonly (readonly [string, AnySchema])[] =>
   isSchemaObject(value) ? Object.entries(value).filter((entry): entry is [string, AnySchema] => isSchema(entry[1])) : []
 
@@ -22,12 +21,12 @@ export const strings = (value: unknown): readonly string[] =>
 export const numberIn = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined
 
-/** Sets a member also where its name is `__proto__`, which assignment would take for something else. */
+/** Sets a property even if its name is `__proto__`. */
 export function setMember(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The types that JSON Schema knows, as they are listed in an alternative. */
+/** The types of JSON Schema, in the order used in alternatives. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
 
 export type JsonType = (typeof allTypes)[number]
@@ -58,8 +57,8 @@ const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
 }
 
 /**
- * The types that a schema allows; `undefined` where it says nothing. One that has keywords for a type but does not
- * name it surely means that type, although by the letter of the standard everything else would be allowed, too.
+ * The types that a schema allows; `undefined` if it says nothing. Without `type`, keywords such as `properties` imply
+ * one, although the standard would allow other types too.
  */
 export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = namedTypes(schema)
@@ -68,7 +67,7 @@ export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefin
   return meant.length > 0 ? meant : undefined
 }
 
-/** The types that a schema names; `undefined` where it names none. */
+/** The types listed in `type`; `undefined` if there are none. */
 export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = typeof type === 'string' ? [type] : strings(type)
   if (named.length === 0) return undefined
@@ -76,13 +75,13 @@ export function namedTypes({ type }: JsonSchemaObject): readonly JsonType[] | un
   return known.includes('number') ? known.filter((one) => one !== 'integer') : known
 }
 
-/** A type that JSON Schema does not know, if a schema names one: `float`, `dict`, `any`. */
+/** A `type` outside JSON Schema, such as `float`, `dict` or `any`. */
 export function unknownType({ type }: JsonSchemaObject): unknown {
   if (type === undefined) return undefined
   return [type].flat().find((name) => !(allTypes as readonly unknown[]).includes(name))
 }
 
-/** What two lists of types have in common; whole numbers are numbers. */
+/** The intersection of two lists of types; integers are numbers. */
 export function commonTypes(one: readonly JsonType[], other: readonly JsonType[]): readonly JsonType[] {
   const both = one.filter((type) => other.includes(type))
   const whole =
@@ -91,7 +90,6 @@ export function commonTypes(one: readonly JsonType[], other: readonly JsonType[]
   return whole && !both.includes('integer') ? [...both, 'integer'] : both
 }
 
-/** The type of a value. */
 export function typeOf(value: unknown): JsonType {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
@@ -99,7 +97,6 @@ export function typeOf(value: unknown): JsonType {
   return typeof value as JsonType
 }
 
-/** Whether a value is of one of these types. */
 export function isOfType(value: unknown, types: readonly JsonType[]): boolean {
   const type = typeOf(value)
   return types.includes(type) || (type === 'integer' && types.includes('number'))
@@ -121,7 +118,7 @@ const one = new Set([
 const list = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
 const map = new Set(['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties'])
 
-/** A copy of a schema with `change` applied to each schema right inside it; values and remarks are left alone. */
+/** A copy with `change` applied to each direct subschema. */
 export function mapSubschemas(schema: JsonSchemaObject, change: (inner: AnySchema) => AnySchema): JsonSchemaObject {
   const changed: Record<string, unknown> = {}
   for (const [keyword, value] of Object.entries(schema)) {

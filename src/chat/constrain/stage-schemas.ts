@@ -1,18 +1,18 @@
 import type { FunctionCall } from '../../core/chat.ts'
 import { type AnySchema, isSchemaObject, type JsonSchemaObject, mapSubschemas } from './schema.ts'
 
-/** What a model answers when it is asked which tools it needs (S3). */
+/** The answer of the selection stage (S3). */
 export interface ToolSelectionResponse {
   readonly reasoning: string
   readonly selected_tools: readonly string[]
 }
 
-/** What comes of asking it to call them, in the words of OpenAI. */
+/** The answer of the call stage, in OpenAI's format. */
 export interface OpenAIFunctionCallResponse {
   readonly tool_calls?: readonly FunctionCall[]
 }
 
-/** What it answers when it has seen the results. */
+/** The answer of the interpretation stage. */
 export interface FinalResponse {
   readonly content: string
 }
@@ -27,7 +27,7 @@ export interface CallableTool {
 
 const maxReasoning = 4_000
 const maxContent = 32_768
-/** More calls than this in one answer are no answer. */
+/** Upper bound for calls in one answer. */
 const maxCalls = 32
 
 const closed = (properties: object, required = Object.keys(properties)): JsonSchemaObject => ({
@@ -37,7 +37,7 @@ const closed = (properties: object, required = Object.keys(properties)): JsonSch
   additionalProperties: false,
 })
 
-/** A selection among these tools and no others. The reasoning comes first, so that it can do some good. */
+/** A selection among these tools. Reasoning comes first, so that it can inform the choice. */
 export const selectionSchema = (candidates: readonly string[]): JsonSchemaObject =>
   closed({
     reasoning: { type: 'string', maxLength: maxReasoning },
@@ -49,8 +49,8 @@ export const selectionSchema = (candidates: readonly string[]): JsonSchemaObject
   })
 
 /**
- * Calls of these tools, each with arguments of its own schema. The arguments are objects here and become text
- * afterwards (`asFunctionCalls`): inside a string, no constraint could reach them.
+ * Calls to these tools, each with arguments of its own schema. Arguments are objects here and become text later
+ * (`asFunctionCalls`): a constraint cannot reach inside a string.
  */
 export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
   const definitions: Record<string, unknown> = {}
@@ -65,10 +65,10 @@ export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
   return Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
 }
 
-/** An answer in words. */
+/** A text answer. */
 export const finalSchema: JsonSchemaObject = closed({ content: { type: 'string', maxLength: maxContent } })
 
-/** The stage of calling as it is answered to others: calls with ids, their arguments as text. */
+/** The call stage's answer in OpenAI's format: calls with ids and arguments as text. */
 export const functionCallResponseSchema: JsonSchemaObject = closed(
   {
     tool_calls: {
@@ -83,7 +83,7 @@ export const functionCallResponseSchema: JsonSchemaObject = closed(
   [],
 )
 
-/** Turns what fits `callSchema` into calls as OpenAI writes them; `newId` must never give the same id twice. */
+/** Converts an answer that matches `callSchema` to OpenAI's format. */
 export function asFunctionCalls(
   answer: { readonly tool_calls?: readonly { readonly name: string; readonly arguments: unknown }[] },
   newId: () => string,
@@ -98,15 +98,15 @@ export function asFunctionCalls(
   }
 }
 
-/** A schema that has become part of another, and the definitions that it brings along. */
+/** A schema embedded in another, and the definitions that move to the root. */
 interface EmbeddedSchema {
   readonly schema: JsonSchemaObject
   readonly definitions: readonly (readonly [string, AnySchema])[]
 }
 
 /**
- * Makes a schema fit to stand inside another one: what it defines goes to the root under names of its own, and its
- * references lead to where things then are. Its ids stay behind, as they would change what references mean.
+ * Embeds a schema in another: definitions move to the root under unique names, and references follow. Drops ids, which
+ * would change the meaning of references.
  */
 function embed(schema: JsonSchemaObject, place: { readonly at: string; readonly key: string }): EmbeddedSchema {
   const rename = (name: string): string => `${place.key}_${name}`

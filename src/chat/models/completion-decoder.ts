@@ -8,13 +8,13 @@ import type { RequestPlan } from './request-plan.ts'
 
 const newId = (): string => `call_${randomUUID().replaceAll('-', '')}`
 
-/** What the objects of an answer tell, in our own words. */
+/** Decodes the objects of a completion. */
 export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPlan): AsyncGenerator<Delta> {
   const reader = createCompletionReader()
   const texts: string[] = []
   for await (const object of objects) {
     for (const piece of reader.take(object)) {
-      // Calls that are written as text can only be read when they are complete.
+      // Calls written as text can only be parsed when complete.
       if (plan.callsAsText && piece.kind === 'text') texts.push(piece.text)
       else yield piece
     }
@@ -27,8 +27,8 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
 }
 
 /**
- * The calls, but not one that was cut off before its arguments began: it would look like a call without any. Arguments
- * that were cut off show that themselves.
+ * Drops a call that was cut off before its arguments: it would look like a call without any. Cut-off arguments fail to
+ * parse.
  */
 function withoutHalf(reader: CompletionReader): readonly FunctionCall[] {
   const calls = reader.calls(newId)
@@ -46,7 +46,7 @@ function endOf(reader: CompletionReader, plan: RequestPlan, hasCalls: boolean): 
   }
 }
 
-/** The calls in an answer to a server that was not offered any tools. Half a call is none. */
+/** Parses calls from the text of a server that was not offered tools. Incomplete calls are ignored. */
 function readCalls(
   answer: string,
   plan: RequestPlan,
@@ -62,29 +62,29 @@ function readCalls(
   return { text, calls: asFunctionCalls({ tool_calls: named }, newId).tool_calls ?? [] }
 }
 
-/** A call of a strict tool without the nulls that strictness asked for. What is no JSON stays as it is. */
+/** Removes the nulls of strict mode from a call's arguments. Invalid JSON stays as it is. */
 function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
   const { name, arguments: text } = call.function
   try {
     const parsed: unknown = JSON.parse(text)
     const before = JSON.stringify(parsed)
     const after = JSON.stringify(plan.restore(parsed, name))
-    // Where nothing was restored the text stays: it may hold numbers that a double cannot.
+    // Keep the original text if nothing changed: it may contain numbers that a double cannot hold.
     return after === before ? call : { ...call, function: { name, arguments: after } }
   } catch {
     return call
   }
 }
 
-/** What the objects of an answer have told so far. */
+/** Accumulates the chunks of a completion. */
 interface CompletionReader {
-  /** Takes in one object of a stream, or the one object of an answer that came whole. */
+  /** Adds a chunk, or a whole completion. */
   take(object: unknown): readonly CompletionPiece[]
-  /** The calls, now that nothing more comes. */
+  /** The calls, after the last chunk. */
   calls(newId: () => string): readonly FunctionCall[]
   readonly reason: EndReason
   readonly usage: Usage | undefined
-  /** Whether the server has said why the answer ended. */
+  /** Whether the server sent a finish reason. */
   readonly finished: boolean
 }
 
@@ -93,7 +93,7 @@ interface CompletionPiece {
   readonly text: string
 }
 
-/** More calls than this are no answer. */
+/** Upper bound for calls in one answer. */
 const maxCalls = 128
 
 interface PartialCall {
@@ -102,7 +102,7 @@ interface PartialCall {
   arguments: string[]
 }
 
-/** Understands `chat.completion` and its chunks, and the liberties that servers take with them. */
+/** Understands `chat.completion` and its chunks, including common deviations. */
 function createCompletionReader(): CompletionReader {
   const calls: PartialCall[] = []
   const byPlace = new Map<unknown, PartialCall>()
@@ -116,7 +116,7 @@ function createCompletionReader(): CompletionReader {
     const id = textOf(given.id)
     const key = typeof given.index === 'number' ? given.index : place
     let call = byPlace.get(key)
-    // Some servers give every call the same place: another id is another call.
+    // Some servers give every call the same index; a different id means a different call.
     if (!call || (id !== '' && call.id !== '' && id !== call.id)) {
       if (calls.length >= maxCalls) return
       call = { id, name: '', arguments: [] }
@@ -124,7 +124,7 @@ function createCompletionReader(): CompletionReader {
       byPlace.set(key, call)
     }
     call.id ||= id
-    // Most send the name once, some with every piece.
+    // Most servers send the name once, some with every chunk.
     if (textOf(called.name) !== call.name) call.name += textOf(called.name)
     const args = called.arguments
     if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
@@ -188,7 +188,7 @@ const reasons: Readonly<Record<string, EndReason>> = {
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Most send text; some send parts. */
+/** Most servers send text, some send parts. */
 function contentOf(content: unknown): string {
   if (!Array.isArray(content)) return textOf(content)
   return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join('')

@@ -9,13 +9,13 @@ type ModelConfig = Config['models'][string]
 export interface CreateModelsOptions {
   readonly clock: Clock
   readonly log: Log
-  /** What is known of servers; kept by whoever wants it to outlive a configuration. */
+  /** What was learned about servers; shared to outlive a reload. */
   readonly profiles?: ReturnType<typeof createProfiles>
-  /** Makes a model of a file. */
+  /** Creates a model from a file. */
   gguf?(name: string, config: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model>
 }
 
-/** The models of a configuration that are not disabled, by name and in its order. Nothing is loaded or connected yet. */
+/** The enabled models by name, in configuration order. Nothing is loaded or connected yet. */
 export function createModels(config: Config['models'], options: CreateModelsOptions): ReadonlyMap<string, Model> {
   const { clock, log, profiles } = options
   const gguf = options.gguf ?? embedded
@@ -28,20 +28,20 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
     const timeouts = { totalMs: total, stepMs: step, chunkMs: chunk }
     const profile = profiles && { profile: profiles(model.baseUrl, model.model, model.constraint) }
     return lazyModel(name, async () => {
-      // Many gateways never ask a model, and a client for HTTP is large.
+      // Loaded on demand: many gateways never use a model, and the HTTP client is large.
       const { openaiModel } = await import('./openai/openai-model.ts')
       return openaiModel({ name, config: model, timeouts, ...profile, clock, log })
     })
   }
 
   async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
-    // Most configurations have none, and what runs it is large.
+    // Loaded on demand: few configurations have one, and it is large.
     const { ggufModel } = await import('./gguf/gguf-model.ts')
     return ggufModel({ name, config: own, clock, log })
   }
 }
 
-/** A model that is made when it is first asked; one that could not be made is tried again. */
+/** Creates the model on first use; retries after a failure. */
 function lazyModel(name: string, make: () => Promise<Model>): Model {
   let making: Promise<Model> | undefined
   const model = (): Promise<Model> => {
@@ -63,7 +63,7 @@ function lazyModel(name: string, make: () => Promise<Model>): Model {
   }
 }
 
-/** The models that may be asked for; the one that answers by default comes first. */
+/** The configured models, default first. */
 export function modelNames(
   models: ReadonlyMap<string, unknown>,
   { model }: Pick<Config['chat'], 'model'>,

@@ -2,13 +2,13 @@ import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
 import type { JsonSchemaObject } from '../constrain/schema.ts'
 import type { CallableTool } from '../constrain/stage-schemas.ts'
 
-/** A language model, wherever it runs. */
+/** A language model, local or remote. */
 export interface Model extends AsyncDisposable {
   /** Its name in the configuration. */
   readonly name: string
   /**
-   * Asks for one answer and tells it as it comes; `end` is the last that is told. Whoever stops reading, or aborts the
-   * signal, stops the model. Failures are thrown as `ToolwayError`, an abort as the signal's reason.
+   * Streams one answer; the last delta is `end`. Ending the iteration or aborting the signal stops the model. Throws
+   * `ToolwayError`, or the signal's reason.
    */
   complete(request: ModelRequest): AsyncIterable<Delta>
 }
@@ -16,13 +16,13 @@ export interface Model extends AsyncDisposable {
 interface Asked {
   readonly messages: readonly ChatMessage[]
   readonly signal: AbortSignal
-  /** Whether the answer is wanted piece by piece. */
+  /** Whether to stream the answer. */
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
 }
 
-/** Tools and a constraint never go together: servers refuse that, or drop one of them without a word. */
+/** Tools and a constraint are exclusive: servers refuse the combination or ignore one silently. */
 export type ModelRequest = Asked &
   (
     | { readonly tools?: undefined; readonly constraint?: undefined }
@@ -34,18 +34,18 @@ export type ModelRequest = Asked &
     | { readonly constraint: Constraint; readonly tools?: undefined }
   )
 
-/** What an answer has to look like. */
+/** The required form of an answer. */
 export interface Constraint {
-  /** A name for it, of letters, digits, `_` and `-`. */
+  /** Letters, digits, `_` and `-`. */
   readonly name: string
   readonly schema: JsonSchemaObject
 }
 
-/** What a model tells. */
+/** A piece of an answer. */
 export type Delta =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking'; readonly text: string }
-  /** A call, whole. Its arguments are text that may be anything but JSON. */
+  /** A complete call. Its arguments are unparsed text. */
   | { readonly kind: 'call'; readonly call: FunctionCall }
   | End
 
@@ -53,13 +53,13 @@ export interface End {
   readonly kind: 'end'
   readonly reason: EndReason
   readonly usage?: Usage
-  /** In which form the constraint was sent. */
+  /** The form in which the constraint was sent. */
   readonly form?: ConstraintForm
-  /** Makes of a value that fits the constraint as it was sent one that fits it as it was asked for. */
+  /** Converts a value from the sent form of the constraint to the requested one. */
   restore(value: unknown): unknown
 }
 
-/** Why an answer ended; `length` where it was cut off. */
+/** Why an answer ended; `length` means it was cut off. */
 export type EndReason = 'stop' | 'length' | 'calls' | 'filtered' | 'unknown'
 
 export interface Usage {
@@ -67,26 +67,25 @@ export interface Usage {
   readonly completionTokens: number
 }
 
-/** Ways to hold a model to a schema, the strongest first. */
+/** Ways to enforce a schema, strongest first. */
 export const constraintForms = ['strict', 'schema', 'grammar', 'json_object', 'prompt'] as const
 
 export type ConstraintForm = (typeof constraintForms)[number]
 
-/** An answer, whole. */
+/** A complete answer. */
 export interface ModelAnswer extends Omit<End, 'kind'> {
   readonly text: string
   readonly thinking: string
   readonly calls: readonly FunctionCall[]
 }
 
-/** Waits for a whole answer. */
 export async function collectAnswer(deltas: AsyncIterable<Delta>): Promise<ModelAnswer> {
   const all: Delta[] = []
   for await (const delta of deltas) all.push(delta)
   return answerFrom(all)
 }
 
-/** An answer of which all has been told. */
+/** Builds the answer from its deltas. */
 export function answerFrom(deltas: readonly Delta[]): ModelAnswer {
   const end = deltas.find((delta) => delta.kind === 'end') ?? { reason: 'unknown', restore: (value) => value }
   const joined = (kind: 'text' | 'thinking') =>

@@ -7,19 +7,19 @@ import { type StrictSchema, strictify } from '../constrain/strict/strictify.ts'
 import type { Constraint, ConstraintForm, ModelRequest } from './model.ts'
 import type { Profile, SentRequest } from './server-profile.ts'
 
-/** What has to be known of a model to plan a request. */
+/** The part of a profile that planning needs. */
 export type PlanningProfile = Pick<Profile, 'kind' | 'capabilities' | 'formsFor' | 'toolForms'>
 
-/** One way to send a request. */
+/** One form of a request. */
 export interface RequestPlan extends SentRequest {
   readonly messages: readonly ChatMessage[]
-  /** Fields of the request that the form needs. */
+  /** Request fields for this form. */
   readonly fields: object
-  /** In which form the constraint goes, if there is one. */
+  /** The form of the constraint, if there is one. */
   readonly constraint?: ConstraintForm
-  /** The answer is an object that holds the calls, because the server was not offered any tools. */
+  /** The answer is an object with calls, because no tools were offered. */
   readonly callsAsText?: true
-  /** Takes back what the form added to an answer, or to the arguments of a tool. */
+  /** Removes what this form added to an answer or to a tool's arguments. */
   restore(value: unknown, tool?: string): unknown
 }
 
@@ -28,7 +28,7 @@ const strict: (schema: JsonSchemaObject) => StrictSchema = memoizeByContent((sch
 )
 const same = (value: unknown): unknown => value
 
-/** The ways to send a request, the strongest first; what cannot be expressed in a form is passed over. */
+/** The forms of a request, strongest first; skips those that cannot express it. */
 export function* plansFor(request: ModelRequest, profile: PlanningProfile): Generator<RequestPlan> {
   if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
   else if (request.tools?.length)
@@ -50,7 +50,7 @@ function* constrained(
 
 type Sent = Pick<RequestPlan, 'messages' | 'fields'> & Partial<Pick<RequestPlan, 'restore'>>
 
-/** A constraint in one form; `undefined` where that form cannot say it. */
+/** A constraint in one form; `undefined` if this form cannot express it. */
 function expressed(
   form: ConstraintForm,
   { name, schema }: Constraint,
@@ -68,7 +68,7 @@ function expressed(
         return { messages, fields: { response_format: jsonSchema(name, schema, false) } }
       case 'grammar': {
         const fields = profile.capabilities.grammar(bestGrammar(schema).gbnf)
-        // A server of unknown kind may not even look at it.
+        // A server of unknown kind may ignore the grammar.
         return { messages: profile.kind === 'unknown' ? told : messages, fields }
       }
       case 'json_object':
@@ -93,7 +93,7 @@ function* equipped(
   messages: readonly ChatMessage[],
   profile: PlanningProfile,
 ): Generator<RequestPlan> {
-  // Always in the same order, so that servers find what they have read before.
+  // A stable order lets servers reuse their prompt cache.
   const tools = given.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   const content = contentHash(tools)
   for (const form of profile.toolForms(content)) {
@@ -119,7 +119,7 @@ const definition = ({ name, description, parameters }: CallableTool): object => 
   function: { name, ...(description !== undefined && { description }), parameters },
 })
 
-/** Each tool strict that can be; `undefined` where none can. */
+/** Makes each tool strict that can be; `undefined` if none can. */
 function strictTools(
   tools: readonly CallableTool[],
 ): { definitions: readonly object[]; restore: RequestPlan['restore'] } | undefined {
@@ -143,7 +143,7 @@ function strictTools(
 
 const functionOf = (defined: object): object => (defined as { function: object }).function
 
-/** No tools, but a constraint that makes an answer of calls (and a text, where none has to be made). */
+/** Offers no tools, but constrains the answer to an object with calls (and text, unless a call is required). */
 function* asked(
   tools: readonly CallableTool[],
   choice: 'auto' | 'required',
@@ -160,7 +160,7 @@ function* asked(
   for (const plan of constrained({ name: 'calls', schema }, told, profile)) yield { ...plan, callsAsText: true }
 }
 
-/** The messages, with something added to what the system says. Many templates know one system message, and that first. */
+/** Appends an instruction to the system message. Many templates support only one, at the start. */
 function instructed(messages: readonly ChatMessage[], instruction: string): readonly ChatMessage[] {
   const [first, ...rest] = messages
   if (first?.role !== 'system' || typeof first.content !== 'string') {
@@ -169,11 +169,11 @@ function instructed(messages: readonly ChatMessage[], instruction: string): read
   return [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...rest]
 }
 
-/** Asks in words for what cannot be enforced. */
+/** Describes a schema that cannot be enforced. */
 const schemaInstruction = (schema: JsonSchemaObject): string =>
   `Answer with one JSON object and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`
 
-/** Says in words which tools there are. */
+/** Describes the tools in words. */
 function toolsInstruction(tools: readonly CallableTool[], mustCall: boolean): string {
   const listed = tools.map(({ name, description, parameters }) =>
     JSON.stringify({ name, ...(description !== undefined && { description }), parameters }),
@@ -184,7 +184,7 @@ function toolsInstruction(tools: readonly CallableTool[], mustCall: boolean): st
   return `These tools can be called:\n${listed.join('\n')}\n${how}`
 }
 
-/** A conversation about tools told to a server that knows none: calls and results as plain text. */
+/** Converts calls and results to plain text, for servers without tool support. */
 export function withoutToolMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const names = new Map<string, string>()
   return messages.map((message): ChatMessage => {

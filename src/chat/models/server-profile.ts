@@ -1,46 +1,46 @@
 import { type ConstraintForm, constraintForms } from './model.ts'
 
-/** Fields of a request that some servers refuse and that nobody needs. */
+/** Request fields that some servers refuse and that can be left out. */
 export const optionalFields = ['stream_options', 'temperature', 'max_tokens', 'parallel_tool_calls'] as const
 
 export type OptionalField = (typeof optionalFields)[number]
 
-/** What is known of one model at one address: first by its kind, then by what it has refused and taken. */
+/** What is known about a model on a server: by its kind first, then from what it refused and accepted. */
 export interface Profile {
   readonly kind: ServerKind
   readonly capabilities: ServerCapabilities
   readonly unsupportedFields: ReadonlySet<OptionalField>
-  /** The forms to try for a schema, by the hash of its content. */
+  /** The forms to try for a schema, identified by its content hash. */
   formsFor(content: string): readonly ConstraintForm[]
   toolForms(content: string): readonly ToolForm[]
   recognise(kind: ServerKind): void
   markUnsupported(field: OptionalField): void
-  /** A form was taken, after others had been refused. */
+  /** A form was accepted after others had been refused. */
   learn(taken: SentRequest, refused: readonly SentRequest[]): void
 }
 
-/** Something sent in a form; without one where there was nothing to choose. */
+/** A request in some form; without `form` if there was no choice. */
 export interface SentRequest {
   readonly form?: RequestForm
   readonly content: string
 }
 
-/** A way of sending: of a constraint, or of tools. */
+/** The form of a constraint or of tools. */
 export type RequestForm = { readonly constraint: ConstraintForm } | { readonly tools: ToolForm }
 
-/** Schemas that a server refused in a form that it takes otherwise. */
+/** Upper bound for remembered refusals of single schemas. */
 const maxContents = 1_000
 
 export function createProfile(baseUrl: string, preference: Preference): Profile {
   let kind = kindOfAddress(new URL(baseUrl))
   const unsupportedFields = new Set<OptionalField>()
-  /** Forms that have been taken at least once: when one is refused after that, the schema was to blame. */
+  /** Forms accepted at least once: if one is refused later, the schema was the reason. */
   const proven = new Set<string>()
   const refusedAlways = new Set<string>()
   const refusedFor = new Set<string>()
 
   const isOpen = (content: string) => (form: string, place: number, all: readonly unknown[]) =>
-    // The last resort stays.
+    // Always keep the last resort.
     place === all.length - 1 || !(refusedAlways.has(form) || refusedFor.has(`${content} ${form}`))
 
   const wanted = (): readonly ConstraintForm[] => {
@@ -83,7 +83,7 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
 const nameOf = (form: RequestForm): string =>
   'constraint' in form ? `constraint ${form.constraint}` : `tools ${form.tools}`
 
-/** How the configuration wants constraints to be sent. */
+/** The configured preference for constraints. */
 export type Preference = 'auto' | 'json_schema' | 'grammar' | 'json_object' | 'none'
 
 const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> = {
@@ -93,7 +93,7 @@ const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> =
   none: 'prompt',
 }
 
-/** Profiles of all models, which outlive the models themselves: a changed configuration need not learn anew. */
+/** Profiles by server and model. They outlive a reload, so that nothing has to be learned again. */
 export function createProfiles(): (baseUrl: string, model: string, preference: Preference) => Profile {
   const profiles = new Map<string, Profile>()
   return (baseUrl, model, preference) => {
@@ -106,14 +106,14 @@ export function createProfiles(): (baseUrl: string, model: string, preference: P
 
 type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'embedded' | 'unknown'
 
-/** Ways to offer tools, the strongest first; `schema` asks for calls under a constraint, without offering any. */
+/** Ways to offer tools, strongest first; `schema` constrains the answer to calls instead. */
 type ToolForm = 'strict' | 'plain' | 'schema'
 
-/** What is known of a kind of server before the first request. */
+/** Known capabilities of a kind of server. */
 interface ServerCapabilities {
   readonly forms: readonly ConstraintForm[]
   readonly tools: readonly ToolForm[]
-  /** What a grammar is sent as. */
+  /** The request fields for a grammar. */
   grammar(gbnf: string): object
 }
 
@@ -127,17 +127,17 @@ export const capabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
   },
   vllm: {
     forms: ['schema', 'grammar', 'json_object', 'prompt'],
-    // Its automatic choice is constrained only if some tool is strict.
+    // With `auto`, it constrains calls only if a tool is strict.
     tools: ['strict', 'plain', 'schema'],
     grammar: (gbnf) => ({ structured_outputs: { grammar: gbnf } }),
   },
-  // Of a schema it leaves out what it does not know, without a word; our grammar leaves out nothing.
+  // It silently ignores unsupported keywords of a schema; our grammar does not.
   'llama.cpp': { forms: ['grammar', 'schema', 'json_object', 'prompt'], tools: ['plain', 'schema'], grammar: topLevel },
-  // It knows no tool_choice.
+  // It does not support tool_choice.
   ollama: { forms: ['schema', 'json_object', 'prompt'], tools: ['schema'], grammar: topLevel },
   // It refuses json_object.
   'mistral.rs': { forms: ['schema', 'prompt'], tools: ['strict', 'plain', 'schema'], grammar: topLevel },
-  // No server at all, but a model in this process, which takes whatever grammar it is given.
+  // A model in this process.
   embedded: { forms: ['grammar', 'prompt'], tools: ['schema'], grammar: (gbnf) => ({ gbnf }) },
   unknown: {
     forms: ['strict', 'schema', 'grammar', 'json_object', 'prompt'],
@@ -146,13 +146,13 @@ export const capabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
   },
 }
 
-/** What kind of server an address belongs to, as far as it shows. */
+/** The kind of server, judging by its address. */
 export function kindOfAddress({ hostname, port }: URL): ServerKind {
   if (hostname === 'api.openai.com' || hostname.endsWith('.openai.azure.com')) return 'openai'
   return port === '11434' ? 'ollama' : 'unknown'
 }
 
-/** What kind of server gave an answer, as far as its headers and its first object show. */
+/** The kind of server, judging by headers and the first object. */
 export function kindOfAnswer(header: (name: string) => string | undefined, first: unknown): ServerKind {
   if (header('openai-version') !== undefined || header('openai-processing-ms') !== undefined) return 'openai'
   if (/^llama\.cpp/i.test(header('server') ?? '')) return 'llama.cpp'

@@ -1,23 +1,23 @@
 export type Opener = '{' | '['
 
-/** A place in a text that is being read leniently, and what has been found out on the way. */
+/** The position of the lenient parser, and what it has found so far. */
 export interface TextReader {
   readonly text: string
   at: number
-  /** The containers that are open here, the innermost last. */
+  /** Open containers, innermost last. */
   readonly open: Opener[]
   readonly repairs: Set<Repair>
   complete: boolean
-  /** What is missing, where the text ended between two values. Anything else that was cut off makes it `more`. */
+  /** What is missing if the text ended between two values; `more` for any other cut. */
   lacks: MissingEnd | undefined
-  /** How many characters had to be taken for text although nothing marked them so: they may well be prose. */
+  /** Characters read as text without quotes; they may be prose. */
   unquoted: number
-  /** How often a string that never ends may still be looked at again. */
+  /** How many more unterminated strings may be read again. */
   rescues: number
   readonly budget: StepBudget
 }
 
-/** How much work reading may still do, whatever the text. */
+/** Limits the work per text. */
 export interface StepBudget {
   left: number
 }
@@ -26,19 +26,21 @@ class NoValue extends Error {
   override readonly name = 'NoValue'
 }
 
-/** Thrown where nothing can be read as a value. Made once: hostile text would have thousands made, each with its stack. */
+/**
+ * Thrown if there is no value here. A single instance: hostile text would create thousands, each with a stack trace.
+ */
 export const noValue = new NoValue('nothing here can be read as a value')
 
-/** Thrown where reading takes more steps, or goes deeper, than a text of this length should: nobody tries again. */
+/** Thrown when the step or depth limit is exceeded; ends all attempts. */
 export const tooCostly = new NoValue('this takes too long to read')
 
-/** Values do not nest deeper than this; the stack would bear some thousands. */
+/** Maximum nesting, far below the stack limit. */
 export const deepest = 128
 
-/** Looking at a string again costs up to the whole rest of the text. */
+/** Reading a string again costs up to the rest of the text. */
 const maxRescues = 8
 
-/** Every character may be looked at this often: as part of a value, ahead of a quote, in other attempts. */
+/** How often each character may be visited: as part of a value, as lookahead and in other attempts. */
 const stepsPerCharacter = 16
 
 export const budgetFor = (text: string): StepBudget => ({ left: 1024 + stepsPerCharacter * text.length })
@@ -60,7 +62,6 @@ export function spend(budget: StepBudget, steps: number): void {
   if (budget.left < 0) throw tooCostly
 }
 
-/** Enters a container. */
 export function enter(reader: TextReader, opener: Opener): void {
   if (reader.open.length >= deepest) throw tooCostly
   reader.open.push(opener)
@@ -69,7 +70,7 @@ export function enter(reader: TextReader, opener: Opener): void {
 
 export const atEnd = (reader: TextReader): boolean => reader.at >= reader.text.length
 
-/** The text has ended before the value has. */
+/** The text ended inside a value. */
 export function cutOff(reader: TextReader): void {
   reader.at = reader.text.length
   reader.complete = false
@@ -77,14 +78,14 @@ export function cutOff(reader: TextReader): void {
   reader.repairs.add('closed what was cut off')
 }
 
-/** The text has ended, or something else has begun, where a container should be closed or go on. */
+/** A container was not closed. */
 export function unclosed(reader: TextReader, lacks: MissingEnd): void {
   reader.complete = false
   reader.lacks ??= lacks
   reader.repairs.add('closed what was cut off')
 }
 
-/** What had to be done to a text before it was JSON. */
+/** A repair that was made. */
 export type Repair =
   | 'took away thinking'
   | 'took away text around it'
@@ -112,24 +113,21 @@ export type Repair =
   | 'put null for a missing value'
   | 'closed what was cut off'
 
-/** A value and how it was come by. */
+/** A value, and how it was obtained. */
 export interface RepairResult {
   readonly value: unknown
-  /** Empty where the text was JSON as it stood. */
+  /** Empty if the text was valid JSON. */
   readonly repairs: readonly Repair[]
-  /**
-   * False where the text ended too early, so that strings may lack their end and lists their last items: fit to be
-   * shown, and to be asked for again, but not to be acted upon.
-   */
+  /** False if the text ended too early: strings and lists may lack their end. Fine to display, but not to act upon. */
   readonly complete: boolean
-  /** What is missing where it is not complete. */
+  /** What is missing if it is not complete. */
   readonly lacks?: MissingEnd | undefined
 }
 
-/** Closing brackets alone; perhaps more, after a comma or a digit at the very end; or part of a value. */
+/** Only closing brackets; possibly more, after a comma or a final digit; or part of a value. */
 export type MissingEnd = 'brackets' | 'maybe-more' | 'more'
 
-/** No value could be found; the reason reads on from `it`. */
+/** No value was found; the reason continues a sentence that starts with "it". */
 export interface RepairFailure {
   readonly unreadable: string
 }

@@ -15,18 +15,18 @@ import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './scan.ts'
 import { readMembers, readValue } from './values.ts'
 
 export interface RepairOptions {
-  /** Whether a value has the wanted shape. Of several values in a text, one that has it is taken. */
+  /** Whether a value has the expected shape; preferred among several values in a text. */
   readonly accepts?: (value: unknown) => boolean
 }
 
-/** Longer texts are taken if they are JSON, with a fence or thoughts around it at most, and otherwise not mended. */
+/** Longer texts are only parsed strictly, after removing a fence or thinking. */
 const longest = 64 * 1024
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
 
 /**
- * Finds the JSON value that a model meant. Text that is JSON already is taken as it is; otherwise thoughts, fences and
- * prose are taken away and what is left is read leniently. Takes time in proportion to the text, whatever it holds.
+ * Finds the JSON value in a model's answer. Valid JSON is returned unchanged; otherwise thinking, fences and prose are
+ * removed and the rest is parsed leniently. Runs in linear time.
  */
 export function repair(text: string, { accepts = isContainer }: RepairOptions = {}): RepairResult | RepairFailure {
   const whole = strictly(text)
@@ -51,7 +51,7 @@ function mended(text: string, accepts: (value: unknown) => boolean, layers = 2):
   const deeper = plainer === undefined ? undefined : mended(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it once more', ...deeper.repairs] }
   const best = bestOf(fence.text, accepts)
-  // A closing tag inside the answer is no end of a thought.
+  // A closing tag inside the answer does not end a thought.
   if (!best && thought.repairs.length > 0 && /^\s*(?:[{[]|```)/.test(text)) {
     const all = bestOf(text, accepts)
     if (all) return all
@@ -81,7 +81,7 @@ function strictly(text: string): RepairResult | undefined {
   }
 }
 
-/** JSON as it stands, but not of the wanted shape: perhaps a string that holds it. */
+/** Valid JSON of another shape: perhaps a string that contains JSON. */
 function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): RepairResult | RepairFailure {
   let found = whole
   for (let layer = 0; layer < 3 && typeof found.value === 'string'; layer++) {
@@ -92,7 +92,7 @@ function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): 
   return found
 }
 
-/** `{"response": {…}}` and `[{…}]` where what is inside was wanted. */
+/** Unwraps `{"response": {…}}` and `[{…}]` if the inner value is the expected one. */
 function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): RepairResult {
   if (accepts(found.value) || !isContainer(found.value)) return found
   const [inner, ...others] = Object.values(found.value as object)
@@ -100,7 +100,7 @@ function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): R
   return { ...found, value: inner, repairs: [...found.repairs, 'took it out of an envelope'] }
 }
 
-/** A part of an answer that may hold the value, and what was taken away from around it. */
+/** A part of the answer, and what was removed around it. */
 interface Part {
   readonly text: string
   readonly repairs: readonly Repair[]
@@ -112,7 +112,7 @@ const closing = new RegExp(`</(?:${names})>|\\[/THINK\\]|◁/think▷`, 'gi')
 const channel = '<|channel|>final<|message|>'
 const lastTokens = /(?:\s|<\|[\w-]{1,40}\|>|<\/s>|<eos>|<end_of_turn>|\[\/INST\])+$/
 
-/** The answer without the thoughts that came with it; `undefined` where the thoughts never ended. */
+/** Removes thinking; `undefined` if the thinking never ended. */
 function withoutThinking(text: string): Part | undefined {
   const final = text.lastIndexOf(channel)
   if (final >= 0) return { text: text.slice(final + channel.length), repairs: ['took away thinking'] }
@@ -121,13 +121,13 @@ function withoutThinking(text: string): Part | undefined {
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['took away thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
-  // Some models open a thought, have none, and forget to close it.
+  // Some models open a thought, leave it empty and do not close it.
   return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['took away thinking'] } : undefined
 }
 
-/** Without the tokens that end an answer and should never have been seen. */
+/** Removes special tokens at the end. */
 function withoutTokens(text: string): Part {
-  // From the end: a search from the start would try every space on the way.
+  // Search only the end: a search from the start would try every space.
   const from = Math.max(0, text.length - 256)
   const tail = lastTokens.exec(text.slice(from))
   if (!tail) return { text, repairs: [] }
@@ -137,7 +137,7 @@ function withoutTokens(text: string): Part {
 
 const fence = /^\s*(?:```|~~~)[\w-]*[ \t]*\r?\n?/
 
-/** Without the fence that the text begins with, and its end. */
+/** Removes the code fence around the text. */
 function withoutFence(text: string): Part {
   const begin = fence.exec(text)
   if (!begin) return { text, repairs: [] }
@@ -149,7 +149,7 @@ function withoutFence(text: string): Part {
   }
 }
 
-/** Without the signs of a quotation, where every line has one. */
+/** Removes `>` quote markers if every line has one. */
 function withoutQuotation(text: string): Part {
   const lines = text.split('\n')
   if (!lines.every((line) => /^\s{0,3}>/.test(line))) return { text, repairs: [] }
@@ -177,10 +177,7 @@ const entities: Readonly<Record<string, string>> = {
   '&amp;': '&',
 }
 
-/**
- * The same text with one layer of encoding taken away, where it looks as if it had one too many: `{\"a\": 1}`,
- * `{&quot;a&quot;: 1}`, or the whole of it inside a string.
- */
+/** Removes one layer of encoding if there seems to be one too many: `{\"a\": 1}`, `{&quot;a&quot;: 1}`. */
 function decodeOnce(text: string): string | undefined {
   const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
   if (quote === '\\"') {
@@ -192,7 +189,6 @@ function decodeOnce(text: string): string | undefined {
   return undefined
 }
 
-/** Whether a value nests deeper than anybody who walks through it should have to go. */
 function isTooDeep(value: unknown): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
@@ -202,7 +198,7 @@ function isTooDeep(value: unknown): boolean {
   return false
 }
 
-/** A value that was found in a text, from where to where. */
+/** A value found in the text, with its range. */
 interface Candidate {
   readonly value: unknown
   readonly repairs: readonly Repair[]
@@ -210,19 +206,19 @@ interface Candidate {
   readonly lacks: MissingEnd | undefined
   readonly from: number
   readonly past: number
-  /** How much of the text it explains, less what may be prose. */
+  /** The length of text it covers, less what may be prose. */
   readonly worth: number
 }
 
-/** Whoever writes more values than this has not answered a question. */
+/** Upper bound for values in one text. */
 const most = 256
 
-/** An attempt that fails costs more than the characters that it has looked at. */
+/** The cost of a failed attempt. */
 const stepsPerFailure = 64
 
 const start = /[{[｛［]/g
 
-/** Every object and list that a text may hold, however badly written. */
+/** Every object and list in the text, valid or not. */
 function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const found: Candidate[] = []
   const add = (candidate: Candidate | undefined): void => {
@@ -237,7 +233,7 @@ function candidatesIn(text: string, budget: StepBudget): Candidate[] {
     if (!match) break
     const candidate = attempt(readerAt(text, match.index, budget), readWhole)
     add(candidate)
-    // What may be prose may hold the value: `see [the note: {"a": 1}`.
+    // Prose may contain the value: `see [the note: {"a": 1}`.
     at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
   }
   return found.toSorted((one, other) => other.worth - one.worth)
@@ -266,7 +262,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Reads a value, and the members that follow it where its brace was closed too early. */
+/** Reads a value, and members that follow because its brace was closed too early. */
 function readWhole(reader: TextReader): unknown {
   const value = readValue(reader, 'item')
   for (;;) {

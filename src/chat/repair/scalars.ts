@@ -5,7 +5,7 @@ const plain = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const loose = /[+-]?(?:0[xX][\da-fA-F]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d*)?)n?/y
 const thousands = /,\d{3}(?!\d)/y
 
-/** Reads a number if one stands here and nothing sticks to it that numbers have not: `12px`, `2026-11-03`. */
+/** Reads a number, unless something follows that makes it text: `12px`, `2026-11-03`. */
 export function readNumber(reader: TextReader): number | string | null | undefined {
   const number = readPlain(reader) ?? readLoose(reader)
   // More digits may have been cut off.
@@ -28,7 +28,7 @@ function readLoose(reader: TextReader): number | string | null | undefined {
   const [found] = loose.exec(text) ?? []
   if (found === undefined || !endsNumber(text, at + found.length)) return undefined
   reader.at += found.length
-  // Digits that begin with a nought number nothing: they are a code of some kind.
+  // Digits with a leading zero are a code, not a number.
   if (/^0\d/.test(found)) {
     reader.repairs.add('quoted text')
     return found
@@ -43,7 +43,7 @@ function readLoose(reader: TextReader): number | string | null | undefined {
 const numberOf = (digits: string): number =>
   /^[+-]?0x/i.test(digits) ? (digits.startsWith('-') ? -1 : 1) * Number(digits.replace(/^[+-]/, '')) : Number(digits)
 
-/** `1,234,567` as the value of a member, where no key can begin with three digits and no colon. */
+/** `1,234,567` as the value of a member: no key starts with three digits and no colon. */
 function grouped(reader: TextReader, found: string): number | undefined {
   if (reader.open.at(-1) !== '{' || !/^-?[1-9]\d{0,2}$/.test(found)) return undefined
   let digits = found
@@ -59,7 +59,7 @@ function grouped(reader: TextReader, found: string): number | undefined {
   return Number(digits)
 }
 
-/** JSON knows no infinity, so that a number too large for any computer is no number at all. */
+/** JSON has no infinity, so numbers that overflow become null. */
 function finite(reader: TextReader, value: number): number | null {
   if (Number.isFinite(value)) return value
   reader.repairs.add('translated numbers')
@@ -96,13 +96,13 @@ const words: Readonly<Record<string, boolean | null>> = {
 
 const json = new Set(['true', 'false', 'null'])
 
-/** The words that a text may be cut off in the middle of; nothing else begins like them. */
+/** Words that may be cut off in the middle. */
 const cutWords = ['true', 'false', 'null', 'none'] as const
 
-/** An unquoted text ends with its line, or where a list or a member would. */
+/** Unquoted text ends with its line, or where an item or member would. */
 const bare = /[^,;\n\r\]}，］｝]*/y
 
-/** Reads `true`, a word that another language has for it, or text without quotes. */
+/** Reads `true`, its equivalents in other languages, or unquoted text. */
 export function readWord(reader: TextReader): unknown {
   const { text, at } = reader
   bare.lastIndex = at
@@ -129,7 +129,7 @@ export function readWord(reader: TextReader): unknown {
   return isClosed ? word.slice(0, -1) : word
 }
 
-/** Two slashes end a text unless they belong to an address. */
+/** Two slashes start a comment unless they belong to a URL. */
 function keepUrls(tail: string, offset: number, text: string): string {
   return tail.startsWith('//') && text[offset - 1] === ':' ? tail : ''
 }

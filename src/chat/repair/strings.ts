@@ -14,7 +14,7 @@ import {
   signAt,
 } from './scan.ts'
 
-/** Reads the string whose opening quote stands here, and those that are joined to it by a plus. */
+/** Reads the string that starts here, and strings joined to it with a plus. */
 export function readString(reader: TextReader, role: StringRole): string {
   const first = readOne(reader, role)
   if (role === 'key') return first
@@ -43,7 +43,7 @@ function readOne(reader: TextReader, role: StringRole): string {
   return decode(open ? withoutTorn(raw) : raw, quote, reader.repairs)
 }
 
-/** `"""` and `'''` hold quotes and line breaks as they are. */
+/** `"""` and `'''` contain quotes and line breaks verbatim. */
 function readTriple(reader: TextReader, quote: string): string | undefined {
   const { text, at } = reader
   const three = quote.repeat(3)
@@ -59,9 +59,9 @@ function readTriple(reader: TextReader, quote: string): string | undefined {
 interface End {
   readonly end: number
   readonly past: number
-  /** The text ended before the string. */
+  /** The text ended before the string did. */
   readonly open?: true
-  /** What follows is another member, with its key and the beginning of a value. */
+  /** Another member follows, with its key and the start of its value. */
   readonly certain?: boolean
 }
 
@@ -69,7 +69,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   const { text, at } = reader
   const ends = closersOf(quote)
   let inner = false
-  /** Curly quotes in pairs are part of a plain string. */
+  /** Paired curly quotes are part of a string. */
   let paired = false
   let rescue: End | undefined
   for (let index = at + 1; index < text.length; index++) {
@@ -84,7 +84,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
         return { end: index, past: index + 1 }
       }
       rescue ??= forgotten(reader, at, index, role, !inner)
-      // Before any other quote it is as good as certain: `{"a": "x, "b": "y"}` holds no quotation.
+      // Before any other quote this is practically certain: `{"a": "x, "b": "y"}`.
       if (!inner && rescue?.certain) {
         reader.repairs.add('mended quotes')
         return rescue
@@ -95,14 +95,14 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
 }
 
-/** `"C:\"}` ends at its escaped quote after all, if nothing else ends it and something follows that may. */
+/** `"C:\"}` ends at its escaped quote if nothing else ends it and something valid follows. */
 function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
   const { text } = reader
   if (text[at] !== quote || !closes(reader, at, role) || pastSpaces(text, at + 1) === text.length) return undefined
   return { end: at, past: at + 1 }
 }
 
-/** What may stand between the end of a string that lacks its quote and the next key. */
+/** What may stand between the end of an unterminated string and the next key. */
 const beforeKey = /(,)?[^\S\n]*(?:(?<=[,\s])(?:\/\/|#)[^\n]*)?(\n)?\s*$/
 const keyBefore =
   /,(?:\s?[\p{L}_$][\p{L}\p{N}_$-]{0,63}: ?(?:true|false|null|none|-?[\d.]{1,16}),)*\s{0,8}[\p{L}_$][\p{L}\p{N}_$-]{0,63}\s?[:：]\s?[[{]{0,2}\s?$/iu
@@ -110,8 +110,8 @@ const keyOnNextLine = /,[^\S\n]*(?:\/\/[^\n]*)?\n\s*[\p{L}_$][\p{L}\p{N}_$-]{0,6
 const lookBack = 160
 
 /**
- * A quote that opens the next key, or a value behind it, shows that the string before it was never closed:
- * `{"a": "x, "b": 1}`, `{a: "x, b: "y"}`.
+ * A quote that opens the next key or value shows that the string before it was not closed: `{"a": "x, "b": 1}`, `{a:
+ * "x, b: "y"}`.
  */
 function forgotten(
   { text, budget }: TextReader,
@@ -151,10 +151,7 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   return rescue
 }
 
-/**
- * Nothing ends it but the text itself, or the brackets that end the text: `{"a": ["x]}`. They may as well be the last
- * that is left of a longer string, so that nobody may rely on its being complete.
- */
+/** Only the text's end or its closing brackets end the string: `{"a": ["x]}`. The string may be incomplete. */
 function lostAtTheEnd(reader: TextReader, role: StringRole): End {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open
@@ -179,8 +176,8 @@ const invalid = /\\(?:u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[^"\\/bfnrtux'`$\r
 const drive = /^[A-Za-z]:\\(?!\\)/
 
 /**
- * What the text between two quotes means. A backslash that escapes nothing is kept, as it was meant. Beside such a one
- * those of a form feed and a backspace escape nothing either, and in the path of a drive none of them does.
+ * Decodes a string literal. Keeps backslashes that escape nothing. Next to one of these, `\b` and `\f` are literal too,
+ * and in a Windows path all of them are.
  */
 function decode(raw: string, quote: string, repairs: Set<Repair>): string {
   if (control.test(raw)) repairs.add('escaped control characters')
@@ -202,19 +199,19 @@ function decode(raw: string, quote: string, repairs: Set<Repair>): string {
   })
 }
 
-/** Without an escape that was cut off at the end, or half a character. */
+/** Removes an escape or surrogate pair that was cut off. */
 const withoutTorn = (raw: string): string =>
   raw
     .replace(/(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?$/, '$1')
     .replace(/\\u[dD][89abAB][0-9a-fA-F]{2}$/, '')
     .replace(/[\uD800-\uDBFF]$/, '')
 
-/** What a string is for, which decides what may follow it. */
+/** What a string is for, which determines what may follow it. */
 export type StringRole = 'key' | 'member' | 'item'
 
 /**
- * Whether a quote ends the string that it stands in, or was meant to be part of it and lacks its backslash. Only what
- * follows can tell: a colon after a key, a comma and another key after a member, a comma or a bracket after an item.
+ * Whether a quote ends its string or is part of it and lacks its backslash. The following text decides: a colon after a
+ * key, a comma and another key after a member, a comma or bracket after an item.
  */
 function closes(reader: TextReader, at: number, role: StringRole): boolean {
   const { text } = reader
@@ -252,7 +249,7 @@ function endsMember(reader: TextReader, at: number, next: number, sign: string):
   return text.slice(at, next).includes('\n') && (isPlainKey(text, next) || isProseLine(text, next))
 }
 
-/** A key whose end is out of sight may be one, too; one without a colon only where nothing else can follow. */
+/** A key whose end is not found counts; one without a colon only if nothing else can follow. */
 function mayBeKey(reader: TextReader, at: number): boolean {
   spend(reader.budget, 16)
   const after = signAfterQuoted(reader.text, at)
@@ -262,7 +259,7 @@ function mayBeKey(reader: TextReader, at: number): boolean {
 const plainItem = /(?:[-+.]{0,2}(?:\d|$)|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
 
 function endsItem({ text, budget }: TextReader, at: number, next: number, sign: string): boolean {
-  // Two quotes side by side before the end of an item: the first of them belongs to the text.
+  // Of two adjacent quotes at the end of an item, the first belongs to the text.
   if (isQuote(sign)) return next > at + 1 || !endsValue(signAt(text, pastSpaces(text, next + 1)))
   if (sign !== ',') return (sign === '{' || sign === '[') && next > at + 1
   const after = pastGap(text, next + 1)
@@ -276,7 +273,7 @@ function endsItem({ text, budget }: TextReader, at: number, next: number, sign: 
 const isComment = (text: string, at: number, next: number): boolean =>
   text.startsWith('//', next) || text.startsWith('/*', next) || (text[next] === '#' && next > at + 1)
 
-/** A bracket that nobody opened closes something only where nothing but an end follows it. */
+/** An unmatched bracket closes something only at the end of a value. */
 function isLast(text: string, at: number): boolean {
   const sign = signAt(text, pastSpaces(text, at + 1))
   return sign === '' || sign === ',' || sign === '}'

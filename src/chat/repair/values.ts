@@ -3,7 +3,7 @@ import { readNumber, readWord } from './scalars.ts'
 import { endsAnswer, isProseLine, isQuote, isQuotedKey, signAt, skipGap } from './scan.ts'
 import { readString, type StringRole } from './strings.ts'
 
-/** Reads whatever value stands here. `undefined` where the text is cut off before anything can be said about it. */
+/** Reads the value at this position; `undefined` if the text was cut off before it. */
 export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>): unknown {
   const { text } = reader
   const sign = signAt(text, reader.at)
@@ -35,13 +35,12 @@ function readCall(reader: TextReader, head: number): unknown {
   return given.length === 1 ? given[0] : given
 }
 
-/** Reads the list whose bracket stands here. */
 function readArray(reader: TextReader, readValue: (reader: TextReader, role: 'item') => unknown): unknown[] {
   const items: unknown[] = []
   const { text, open } = reader
   if (signAt(text, reader.at) === '(') reader.repairs.add('mended brackets')
   enter(reader, '[')
-  /** Whether a comma stands between the last item and here. */
+  /** Whether a comma precedes this position. */
   let separated = true
   for (;;) {
     skipGap(reader)
@@ -58,7 +57,7 @@ function readArray(reader: TextReader, readValue: (reader: TextReader, role: 'it
     } else if (sign === ']' || sign === ')' || sign === '}') {
       if (separated && items.length > 0) reader.repairs.add('mended commas')
       if (sign !== ']') reader.repairs.add('mended brackets')
-      // A brace closes the object around this list, which then lacks its own bracket, or it is a slip of this list's.
+      // A brace closes the surrounding object, if there is one; otherwise it is a typo for a bracket.
       if (sign !== '}' || !open.includes('{')) reader.at++
       break
     } else if (open.includes('{') && isQuotedKey(text, reader.at)) {
@@ -75,10 +74,10 @@ function readArray(reader: TextReader, readValue: (reader: TextReader, role: 'it
   return items
 }
 
-/** `ObjectId(`, `new Date(`, `Decimal(`: what is in the brackets is what counts. */
+/** `ObjectId(`, `new Date(`, `Decimal(`: only the argument counts. */
 const call = /(?:new\s{1,4})?[A-Za-z_$][\w$.]{0,63}\(/y
 
-/** The length of a call's name and its opening bracket, if one begins here. */
+/** The length of a call's name and opening parenthesis, if one starts here. */
 function callHead(text: string, at: number): number {
   call.lastIndex = at
   return call.exec(text)?.[0].length ?? 0
@@ -87,7 +86,7 @@ function callHead(text: string, at: number): number {
 /** `u'…'`, `b"…"`, `rb'…'` */
 const prefix = /[uUbBrRfF]{1,2}(?=["'])/y
 
-/** The length of what stands before a string's quote in other languages. */
+/** The length of a string prefix of other languages. */
 function prefixLength(text: string, at: number): number {
   prefix.lastIndex = at
   return prefix.exec(text)?.[0].length ?? 0
@@ -96,7 +95,6 @@ function prefixLength(text: string, at: number): number {
 type ReadValue = (reader: TextReader, role: 'member') => unknown
 type Members = Record<string, unknown>
 
-/** Reads the object whose brace stands here. */
 function readObject(reader: TextReader, readValue: ReadValue): Members {
   enter(reader, '{')
   skipGap(reader)
@@ -104,7 +102,7 @@ function readObject(reader: TextReader, readValue: ReadValue): Members {
   return readMembers(reader, {}, readValue)
 }
 
-/** Reads members up to the brace that closes them, which belongs to them. */
+/** Reads members up to and including the closing brace. */
 export function readMembers(reader: TextReader, members: Members, readValue: ReadValue): Members {
   const { text } = reader
   let separated = true
@@ -126,7 +124,7 @@ export function readMembers(reader: TextReader, members: Members, readValue: Rea
       if (sign !== ']' || !reader.open.includes('[')) reader.at++
       break
     } else if (sign === '{' && separated && reader.open.includes('[')) {
-      // The next item of the list around this object, which lacks its closing brace.
+      // The next item of the surrounding list: this object lacks its closing brace.
       reader.repairs.add('mended brackets')
       break
     } else if (!separated && isProseLine(text, reader.at)) {
@@ -142,7 +140,7 @@ export function readMembers(reader: TextReader, members: Members, readValue: Rea
   return members
 }
 
-/** False where the text ends before the member has a value. */
+/** Returns false if the text ends before the member's value. */
 function readMember(reader: TextReader, members: Members, readValue: ReadValue): boolean {
   const key = readKey(reader)
   skipGap(reader)
@@ -189,7 +187,7 @@ function readKey(reader: TextReader): string {
   return key
 }
 
-/** `{{"a": 1}}`, as templates write it. */
+/** `{{"a": 1}}`, as in templates. */
 function readDoubled(reader: TextReader, readValue: ReadValue): Members {
   reader.repairs.add('mended brackets')
   const members = readObject(reader, readValue)
@@ -199,7 +197,7 @@ function readDoubled(reader: TextReader, readValue: ReadValue): Members {
   return members
 }
 
-/** Sets a member as JSON.parse would: `__proto__` is a name like any other, and no prototype is touched. */
+/** Like JSON.parse: `__proto__` is an ordinary name. */
 function put(members: Members, key: string, value: unknown): void {
   Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true })
 }

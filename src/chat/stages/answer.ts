@@ -4,26 +4,26 @@ import { withSystem } from '../conversation.ts'
 import { answerFrom, type Delta, type EndReason } from '../models/model.ts'
 import { createThinkingSplitter, type TextPart } from '../stream/thinking.ts'
 
-/** What a model has said in words of its own. */
+/** The model's unconstrained answer. */
 export interface StreamedAnswer {
-  /** All of it, without thoughts. */
+  /** The whole text, without thinking. */
   readonly text: string
-  /** What has not been told yet, because it may be no text for anybody to read. */
+  /** Text held back because it may be a call. */
   readonly held: string
   readonly calls: readonly FunctionCall[]
   readonly reason: EndReason
 }
 
 export interface StreamAnswerOptions {
-  /** Whether a text that begins so is to be kept back until it has come whole. */
+  /** Whether to hold back a text with this beginning until it is complete. */
   readonly holds?: (beginning: string) => boolean
-  /** Stands between what was told before and this. */
+  /** Separator before the text. */
   readonly before?: string
 }
 
 /**
- * Lets the model speak without a constraint, and tells it as it comes. Where nothing has come of it, it is asked once
- * more; where it broke off, what has been told is its answer.
+ * Streams an unconstrained answer. Retries once if there was no output; if the model breaks off, the text so far is the
+ * answer.
  */
 export async function* streamAnswer(
   run: ChatRun,
@@ -71,7 +71,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
       if (state === 'told') return [part]
-      // Spaces alone say nothing, neither to a reader nor about what is to come.
+      // Whitespace does not tell yet what follows.
       if (state === 'held' || part.text.trim() === '') return []
       const beginning = pieces.join('')
       state = holds(beginning) ? 'held' : 'told'
@@ -89,7 +89,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
   }
 }
 
-/** Answers without any tools. */
+/** Answers without tools. */
 export async function* answerDirectly(run: ChatRun): ChatLoop {
   yield stage('answer')
   const { text, reason } = yield* streamAnswer(run, { messages: withSystem(run.prompt('direct'), run.messages) })

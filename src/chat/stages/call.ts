@@ -6,12 +6,12 @@ import { beginsLikeCalls, callsInText, type ParsedCall, parseCalls } from '../pa
 import { splitThinking } from '../stream/thinking.ts'
 import type { ToolSet } from '../tool-set.ts'
 
-/** What came of asking for calls: some, or an answer in words, because none is needed. */
+/** Calls, or a text answer if none is needed. */
 export type CallStageResult =
   | { readonly calls: readonly ParsedCall[] }
   | { readonly answer: string; readonly reason: ChatOutcome['reason'] }
 
-/** Asks for the calls of the selected tools; `undefined` where none can be had, also not at the second attempt. */
+/** Asks for calls to the selected tools, at most twice; `undefined` if there are none. */
 export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageResult | undefined> {
   const tools = toolSet.tools.map(({ callable }) => callable)
   const toolChoice = run.request.toolChoice === 'required' ? 'required' : 'auto'
@@ -35,14 +35,13 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
     if (read.some(({ problem }) => problem === undefined)) best = read
     if (!isLast) messages = [...messages, ...refused(read)]
   }
-  // What is wrong with the others is their result.
+  // The others get their problem as the result.
   return best.length > 0 ? { calls: best } : undefined
 }
 
-/** Words, and not what was meant to be a call. */
 const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
 
-/** The calls, each with what is wrong with it: models know how to read that. */
+/** The calls with their problems as tool results. */
 function refused(read: readonly ParsedCall[]): readonly ChatMessage[] {
   const wait =
     'Not made yet: another call of this answer has to be put right first. Make it again together with that one.'

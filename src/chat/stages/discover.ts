@@ -7,7 +7,7 @@ import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
 import { type ChatTool, catalogTool, clientTool, createToolSet, type ToolSet } from '../tool-set.ts'
 
-/** The tools that come into question for what the user wants: the client's own, and the best of the caller's view. */
+/** The candidate tools: the client's own, and the best of the caller's view. */
 export async function discover(run: ChatRun): Promise<ToolSet> {
   const { access, request, signal, log } = run
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))
@@ -16,7 +16,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   await waitFor(view.ready(), signal)
   const code = codePreset(run)
   const mayOffer = ({ name, entry }: Served): boolean =>
-    // What meta-tools do, the loop does itself. The client's own tool is the one that it means by a name.
+    // Skip meta-tools, which the loop replaces. The client's tools take precedence.
     entry.server !== 'toolway' && !taken.has(name) && (!isCode(entry) || code !== undefined) && isWanted(request, entry)
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
@@ -33,19 +33,19 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   }
 }
 
-/** At most `maxTools` of the tools; all of them where there are no more, since nothing has to be left out then. */
+/** At most `maxTools` tools, chosen by search. */
 function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): readonly Served[] {
   const all = view.list('tool').filter(mayOffer)
   const most = run.config.maxTools
   if (all.length <= most) return all
-  // Running code helps with anything, so no search has to find it.
+  // Code execution is always useful, so search does not have to find it.
   const always = all.filter(({ entry }) => isCode(entry))
   const names = new Set(all.map(({ name }) => name))
   const limit = most + (view.list('tool').length - all.length)
   const found = searchAll(questions(run.messages), (query) =>
     view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
   )
-  // Words can miss what is meant ("how warm" is a temperature): places that are left go to some tools of every server.
+  // Search misses synonyms ("how warm" means temperature), so fill up with tools of every server.
   const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
   return byName([...always, ...found, ...others]).slice(0, most)
 }
@@ -55,7 +55,7 @@ const isCode = ({ server, name }: Entry): boolean => server === 'native' && name
 const isWanted = ({ only }: ChatRequest, { server, name }: Entry): boolean =>
   only === undefined || only.some((pattern) => matches(pattern, `${server}.${name}`))
 
-/** What a model cannot choose about running code; `undefined` where it may not run any. */
+/** Preset arguments for code execution; `undefined` if it is not allowed. */
 function codePreset({ config, request }: ChatRun): Record<string, unknown> | undefined {
   const { enabled, environment, timeout } = config.codeExecution
   const asked = request.codeExecution ?? (enabled ? {} : false)
@@ -63,12 +63,12 @@ function codePreset({ config, request }: ChatRun): Record<string, unknown> | und
   return { environment: asked.environment ?? environment, timeout_ms: asked.timeoutMs ?? timeout }
 }
 
-/** How far back a conversation tells what its last message is about. */
+/** Number of user messages to search with. */
 const maxMessages = 3
 
 /**
- * Searches for what was asked last and for what was asked before, since "and in Rome?" says little by itself. What the
- * last message finds comes first. A search takes a task of several steps apart by itself.
+ * Searches with the latest user messages, since "and in Rome?" says little alone. Results for the last message come
+ * first.
  */
 export function searchAll<Found extends { readonly name: string }>(
   messages: readonly string[],
@@ -77,12 +77,12 @@ export function searchAll<Found extends { readonly name: string }>(
   return byName(messages.slice(0, maxMessages).flatMap((message) => search(message)))
 }
 
-/** Each of them once, where it stands first. */
+/** Removes duplicates, keeping the first. */
 const byName = <Found extends { readonly name: string }>(found: readonly Found[]): readonly Found[] => [
   ...new Map(found.map((one) => [one.name, one])).values(),
 ]
 
-/** The first of each list, then the second of each, and so on. */
+/** Round-robin over the lists. */
 function inTurns<Item>(given: Iterable<readonly Item[]>): readonly Item[] {
   const lists = [...given]
   const longest = Math.max(0, ...lists.map(({ length }) => length))

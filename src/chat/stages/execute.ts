@@ -12,18 +12,18 @@ import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import type { ParsedCall } from '../parse-answer.ts'
 import { oneLine, truncateText } from '../truncate.ts'
 
-/** What a call has come to. */
+/** The result of a call. */
 export interface CallResult {
   readonly call: ParsedCall['call']
   readonly text: string
   readonly isError: boolean
-  /** What the model is told beside the result. */
+  /** Added to the result for the model. */
   readonly hint?: string
 }
 
 /**
- * Makes calls side by side, each through the one pipeline, and tells of them as they happen; the results are in the
- * order of the calls. A call that fails, or that was wrong to begin with, has that for its result (S5).
+ * Runs calls in parallel through the pipeline and reports them as they happen; returns results in call order. Failures
+ * and invalid calls become results (S5).
  */
 export async function* execute(
   run: ChatRun,
@@ -70,7 +70,7 @@ export async function* execute(
   return calls.map((call) => ran.get(call) as CallResult)
 }
 
-/** One call. Never rejects: whatever happens to it is for the model to read. */
+/** Never rejects: failures are results for the model. */
 async function runCall(run: ChatRun, { json }: ParsedCall, { entry }: Served): Promise<Omit<CallResult, 'call'>> {
   const { access, request, signal, config, log } = run
   const approval = approvalRule(config.approve, entry)
@@ -92,7 +92,7 @@ async function runCall(run: ChatRun, { json }: ParsedCall, { entry }: Served): P
   }
 }
 
-/** The rule by which the loop must not call a tool without a person's yes. */
+/** The rule that requires approval for a tool, if any. */
 function approvalRule(patterns: readonly string[], { server, name, traits }: Entry): string | undefined {
   const means = (pattern: string): boolean =>
     pattern === 'writes' ? !traits.readOnly : matches(pattern, `${server}.${name}`)
@@ -100,7 +100,7 @@ function approvalRule(patterns: readonly string[], { server, name, traits }: Ent
   return index < 0 ? undefined : `chat.approve[${index}]`
 }
 
-/** A round as part of the conversation: what the model said and called, and the results that there are. */
+/** One round as messages: the model's text and calls, and their results. */
 export const roundMessages = (
   content: string,
   calls: readonly ParsedCall[],
@@ -112,7 +112,9 @@ export const roundMessages = (
   }),
 ]
 
-/** What a model is told of a result: its text; structured content where there is none; of the rest, that it is there. */
+/**
+ * The result as text for the model: text content, or structured content if there is none; other content is described.
+ */
 export function resultText({ body, isError }: Result, most: number): string {
   const { content = [], structuredContent } = body.exact
   const parts = Array.isArray(content) ? content.filter(isObject).map((part) => partText(part as Content)) : []
@@ -124,7 +126,7 @@ export function resultText({ body, isError }: Result, most: number): string {
   return truncateText(isError ? asError(said) : said, most)
 }
 
-/** What a model is told of a call that was refused or failed. What nobody expected is told to the log alone. */
+/** A failed call as text for the model. Internal errors are only logged. */
 export function failureText(thrown: unknown, log: Log, tool: string, most: number): string {
   if (thrown instanceof ServerError)
     return truncateText(asError(words(thrown.error.value.message) ?? 'no reason given'), most)
@@ -133,10 +135,10 @@ export function failureText(thrown: unknown, log: Log, tool: string, most: numbe
   return asError(error.message)
 }
 
-/** A model is told that something has failed in a word that it cannot overlook. */
+/** Makes failures obvious to the model. */
 const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Error: ${text}`)
 
-/** What stands where a text should; servers put anything there, also what cannot be made one by `String`. */
+/** Servers may send anything in place of a string. */
 const words = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
 interface PartText {
@@ -167,6 +169,6 @@ function partText(part: Content): PartText {
   }
 }
 
-/** The size of what is written in base64. */
+/** The size of base64 data. */
 const sizeOf = (data: unknown): string =>
   typeof data === 'string' ? `${Math.floor((data.length * 3) / 4)} bytes` : 'of unknown size'

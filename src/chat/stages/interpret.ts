@@ -8,7 +8,7 @@ import { createContentReader } from '../stream/content-reader.ts'
 import { createThinkingSplitter, splitThinking } from '../stream/thinking.ts'
 import { truncateText } from '../truncate.ts'
 
-/** Tells the user what the tools have said, which is all in the messages; the results themselves where it fails (S5). */
+/** Summarizes the tool results for the user; falls back to the raw results (S5). */
 export async function* interpret(run: ChatRun, conversation: readonly ChatMessage[]): ChatLoop {
   let messages: readonly ChatMessage[] = withSystem(run.prompt('interpret'), conversation)
   for (const _attempt of [1, 2]) {
@@ -21,7 +21,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
       if (run.signal.aborted) throw error
       if (told.text === '' && !isRetryable(error)) break
     }
-    // What has been told cannot be taken back, and must not be told twice.
+    // Streamed text cannot be taken back and must not be repeated.
     if (told.text !== '') {
       run.note('The model broke off while it told of the results; the results themselves follow.')
       yield rawResults(conversation, true)
@@ -33,7 +33,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
   return { reason: 'stop' }
 }
 
-/** What has been told of an attempt. */
+/** The text streamed so far. */
 interface Telling {
   text: string
 }
@@ -63,12 +63,12 @@ async function* attempt(
   return { reason: read.reason }
 }
 
-/** The rest of the answer, after what has been told of it already, or what is wrong with it. */
+/** The rest of the answer after what was streamed, or what is wrong with it. */
 function readFinal(
   { text, reason, restore }: ModelAnswer,
   told: string,
 ): { readonly rest: string; readonly reason: ChatOutcome['reason'] } | Extract<Attempt, { problem: string }> {
-  // A refusal is in words of its own.
+  // A refusal is plain text.
   if (reason === 'filtered') return { rest: told === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
   const read = parseObject(text, {
@@ -90,7 +90,7 @@ function readFinal(
 const controls = /[\0-\x08\x0e-\x1f\ufffd]/
 const notProse = /^(?:null|true|false|none|undefined)$|"content"\s*:/i
 
-/** An interpretation in plain words instead of the wanted object; undefined where it was meant to be JSON, or is noise. */
+/** A plain-text answer instead of the object; undefined if it is broken JSON or noise. */
 function proseIn(text: string): string | undefined {
   const said = splitThinking(text).text.trim()
   const isProse = /\p{L}{2}/u.test(said) && !beginsLikeCalls(said) && !said.startsWith('"')
@@ -101,7 +101,7 @@ type Speech = Extract<ChatEvent, { kind: 'text' | 'thinking' }>
 
 const thoughtsOnly = (delta: Delta): readonly Speech[] => (delta.kind === 'thinking' ? [delta] : [])
 
-/** What can be told while an answer comes: its thoughts, and the text as far as it is certain. */
+/** What can be streamed: thinking, and text as far as it is certain. */
 function follower(): (delta: Delta) => readonly Speech[] {
   const splitter = createThinkingSplitter()
   const reader = createContentReader()
@@ -113,10 +113,10 @@ function follower(): (delta: Delta) => readonly Speech[] {
   }
 }
 
-/** Somebody has to read it. */
+/** Bytes per result. */
 const maxOfEach = 8 * 1024
 
-/** What the tools have said, as they said it, for where the model cannot put it into words (S5). */
+/** The raw tool results, for when the model cannot summarize them (S5). */
 export function rawResults(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
   const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${truncateText(text, maxOfEach)}`)
   const note = hasBegun

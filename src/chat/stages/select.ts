@@ -6,7 +6,7 @@ import { collectAnswer } from '../models/model.ts'
 import { parseObject } from '../parse-answer.ts'
 import { type ChatTool, createToolSet, describeTools, type ToolSet } from '../tool-set.ts'
 
-/** Asks which of the tools are needed; `undefined` where no usable answer can be had, also not when asked again. */
+/** Asks which tools are needed, at most twice; `undefined` if there is no usable answer. */
 export async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | undefined> {
   const schema = selectionSchema(toolSet.tools.map(({ callable }) => callable.name))
   let messages = selectionMessages(run, toolSet)
@@ -14,14 +14,14 @@ export async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | 
     const { text, restore } = await collectAnswer(run.ask({ messages, constraint: { name: 'tool_selection', schema } }))
     const { tools, problem } = readSelection(text, restore, toolSet)
     if (problem === undefined) return createToolSet(tools)
-    // Whatever is right in it is still a selection.
+    // Use the valid part of the selection.
     if (isLast) return tools.length > 0 ? createToolSet(tools) : undefined
     messages = [...messages, ...correctionMessages(text, problem)]
   }
   return undefined
 }
 
-/** The user's text and the tools stand where the user's text stood; what was said before stays before it. */
+/** Replaces the last user message with the prompt that lists the tools. */
 function selectionMessages(run: ChatRun, toolSet: ToolSet): readonly ChatMessage[] {
   const { messages } = run
   const content = run.prompt('candidates', { tools: describeTools(toolSet.tools) })
@@ -29,7 +29,7 @@ function selectionMessages(run: ChatRun, toolSet: ToolSet): readonly ChatMessage
   return [...withSystem(run.prompt('select'), others), { role: 'user', content }]
 }
 
-/** The tools that an answer names, and what is wrong with it, if anything. */
+/** The selected tools, and the problem with the answer, if any. */
 function readSelection(
   text: string,
   restore: (value: unknown) => unknown,

@@ -1,8 +1,8 @@
 import { shortEscapes } from '../repair/scan.ts'
 
-/** Reads the text in `{"content": "…"}` while it is being written. */
+/** Extracts the text from `{"content": "…"}` while it streams. */
 export interface ContentReader {
-  /** What another piece of the JSON adds to the text. */
+  /** The text that this piece adds. */
   push(piece: string): string
 }
 
@@ -11,9 +11,8 @@ type State = 'before object' | 'before key' | 'key' | 'before colon' | 'before v
 const key = '"content"'
 
 /**
- * Gives the text of the first member, if that is `content`, as far as it is certain; from the first character that is
- * no JSON, or not the JSON that was asked for, nothing more. Whoever reads the whole in the end finds what it has given
- * at the beginning of the text. Half an escape and half a pair of surrogates are kept back until the other half comes.
+ * Returns the text of the first member if it is `content`, as far as it is certain; nothing after the first unexpected
+ * character. The result is always a prefix of the final text. Incomplete escapes and surrogate pairs are held back.
  */
 export function createContentReader(): ContentReader {
   let state: State = 'before object'
@@ -21,7 +20,6 @@ export function createContentReader(): ContentReader {
   let begun = ''
   let half = ''
 
-  /** The text that one more character of the string makes certain. */
   const read = (character: string): string => {
     if (begun !== '') return complete(character)
     if (character === '\\') {
@@ -32,7 +30,7 @@ export function createContentReader(): ContentReader {
       state = 'over'
       return paired('')
     }
-    // Only an escape may stand for a control character: what is meant by a bare one is not certain.
+    // A raw control character is invalid JSON.
     if (character < ' ') return stop()
     return paired(character)
   }
@@ -53,7 +51,7 @@ export function createContentReader(): ContentReader {
     return paired(unit)
   }
 
-  /** A high surrogate waits for what comes next. */
+  /** Holds back a high surrogate until the next unit. */
   const paired = (unit: string): string => {
     const certain = half + unit
     half = ''
@@ -72,7 +70,7 @@ export function createContentReader(): ContentReader {
     else if (!/[ \t\r\n]/.test(character)) state = 'over'
   }
 
-  /** Everything in front of the text. */
+  /** Parses everything before the text. */
   const advance = (character: string): void => {
     if (state === 'before object') expect(character, '{', 'before key')
     else if (state === 'before key') {

@@ -1,22 +1,22 @@
-/** A part of what a model says. */
+/** Text or thinking. */
 export interface TextPart {
   readonly kind: 'text' | 'thinking'
   readonly text: string
 }
 
-/** Tells thoughts that a server has left in the text from the text itself. */
+/** Separates thinking that the server left in the text. */
 export interface ThinkingSplitter {
   push(piece: string): readonly TextPart[]
-  /** What was kept back, now that nothing more comes. */
+  /** The text held back, at the end of the answer. */
   end(): readonly TextPart[]
 }
 
 const opening = '<think>'
 const closing = '</think>'
-/** Nobody thinks after so many spaces. */
+/** Stop looking for thinking after this much whitespace. */
 const maxBlank = 1_024
 
-/** Only a thought at the very beginning is one: further on, somebody may be writing about them. */
+/** Only recognizes thinking at the start of an answer; later tags may be quotes. */
 export function createThinkingSplitter(): ThinkingSplitter {
   let state: 'beginning' | 'thinking' | 'after' | 'text' = 'beginning'
   let kept = ''
@@ -63,14 +63,14 @@ export function createThinkingSplitter(): ThinkingSplitter {
   }
 }
 
-/** How much of the end of a text may be the beginning of a mark. */
+/** The length of the text's end that may be the start of a tag. */
 function overlap(text: string, mark: string): number {
   for (let length = Math.min(text.length, mark.length - 1); length > 0; length--)
     if (text.endsWith(mark.slice(0, length))) return length
   return 0
 }
 
-/** The same for a text that has come whole. */
+/** The same for a complete text. */
 export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
   const splitter = createThinkingSplitter()
   const said = [...splitter.push(whole), ...splitter.end()]

@@ -5,15 +5,15 @@ import type { ProgramError } from './protocol.ts'
 const programFile = 'program.js'
 const preludeFile = 'prelude.js'
 
-/** A program that has begun: the promise of its value, or what is wrong with its text. */
+/** A started program: the promise of its value, or a syntax error. */
 export type Begun =
   | { readonly promise: JSValueHandle; readonly returned: boolean; readonly linesBefore: number }
   | { readonly error: ProgramError }
 
-/** A function of its own around a program that returns something; its variables are then its own, too. */
+/** Wraps a program with a top-level `return` in a function, which makes its variables local. */
 const wrapped = (code: string) => `(async () => {\n${code}\n})()`
 
-/** Begins a program in the global scope, where its variables stay for the next one; `await` may stand anywhere. */
+/** Starts a program in the global scope, where its variables stay for the next one; supports top-level `await`. */
 export function begin(vm: QuickJS, code: string, language: string): Begun {
   const begun = beginGlobally(vm, code, language)
   return 'error' in begun ? { error: explained(begun.error, code, language) } : begun
@@ -44,36 +44,36 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
   }
 }
 
-/** Says more of what models often write and engines have few words for. */
+/** Explains common mistakes of models better than the engine does. */
 function explained(error: ProgramError, code: string, language: string): ProgramError {
   const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
   if (/^\s*(import|export)\b/.test(line)) {
     return { ...error, message: 'There are no modules here: nothing can be imported or exported.' }
   }
   if (language !== 'javascript' || typeof stripped(wrapped(code)) !== 'string') return error
-  // Whoever has read TypeScript declarations is likely to write types.
+  // A model that has read TypeScript declarations is likely to write types.
   return { ...error, message: `${error.message} (types need "language": "typescript")` }
 }
 
-/** Runs our own text before a program, in the same scope. */
+/** Runs the prelude in the program's scope. */
 export function runPrelude(vm: QuickJS, prelude: string): void {
   vm.evalCode(prelude, preludeFile).dispose()
 }
 
-/** An exception of the engine as the program's error; what is not one is a trap and goes on. */
+/** Converts an engine exception; rethrows traps. */
 function errorOf(thrown: unknown, linesBefore: number): ProgramError {
   if (!(thrown instanceof JSException)) throw thrown
   const { name, message, stack = '' } = thrown
   return { name, message, ...placeIn(stack, linesBefore) }
 }
 
-/** The innermost place in the program that a stack names, counted in the lines of its own text. */
+/** The innermost program position in a stack trace, in the program's own lines. */
 export function placeIn(stack: string, linesBefore: number): { line?: number; column?: number } {
   const [, line, column] = /\bprogram\.js:(\d+):(\d+)/.exec(stack) ?? []
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
 }
 
-/** TypeScript without its types, every other character where it was; or what is wrong with it. */
+/** Removes TypeScript types, keeping positions; or returns the syntax error. */
 function stripped(code: string): string | ProgramError {
   try {
     return stripTypeScriptTypes(code)
@@ -84,7 +84,7 @@ function stripped(code: string): string | ProgramError {
   }
 }
 
-/** The stack begins with the line's number, the lines before and at the fault, and marks below it. */
+/** The stack starts with the line number, the source lines and markers below them. */
 function positionOf(stack: string): { line?: number; column?: number } {
   const line = /^[^\n]*:(\d+)\n/.exec(stack)?.[1]
   const column = /^( *)\^+$/m.exec(stack)?.[1]?.length

@@ -2,32 +2,30 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import { type JSValueHandle, QuickJS, type Snapshot } from 'quickjs-wasi'
 import { type Natives, type RealmTools, realm } from './realm.ts'
 
-/** A JavaScript engine inside WebAssembly, which knows nothing but what is given to it here. */
+/** A JavaScript engine in WebAssembly, without access to anything else. */
 export interface Machine {
   readonly vm: QuickJS
-  /** Functions of the realm, taken before any program could change anything. */
+  /** Functions of the realm, captured before any program could change them. */
   readonly tools: Readonly<Record<keyof RealmTools, JSValueHandle>>
-  /** Does work inside, on the account of the program, with all that follows from it. */
+  /** Runs work inside the engine, charged to the program's CPU time. */
   enter(work: () => void): void
-  /** From now on, so much time on the processor. */
+  /** Sets the CPU time left. */
   allow(cpuMs: number): void
-  /** Whether that time is used up. */
+  /** Whether the CPU time is used up. */
   readonly exhausted: boolean
   snapshot(): MachineSnapshot
 }
 
-/** A machine at rest. */
 export interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
-  /** Where the functions of the realm are found again. */
+  /** Handles of the realm's functions. */
   readonly tokens: Readonly<Record<keyof RealmTools, number>>
 }
 
-/** A compiled module. */
 export type WasmModule = Parameters<typeof QuickJS.restore>[1]
 
 type Callbacks = { readonly [Name in keyof Natives]: (...values: JSValueHandle[]) => string | undefined }
 
-/** Deep recursion must end as an exception, long before the stack of the engine does. */
+/** Small enough that deep recursion throws before the engine's stack overflows. */
 const stackSize = 256 * 1024
 
 export async function createMachine(options: {
@@ -59,7 +57,7 @@ export async function createMachine(options: {
         throw new Error(`There are no modules to import here, and so no '${name}'.`)
       },
     },
-    // The engine's own complaints concern nobody.
+    // Ignore the engine's own output.
     wasi: () => ({ fd_write: () => 8 }),
   }
   const vm = remembered
@@ -118,7 +116,7 @@ export async function createMachine(options: {
 
 const names = ['print', 'call', 'timer', 'finished'] as const satisfies readonly (keyof Natives)[]
 
-/** What an environment remembers, in few bytes: most of a machine's memory is empty. */
+/** Compresses a snapshot: most of the memory is empty. */
 export function packMemory({ memory, stackPointer, runtimePtr, contextPtr, tokens }: MachineSnapshot): Buffer {
   const header = Buffer.alloc(headerLength)
   const numbers = [stackPointer, runtimePtr, contextPtr, tokens.finish, tokens.answered]
@@ -143,7 +141,7 @@ const headerLength = 20
 const memorySection = 5
 const pageSize = 65_536
 
-/** The same module, whose memory cannot grow beyond `bytes`: the engine's own limit does not count all it allocates. */
+/** Limits the module's memory to `bytes`: the engine's own limit does not count all allocations. */
 export function limitMemory(module: Uint8Array, bytes: number): Uint8Array<ArrayBuffer> {
   let at = 8
   while (at < module.length) {

@@ -7,16 +7,16 @@ import { type Running, startProgram } from './program.ts'
 import { type Frame, type HostCallError, messageKinds, openHostChannel, type ProgramTask } from './protocol.ts'
 
 /**
- * The child that runs one program, and then ends. It is started with the engine's module and the bytes of memory that a
- * program may have.
+ * Entry point of the child, which runs one program and exits. Arguments: the engine's module and the program's memory
+ * in bytes.
  */
 
-/** Of the engine's types none is known here, for they come with browsers. */
+/** Node's types do not declare it. */
 declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }
 
 const [wasmFile = '', memoryText = ''] = process.argv.slice(2)
 const memory = Number(memoryText)
-/** What the engine needs beside the program's own: its stack, and texts on their way in and out. */
+/** The engine also needs room for its stack and for strings in transit. */
 const maximum = memory + 24 * 1024 * 1024
 
 const wasm = await WebAssembly.compile(limitMemory(readFileSync(wasmFile), maximum))
@@ -31,7 +31,7 @@ const callbacks: Parameters<typeof createMachine>[0]['callbacks'] = {
 }
 
 let machine: Machine = await createMachine({ wasm, memory, callbacks })
-// Once around, so that what every program needs is compiled before somebody waits for it.
+// Warm up the code that every program needs.
 machine.enter(() => {
   const begun = begin(machine.vm, '0', 'javascript')
   if ('promise' in begun)
@@ -39,7 +39,7 @@ machine.enter(() => {
 })
 const channel = openHostChannel(receive)
 channel.send(messageKinds.ready, 0)
-// The first use loads the parser: better now than when somebody waits.
+// The first use loads the parser; do it before it is needed.
 setImmediate(() => stripTypeScriptTypes(''))
 
 function receive({ kind, id, payload }: Frame): void {

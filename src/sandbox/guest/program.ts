@@ -3,20 +3,20 @@ import { begin, placeIn, runPrelude } from './evaluate.ts'
 import type { Machine } from './machine.ts'
 import { type HostChannel, messageKinds, type ProgramError, type ProgramResult, type ProgramTask } from './protocol.ts'
 
-/** One program at work in a machine. */
+/** A running program. */
 export interface Running {
   print(text: JSValueHandle): undefined
-  /** Why it is not done, if it is not. */
+  /** Returns an error message, if any. */
   call(id: JSValueHandle, name: JSValueHandle, input: JSValueHandle): string | undefined
   timer(id: JSValueHandle, ms: JSValueHandle): string | undefined
   finished(ok: JSValueHandle, text?: JSValueHandle): undefined
   answered(id: number, ok: boolean, text: string, code: string): void
 }
 
-/** More timers than anybody needs who means well. */
+/** Upper bound for timers of one program. */
 const maxTimers = 1000
 
-/** Runs a program and tells, once, how it ended. */
+/** Runs a program and reports its result once. */
 export function startProgram(options: {
   readonly task: ProgramTask
   readonly machine: () => Machine
@@ -43,7 +43,7 @@ export function startProgram(options: {
     options.ended({ ...result, truncated })
   }
 
-  /** Lets the program run until it waits, then looks whether it still can. */
+  /** Runs the program until it waits, then checks whether it can continue. */
   const turn = (work: () => void) => {
     if (over) return
     try {
@@ -67,7 +67,7 @@ export function startProgram(options: {
     truncated.push(
       `The result is larger than ${task.valueBytes} bytes: the beginning of its JSON text is given instead.`,
     )
-    // A character may take six bytes once it is escaped.
+    // An escaped character takes up to six bytes.
     return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
   }
 
@@ -128,7 +128,7 @@ export function startProgram(options: {
 const endedBy = (error: ProgramError): Omit<ProgramResult, 'truncated'> =>
   error.name === 'InternalError' && error.message.includes('out of memory') ? outOfMemory : { status: 'error', error }
 
-/** The exception that nobody caught, as the realm has described it. */
+/** The uncaught exception, as described by the realm. */
 function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncated'> {
   const { name, message, stack = '', code } = JSON.parse(text) as Record<string, string>
   return endedBy({
@@ -142,7 +142,7 @@ function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncat
 function trapped(thrown: unknown): Omit<ProgramResult, 'truncated'> {
   const { name, message } = thrown as Error
   if (message.includes('out of memory')) return outOfMemory
-  // A trap of WebAssembly leaves the engine in no known state.
+  // After a WebAssembly trap the engine's state is undefined.
   const error = { name: 'SandboxError', message: `The engine failed on this program (${name}: ${message}).` }
   return { status: 'error', error, broken: true }
 }
@@ -167,15 +167,15 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
   error: { name: 'Error', message: 'The program waits for a promise that nothing is left to fulfil.' },
 }
 
-/** What a program prints, on its way out. */
+/** Batches the program's output. */
 interface Printer {
   print(text: string): void
   flush(): void
-  /** Something had to be left out. */
+  /** Whether output was dropped. */
   readonly cut: boolean
 }
 
-/** Few messages for many lines, but none waits for long: a program that has to be killed has still said it. */
+/** Send few messages, but soon: output must not be lost when the program is killed. */
 const batchBytes = 4096
 const batchMs = 50
 

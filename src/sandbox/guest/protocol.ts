@@ -1,25 +1,25 @@
 import { writeSync } from 'node:fs'
 import { parentPort } from 'node:worker_threads'
 
-/** What a host and a child say to one another; nothing else crosses the border. */
+/** Messages between host and child. */
 export const messageKinds = {
-  /** From the child: it can be given a program. */
+  /** From the child: ready for a program. */
   ready: 1,
-  /** From the child: the name of a host function, a line feed, its input. */
+  /** From the child: name of a host function, line feed, input. */
   call: 2,
-  /** From the child: what the program printed. */
+  /** From the child: output of the program. */
   log: 3,
-  /** From the child: the result as JSON text. */
+  /** From the child: the result as JSON. */
   value: 4,
-  /** From the child: a `Verdict`. */
+  /** From the child: a `ProgramResult`. */
   done: 5,
-  /** Both ways: all that an environment remembers. */
+  /** Both ways: the state of an environment. */
   memory: 6,
-  /** To the child: a `Task`. */
+  /** To the child: a `ProgramTask`. */
   run: 7,
-  /** To the child: what the host function with this number gave. */
+  /** To the child: the result of a host function. */
   answer: 8,
-  /** To the child: why it gave nothing, a `Refusal`. */
+  /** To the child: the error of a host function, a `HostCallError`. */
   refusal: 9,
 } as const
 
@@ -27,12 +27,12 @@ export interface ProgramTask {
   readonly code: string
   readonly language: string
   readonly prelude: string
-  /** Whether the child sends, or keeps, what the environment remembers. */
+  /** Whether the environment's state is kept after the run. */
   readonly keep: boolean
   readonly cpuMs: number
   readonly logBytes: number
   readonly valueBytes: number
-  /** How many calls of host functions there may be, and how large one. */
+  /** Number of host calls, and size of each. */
   readonly calls: number
   readonly callBytes: number
 }
@@ -50,12 +50,12 @@ export interface ProgramError {
   readonly code?: string
 }
 
-/** How a program ended, as its child tells it. */
+/** The program's result as reported by the child. */
 export interface ProgramResult {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory'
   readonly error?: ProgramError
   readonly truncated: readonly string[]
-  /** The child can no longer be relied on, and what the environment remembered is lost. */
+  /** The child is unusable, and the environment's state is lost. */
   readonly broken?: boolean
 }
 
@@ -65,7 +65,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** Kind, number and length. */
+/** Kind, id and length. */
 const headerLength = 9
 
 export function encodeFrame(kind: number, id: number, payload: string | Uint8Array = ''): Buffer {
@@ -82,9 +82,9 @@ export interface FrameReader {
   push(chunk: Buffer): void
 }
 
-/** Cuts a stream into frames. The other side is not trusted: what is too long or unknown ends the reading, once. */
+/** Splits a stream into frames. The peer is untrusted: an unknown or oversized frame ends the reading. */
 export function createFrameReader(options: {
-  /** The longest payload of a kind; undefined for a kind that has no business here. */
+  /** Maximum payload size of a kind; undefined for unexpected kinds. */
   limit(kind: number): number | undefined
   frame(frame: Frame): void
   broken(reason: string): void
@@ -132,13 +132,13 @@ export function createFrameReader(options: {
   }
 }
 
-/** The child's end of the line to its host. */
+/** The child's connection to its host. */
 export interface HostChannel {
-  /** Returns when the message is on its way, also while the program keeps the thread busy. */
+  /** Sends synchronously, even while the program keeps the thread busy. */
   send(kind: number, id: number, payload?: string | Uint8Array): void
 }
 
-/** Opens the line: messages between threads in a worker, frames on stdin and stdout in a process. */
+/** Uses worker messages in a thread, and frames on stdin and stdout in a process. */
 export function openHostChannel(receive: (frame: Frame) => void): HostChannel {
   const port = parentPort
   if (port) {
@@ -154,7 +154,7 @@ export function openHostChannel(receive: (frame: Frame) => void): HostChannel {
     broken: () => process.exit(1),
   })
   process.stdin.on('data', reader.push)
-  // Nobody is left to answer to.
+  // The host is gone.
   process.stdin.on('end', () => process.exit(0))
   return {
     send(kind, id, payload) {

@@ -1,21 +1,21 @@
-/** All that the inside can ask of the outside: strings and numbers go out, and the answers come by `answered`. */
+/** Functions of the host that the realm can call with strings and numbers; results arrive through `answered`. */
 export interface Natives {
   print(text: string): void
-  /** Why it is not done, if it is not. */
+  /** Returns an error message, if any. */
   call(id: number, name: string, input: string): string | undefined
   timer(id: number, ms: number): string | undefined
   finished(ok: boolean, text?: string): void
 }
 
 export interface RealmTools {
-  /** Reports how a program ended: its value, or that of the function it was put into. */
+  /** Reports the program's value, or that of the function around it. */
   finish(promise: Promise<unknown>, returned: boolean): Promise<void>
   answered(id: number, ok: boolean, text: string, code: string): void
 }
 
 /**
- * What programs find around them. It is evaluated as text inside the engine before any program, so it must not use
- * anything from outside of itself; whatever a program changes later harms that program alone.
+ * The globals of a program. Evaluated as text inside the engine, so it must not refer to anything outside itself;
+ * programs that change these globals harm only themselves.
  */
 export function realm(native: Natives): RealmTools {
   const { parse, stringify } = JSON
@@ -53,7 +53,7 @@ export function realm(native: Natives): RealmTools {
   const ask = (send: (id: number) => string | undefined): Promise<string> =>
     new PromiseHere((resolve, reject) => {
       const id = ++asked
-      // Where it was asked for: an error that comes back knows no place of its own.
+      // Captures the call site, since an error from the host has no stack of its own.
       pending[id] = { resolve, reject, asked: new Error() }
       const refused = send(id)
       if (refused !== undefined) answered(id, false, refused, 'OVERLOADED')

@@ -6,7 +6,7 @@ import { type KernelLimits, type LaunchOptions, withKernelLimits } from './optio
 import { filterDescriptor, infoDescriptor, processChild } from './process-child.ts'
 import { seccompFilter } from './seccomp.ts'
 
-/** What a child sees of the machine: from where, and under which name. */
+/** A read-only mount in the sandbox. */
 export interface Mount {
   readonly from: string
   readonly to: string
@@ -15,13 +15,13 @@ export interface Mount {
 }
 
 /**
- * The words that start a program where it has no rights, sees nothing but `sights`, and can write nowhere. The first
- * process of its world is a `bwrap` that it cannot reach: when we are gone that one ends, and its world with it.
+ * The command line that starts a program without privileges, with only these mounts and a read-only file system. PID 1
+ * inside is a `bwrap` that the program cannot reach; it ends with us and takes the namespace along.
  */
 export function bwrapCommand(options: {
   readonly bwrap: string
   readonly mounts: readonly Mount[]
-  /** Folders in what it sees that are empty to it. */
+  /** Folders that appear empty. */
   readonly hidden?: readonly string[]
   readonly filtered: boolean
   readonly command: readonly string[]
@@ -30,7 +30,7 @@ export function bwrapCommand(options: {
   return [
     bwrap,
     '--unshare-all',
-    // Also where we are root: without a user namespace all capabilities would stay.
+    // Even as root: without a user namespace all capabilities would remain.
     '--unshare-user',
     '--disable-userns',
     ...['--uid', '65534', '--gid', '65534'],
@@ -51,21 +51,21 @@ export function bwrapCommand(options: {
   ]
 }
 
-/** A file under the name that programs know it by, also where that name is a link. */
+/** Mounts a file under its own path, resolving links. */
 const mountOf = (path: string): Mount => ({ from: realpathSync(path), to: path })
 
-/** A place where there is a `bwrap`, and whom it is started as, where we may choose. */
+/** `bwrap`, and the user to start it as. */
 export interface BwrapOptions extends LaunchOptions {
   readonly bwrap: string
   readonly user?: number
 }
 
-/** A command behind `bwrap`, where it sees what it is shown, and the shared libraries of its programs. */
+/** Runs a command in `bwrap`, with the mounts and the shared libraries of its programs. */
 export async function launchInBwrap(
   { bwrap, user, limit }: BwrapOptions,
   given: {
     readonly command: readonly string[]
-    /** The files that are loaded with shared libraries. */
+    /** Binaries whose shared libraries are needed. */
     readonly programs: readonly string[]
     readonly mounts: readonly Mount[]
     readonly hidden?: readonly string[]
@@ -91,9 +91,9 @@ export async function launchInBwrap(
 
 const run = promisify(execFile)
 
-/** The shared libraries that programs are loaded with, by the paths where their loader looks. */
+/** The shared libraries of binaries, at the paths where the loader looks. */
 async function librariesOf(files: readonly string[]): Promise<readonly string[]> {
-  // One that is linked statically has none, and `ldd` calls that a failure.
+  // `ldd` fails for static binaries.
   const { stdout } = await run('ldd', files, { maxBuffer: 4 * 1024 * 1024 }).catch((error: { stdout?: string }) => ({
     stdout: error.stdout ?? '',
   }))

@@ -9,16 +9,16 @@ import { processChild } from './process-child.ts'
 import { workerChild } from './worker-child.ts'
 
 const MiB = 1024 * 1024
-/** What Node itself takes: most of it is set aside for compiled code and never used. */
+/** Node's own memory, most of it reserved for compiled code and never used. */
 const nodeBytes = 704 * MiB
-/** The engine's memory, its image, and what comes of packing that. */
+/** The engine's memory, its snapshot and the compressed snapshot. */
 const copies = 3
 
-/** The engine's package: its code, and the module that Node compiles. */
+/** The engine's package with its WebAssembly module. */
 const quickjs = dirname(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'))
 const wasm = 'quickjs.wasm'
 
-/** How Node is started, wherever its files are. */
+/** Arguments of Node. */
 const nodeArguments = (folders: readonly string[]) => [
   '--permission',
   '--disable-sigusr1',
@@ -31,12 +31,12 @@ const nodeArguments = (folders: readonly string[]) => [
 ]
 
 const limits = ({ memory, cpuMs }: LaunchOptions) => ({
-  // Coming up counts, too.
+  // Includes startup.
   cpuSeconds: cpuMs / 1000 + 5,
   data: nodeBytes + copies * memory,
 })
 
-/** JavaScript behind `bwrap`, where Node and its engine are all there is. */
+/** JavaScript in `bwrap`, with only Node and the engine visible. */
 export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
   const file = realpathSync(fileURLToPath(options.child))
   const inside = { node: '/toolway/node', guest: '/toolway/guest', quickjs: '/toolway/node_modules/quickjs-wasi' }
@@ -58,7 +58,7 @@ export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
   })
 }
 
-/** JavaScript in a process of its own, as nobody where we may choose. */
+/** JavaScript in a separate process, as user nobody if we are root. */
 export function javascriptProcess(options: LaunchOptions): Runtime {
   const { child, memory, limit } = options
   const file = realpathSync(fileURLToPath(child))
@@ -74,7 +74,7 @@ export function javascriptProcess(options: LaunchOptions): Runtime {
   return { tier: 'process', start: () => processChild({ command: words, limit, ...(user !== undefined && { user }) }) }
 }
 
-/** JavaScript in a thread. */
+/** JavaScript in a worker thread. */
 export const javascriptWorker = ({ child, memory, limit }: LaunchOptions): Runtime => ({
   tier: 'worker',
   start: () => workerChild({ file: child, args: [join(quickjs, wasm), `${memory}`], memory, limit }),

@@ -1,20 +1,20 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
-/** What every way to run programs has to know. */
+/** Options shared by all isolation tiers. */
 export interface LaunchOptions {
-  /** The module that a JavaScript child is started with; `python.py` lies beside it. */
+  /** The module that a JavaScript child runs; `python.py` is in the same folder. */
   readonly child: URL
-  /** Bytes of memory of one program. */
+  /** Memory of one program, in bytes. */
   readonly memory: number
   readonly cpuMs: number
-  /** The longest message of each kind. */
+  /** Maximum message size by kind. */
   limit(kind: number): number | undefined
   /** Folders that programs may read. */
   readonly folders: readonly string[]
 }
 
-/** Where a program is, by the PATH of this process. */
+/** Looks up a program in PATH. */
 export function findProgram(name: string): string | undefined {
   return (process.env.PATH ?? '')
     .split(delimiter)
@@ -30,40 +30,40 @@ export function findProgram(name: string): string | undefined {
     })
 }
 
-/** What the kernel itself holds a child to. */
+/** Resource limits enforced by the kernel. */
 export interface KernelLimits {
-  /** Seconds on the processor, ever. */
+  /** Total CPU time. */
   readonly cpuSeconds?: number
-  /** Bytes of private memory that it can write to. */
+  /** Private writable memory in bytes. */
   readonly data?: number
-  /** Bytes of addresses, used or not. */
+  /** Address space in bytes. */
   readonly addresses?: number
-  /** How many processes and threads its user may have; for a user that nobody else shares. */
+  /** Processes and threads of the user, which must not be shared. */
   readonly processes?: number
 }
 
-/** The words that start a command under limits, which its children could only lower. */
+/** Wraps a command in a shell that sets the limits. */
 export function withKernelLimits(command: readonly string[], limits: KernelLimits): readonly string[] {
   const { cpuSeconds, processes } = limits
-  // Elsewhere they are not counted this way, and shells refuse to set them.
+  // Other systems count differently, and their shells refuse to set these.
   const { data, addresses } = process.platform === 'linux' ? limits : {}
   const kibibytes = (bytes: number) => Math.ceil(bytes / 1024)
   const script = [
-    // No core, no byte into any file.
+    // No core dumps and no writes to files.
     'ulimit -c 0',
     'ulimit -f 0',
     'ulimit -n 64',
     ...(cpuSeconds === undefined ? [] : [`ulimit -t ${Math.ceil(cpuSeconds)}`]),
     ...(data === undefined ? [] : [`ulimit -d ${kibibytes(data)}`]),
     ...(addresses === undefined ? [] : [`ulimit -v ${kibibytes(addresses)}`]),
-    // Shells differ in the letter.
+    // The option differs between shells.
     ...(processes === undefined ? [] : [`{ ulimit -u ${processes} || ulimit -p ${processes}; } 2>/dev/null`]),
     'exec "$@"',
   ]
   return ['/bin/sh', '-c', script.join(' && '), 'sh', ...command]
 }
 
-/** Whether a child has come up: told once, either way. */
+/** Resolves or rejects once the child has started. */
 interface ChildReadiness {
   readonly promise: Promise<void>
   ready(): void
@@ -72,7 +72,7 @@ interface ChildReadiness {
 
 export function createReadiness(): ChildReadiness {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  // Whoever takes the child hears of it; a spare that nobody takes concerns nobody.
+  // An unused warm child may fail silently.
   promise.catch(() => {})
   return { promise, ready: resolve, failed: (reason) => reject(new Error(reason)) }
 }

@@ -7,25 +7,25 @@ import { createReadiness } from './options.ts'
 
 export interface ProcessOptions {
   readonly command: readonly string[]
-  /** Whom it runs as, where we may choose. */
+  /** User to run as, if we are root. */
   readonly user?: number
-  /** The filter of system calls, for `bwrap`. */
+  /** The seccomp filter for `bwrap`. */
   readonly filter?: Buffer
-  /** Whether `bwrap` tells which process the program itself is. */
+  /** Whether the command is `bwrap`, which reports the program's process. */
   readonly wrapped?: boolean
-  /** The longest message of each kind. */
+  /** Maximum message size by kind. */
   limit(kind: number): number | undefined
 }
 
-/** Descriptors that `bwrap` is given, beside the three that everybody has. */
+/** Extra file descriptors of `bwrap`. */
 export const filterDescriptor = 3
 export const infoDescriptor = 4
 
-/** Clock ticks are hundredths of a second on every Linux that Node runs on. */
+/** Node runs only on Linux systems with 100 clock ticks per second. */
 const tickMs = 10
 const maxStderr = 4096
 
-/** Starts a child as a process, in a group and a session of its own, with nothing of our environment. */
+/** Starts a child as a process in its own group and session, with an empty environment. */
 export function processChild({ command, user, filter, wrapped, limit }: ProcessOptions): SandboxChild {
   const [program = '', ...args] = command
   const started = spawn(program, args, {
@@ -39,13 +39,13 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const readiness = createReadiness()
   let listener: ChildListener | undefined
   let written = ''
-  /** The first process of its world, and the program itself: behind `bwrap` its only child. */
+  /** PID 1 of the namespace, and the program: in `bwrap` its only child. */
   let first = wrapped ? undefined : started.pid
   let inner: number | undefined
   let greeted = false
   let over = false
 
-  /** It has come up once it says so, and it is known which process is to be watched. */
+  /** Ready once the child says so and its process id is known. */
   const settle = () => {
     if (!greeted || first === undefined) return
     inner = wrapped ? childOf(first) : first
@@ -68,7 +68,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   stdout.on('data', reader.push)
   stderr.on('data', (chunk: Buffer) => {
     written += chunk.toString('latin1').slice(0, maxStderr - written.length)
-    // Listening on would cost us more than it costs a program to talk.
+    // Stop reading: it would cost us more than the program.
     if (written.length === maxStderr) stderr.destroy()
   })
   for (const stream of started.stdio) stream?.on('error', () => {})
@@ -108,7 +108,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
     thaw: () => void (inner !== undefined && signalled(inner, 'SIGCONT')),
     kill() {
       if (over || started.pid === undefined) return ended
-      // Its world first, as long as the number is surely its own; then the `bwrap` outside, and whoever shares its group.
+      // Kill the namespace first, while its pid is certainly valid, then the outer `bwrap` and its group.
       if (first !== undefined) signalled(first, 'SIGKILL')
       signalled(-started.pid, 'SIGKILL')
       for (const stream of started.stdio) stream?.destroy()
@@ -117,7 +117,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   }
 }
 
-/** It is said before the program is started; whatever comes later is not `bwrap`'s, and not heard. */
+/** `bwrap` writes this before it starts the program; ignore anything later. */
 function readInfo(from: ChildProcess, found: (pid: number) => void): void {
   let text = ''
   from.stdio[infoDescriptor]?.on('data', (chunk: Buffer) => {
@@ -130,7 +130,7 @@ function readInfo(from: ChildProcess, found: (pid: number) => void): void {
   })
 }
 
-/** The line of a program's last words that says most. */
+/** The most informative line of stderr. */
 function reasonIn(words: string): string {
   const lines = words.split('\n').filter((line) => line.trim() !== '')
   return (lines.find((line) => /^bwrap: |Error/.test(line)) ?? lines.at(-1) ?? '').slice(0, 300)
@@ -155,7 +155,7 @@ function childOf(pid: number): number | undefined {
 function cpuOf(pid: number): number | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name in parentheses may contain anything, so the fields are counted from its end.
+    // The name in parentheses may contain anything, so count fields from its end.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[11]) + Number(fields[12])) * tickMs
   } catch {

@@ -9,10 +9,10 @@ import { findProgram } from './options.ts'
 
 const run = promisify(execFile)
 
-/** What the interpreter itself takes, libraries and the stacks of a few threads included. */
+/** The interpreter's own memory, with libraries and a few thread stacks. */
 const interpreterBytes = 160 * 1024 * 1024
 
-/** The interpreter proper and its library, which a name in the PATH may only lead to (pyenv, links). */
+/** The real interpreter and its library; the name in PATH may be a link or a pyenv shim. */
 interface Interpreter {
   readonly executable: string
   readonly library: string
@@ -21,7 +21,7 @@ interface Interpreter {
 const question = `import json, os, sys, sysconfig
 print(json.dumps([os.path.realpath(sys.executable), sysconfig.get_path('stdlib')]))`
 
-/** The interpreters of this machine, in the order of preference. */
+/** The interpreters on this machine, preferred first. */
 export async function findInterpreters(): Promise<readonly Interpreter[]> {
   const names = [...new Set([findProgram('python3'), '/usr/bin/python3'].flatMap((path) => path ?? []))]
   const answers = names.map(async (name) => {
@@ -36,7 +36,7 @@ export async function findInterpreters(): Promise<readonly Interpreter[]> {
   return (await Promise.all(answers)).flat()
 }
 
-/** Python behind `bwrap`, where the interpreter and its library are all there is; anywhere else it would be free. */
+/** Python in `bwrap`, with only the interpreter and its library visible. Python cannot be sandboxed without it. */
 export function pythonInBwrap(options: BwrapOptions, { executable, library }: Interpreter): Promise<Runtime> {
   const script = '/toolway/python.py'
   return launchInBwrap(options, {
@@ -48,7 +48,7 @@ export function pythonInBwrap(options: BwrapOptions, { executable, library }: In
       { from: fileURLToPath(new URL('python.py', options.child)), to: script },
       ...options.folders.map((folder) => ({ from: folder, to: folder, optional: true })),
     ],
-    // In some installations what else was installed lies within the library.
+    // Some installations keep site-packages inside the library.
     hidden: [join(library, 'site-packages')].filter(existsSync),
     limits: { addresses: interpreterBytes + options.memory },
   })

@@ -1,11 +1,11 @@
 /**
- * The filter that the kernel asks about each system call of a child: what neither engine ever needs is refused, above
- * all what flaws in kernels have been found behind.
+ * The seccomp filter of a child. Refuses system calls that neither engine needs, especially those with a history of
+ * kernel vulnerabilities.
  */
 
 type Numbers = readonly [x64: number | undefined, arm64: number | undefined]
 
-/** Other processes: there is none to look into, and none can be made. */
+/** Access to other processes. */
 const processes: Readonly<Record<string, Numbers>> = {
   fork: [57, undefined],
   vfork: [58, undefined],
@@ -72,7 +72,7 @@ const machine: Readonly<Record<string, Numbers>> = {
   vhangup: [153, 58],
 }
 
-/** Memory that no limit on a process counts, and every way to a network. */
+/** Memory outside the process limits, and network access. */
 const uncounted: Readonly<Record<string, Numbers>> = {
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
@@ -89,7 +89,10 @@ const uncounted: Readonly<Record<string, Numbers>> = {
   socket: [41, 198],
 }
 
-/** Libraries ask whether there are these, and do without; for `clone3`, whose flags a filter cannot see, with `clone`. */
+/**
+ * Optional system calls: libraries fall back without them. A filter cannot inspect the flags of `clone3`, so it must
+ * fall back to `clone`.
+ */
 const absent: Readonly<Record<string, Numbers>> = {
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
@@ -101,9 +104,9 @@ const clone: Numbers = [56, 220]
 const CLONE_THREAD = 0x10000
 
 const audit = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const
-/** The first call of the second table that x64 kernels may have. */
+/** First number of the x32 table on x64. */
 const x32 = 0x4000_0000
-/** Newer calls than these are not known here. */
+/** Refuse system calls newer than this. */
 const newest = 470
 
 const EPERM = 1
@@ -112,19 +115,19 @@ const allow = 0x7fff_0000
 const kill = 0x8000_0000
 const fail = (errno: number) => 0x0005_0000 | errno
 
-/** Operations of the kernel's filter machine (BPF). */
+/** BPF operations. */
 const load = 0x20
 const ifEqual = 0x15
 const ifAtLeast = 0x35
 const ifAnyOf = 0x45
 const answer = 0x06
 
-/** Where the machine finds what it is asked about. */
+/** Offsets in `seccomp_data`. */
 const callNumber = 0
 const architecture = 4
 const firstArgument = 16
 
-/** The filter as bytes, or undefined for a processor that it has no numbers for. */
+/** The filter in binary form; undefined for unsupported processors. */
 export function seccompFilter(processor: string = process.arch): Buffer | undefined {
   if (processor !== 'x64' && processor !== 'arm64') return undefined
   const column = processor === 'x64' ? 0 : 1
@@ -145,7 +148,7 @@ export function seccompFilter(processor: string = process.arch): Buffer | undefi
     instruction(answer, fail(ENOSYS)),
     ...numbers(processes, mounts, machine, uncounted).flatMap((number) => refuse(number, EPERM)),
     ...numbers(absent).flatMap((number) => refuse(number, ENOSYS)),
-    // Threads, but no processes and no namespaces.
+    // Allow threads, but neither processes nor namespaces.
     instruction(ifEqual, clone[column] as number, 1, 0),
     instruction(answer, allow),
     instruction(load, firstArgument),

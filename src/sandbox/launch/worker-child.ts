@@ -3,11 +3,11 @@ import { type Frame, messageKinds } from '../guest/protocol.ts'
 import type { ChildListener, SandboxChild } from '../runtime.ts'
 import { createReadiness } from './options.ts'
 
-/** Starts a child as a thread of this process: the engine holds the program, and nothing else does. */
+/** Starts a child as a worker thread, isolated only by the WebAssembly engine. */
 export function workerChild(options: {
   readonly file: URL
   readonly args: readonly string[]
-  /** Bytes of memory that the program may have. */
+  /** Memory of the program, in bytes. */
   readonly memory: number
   limit(kind: number): number | undefined
 }): SandboxChild {
@@ -57,7 +57,7 @@ export function workerChild(options: {
       worker.postMessage({ kind, id, payload: typeof payload === 'string' ? Buffer.from(payload) : payload })
     },
     cpuMs() {
-      // Told a moment later: good enough for whoever asks again and again.
+      // Updated asynchronously, which is enough for polling.
       worker.cpuUsage?.().then(
         ({ user, system }) => {
           cpu = (user + system) / 1000

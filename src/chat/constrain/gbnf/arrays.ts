@@ -4,7 +4,7 @@ import { listedValues } from './choices.ts'
 import { all, any, type Expression, nothing, optional, text, times } from './expression.ts'
 import { type ConversionDepth, type GrammarContext, type GrammarRules, maxUnrolledItems } from './rules.ts'
 
-/** The lists that a schema allows; where it speaks of places, all of them are filled. */
+/** The arrays that a schema allows. With `prefixItems`, all positions are filled. */
 export function arrays(
   context: GrammarContext,
   schema: JsonSchemaObject,
@@ -43,7 +43,7 @@ function rowOfItems(
     placed.push(context.rules.define('item', found))
   }
   const isWhole = placed.length === places.length
-  // Where places are given, more than these are not meant, unless something is said about them.
+  // With `prefixItems`, allow no further items unless the schema mentions them.
   const wanted = rest ?? (places.length === 0 || bounds.min > places.length)
   const extra = isWhole ? context.convert(wanted, step(at, restName), level) : undefined
   return {
@@ -59,7 +59,7 @@ interface Layout {
   readonly restName: string
 }
 
-/** Before the latest draft, `items` could be a list of places and `additionalItems` the rest. */
+/** Before draft 2020-12, `items` could be a list of positions and `additionalItems` the rest. */
 function layout(schema: JsonSchemaObject): Layout {
   const { items, prefixItems, additionalItems, unevaluatedItems } = schema
   const closed = unevaluatedItems === false ? false : undefined
@@ -73,7 +73,7 @@ function layout(schema: JsonSchemaObject): Layout {
   return { places: schemasIn(prefixItems), rest: isSchema(items) ? items : closed, restName: 'items' }
 }
 
-/** Different items can only be promised where they are listed: each of them once, in the order of the list. */
+/** Uniqueness can only be guaranteed for listed values: each at most once, in the order of the list. */
 function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence | undefined {
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined
@@ -87,24 +87,24 @@ function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string
 
 const quiet = new Set(['enum', 'const', 'type', 'title', 'description', 'default', 'examples'])
 
-/** Things in a fixed order, with commas between them, some of which may be left out. */
+/** Comma-separated parts in a fixed order, some of them optional. */
 interface Sequence {
   readonly parts: readonly { readonly expression: Expression; readonly required: boolean }[]
-  /** What may follow them any number of times. */
+  /** May follow the parts any number of times. */
   readonly extra?: { readonly expression: Expression; readonly most: number } | undefined
-  /** How many of all there have to be, at least and at most. */
+  /** Minimum and maximum number of all elements. */
   readonly min: number
   readonly max: number
 }
 
 const comma = all(text(','), optional(text(' ')))
 
-/** `undefined` where no number of parts is right. */
+/** Returns `undefined` if no number of elements is valid. */
 export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Expression | undefined {
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
   const most = parts.length + (extra?.most ?? 0)
-  /** Unless the number matters, it is enough to know whether there has been one, which asks for a comma. */
+  /** Count elements only if the bounds require it; otherwise track only whether a comma is needed. */
   const counts = min > required || max < most
   const known = new Map<string, Expression | undefined>()
 

@@ -6,7 +6,7 @@ const hex = set([
   [0x61, 0x66],
 ])
 
-/** Every character that a JSON string may hold as it is. */
+/** Characters that a JSON string may contain unescaped. */
 export const rawRanges: readonly CodePointRange[] = [
   [0x20, 0x21],
   [0x23, 0x5b],
@@ -14,7 +14,7 @@ export const rawRanges: readonly CodePointRange[] = [
   [0xe000, 0x10ffff],
 ]
 
-/** Half a character is left out: two of them count as one, and one alone is none. */
+/** Excludes surrogates: a pair counts as one character, and a lone one is invalid. */
 const hexOfWhole = any(
   all(
     set([
@@ -39,7 +39,7 @@ const hexOfWhole = any(
   ),
 ) as Expression
 
-/** One character of a JSON string, however it is written. */
+/** One character of a JSON string, raw or escaped. */
 export const character = any(
   set(rawRanges),
   all(
@@ -65,7 +65,7 @@ const named: readonly (readonly [number, string])[] = [
   [0x5c, '\\\\'],
 ]
 
-/** One of these characters, as it is written inside a JSON string; `undefined` where none of them can be. */
+/** One of these characters as written inside a JSON string; `undefined` if none can be written. */
 export function written(ranges: readonly CodePointRange[]): Expression | undefined {
   const includes = (point: number) => ranges.some(([from, to]) => from <= point && point <= to)
   const raw = overlap(ranges, rawRanges)
@@ -73,7 +73,7 @@ export function written(ranges: readonly CodePointRange[]): Expression | undefin
   return any(raw.length > 0 ? set(raw) : undefined, ...escaped)
 }
 
-/** What two lists of ranges have in common. */
+/** The intersection of two lists of ranges. */
 export function overlap(one: readonly CodePointRange[], other: readonly CodePointRange[]): readonly CodePointRange[] {
   return one.flatMap(([from, to]) =>
     other.flatMap(([low, high]): CodePointRange[] => {
@@ -83,7 +83,7 @@ export function overlap(one: readonly CodePointRange[], other: readonly CodePoin
   )
 }
 
-/** Everything that a list of ranges leaves out. */
+/** All code points outside these ranges. */
 export function complement(ranges: readonly CodePointRange[]): readonly CodePointRange[] {
   const left: CodePointRange[] = []
   let next = 0

@@ -17,10 +17,10 @@ import {
 import { any, type Expression, text } from './expression.ts'
 import type { ConversionDepth, GrammarContext } from './rules.ts'
 
-/** Branches, times the branches inside them, are tried one by one. */
+/** The number of branches multiplies with nesting. */
 const maxBranches = 256
 
-/** One of several schemas, each together with what stands beside them. */
+/** `anyOf` or `oneOf`, each branch merged with the keywords beside it. */
 export function choices(
   context: GrammarContext,
   keyword: 'anyOf' | 'oneOf',
@@ -47,7 +47,7 @@ function joined(context: GrammarContext, beside: JsonSchemaObject, branch: AnySc
   return merge(beside, isSchemaObject(branch) ? context.flatten(branch, at) : branch, at)
 }
 
-/** What fits two branches fits none, by the meaning of `oneOf`: none of what we write may fit another branch. */
+/** With `oneOf`, a value must match exactly one branch, so overlapping branches are refused. */
 function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[], at: string): void {
   for (const [index, one] of branches.entries()) {
     for (const [place, other] of branches.entries()) {
@@ -57,7 +57,7 @@ function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[],
   }
 }
 
-/** Whether nothing that is written for one flat schema can fit another: true only where that is sure. */
+/** Whether no value written for one flat schema can match the other. True only if that is certain. */
 function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySchema, depth = 0): boolean {
   if (written === false || other === false) return true
   if (written === true || other === true || depth > 4) return false
@@ -99,7 +99,7 @@ function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean
   return below(one, other) || below(other, one)
 }
 
-/** Objects exclude one another by a member that one always has and the other never, or never with such a value. */
+/** Objects are disjoint if one requires a property that the other forbids, or allows only with disjoint values. */
 function objectsExclude(
   context: GrammarContext,
   written: JsonSchemaObject,
@@ -124,13 +124,13 @@ const isOpen = (additional: unknown): boolean => additional === true || isSchema
 const flat = (context: GrammarContext, schema: AnySchema): AnySchema =>
   isSchemaObject(schema) ? context.flatten(schema, '') : schema
 
-/** The values that a schema lists, if it lists any. */
+/** The values of `const` or `enum`. */
 export function listedValues(schema: JsonSchemaObject): readonly unknown[] | undefined {
   if (Object.hasOwn(schema, 'const')) return [schema.const]
   return Array.isArray(schema.enum) ? schema.enum : undefined
 }
 
-/** The listed values that meet what else the schema says; `undefined` where none does. */
+/** The listed values that match the other keywords; `undefined` if none does. */
 export function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {
   for (const keyword of [
     'pattern',

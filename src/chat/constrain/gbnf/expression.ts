@@ -1,7 +1,7 @@
-/** From and to, both included, as code points. */
+/** First and last code point, inclusive. */
 export type CodePointRange = readonly [number, number]
 
-/** A piece of a grammar. */
+/** A node of a grammar. */
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'set'; readonly ranges: readonly CodePointRange[] }
@@ -14,7 +14,7 @@ export const text = (given: string): Expression => ({ kind: 'text', text: given 
 
 export const nothing: Expression = text('')
 
-/** One character of several. */
+/** One character out of several ranges. */
 export const set = (ranges: readonly CodePointRange[]): Expression => {
   const [only] = ranges
   return ranges.length === 1 && only && only[0] === only[1]
@@ -24,7 +24,7 @@ export const set = (ranges: readonly CodePointRange[]): Expression => {
 
 export const rule = (name: string): Expression => ({ kind: 'rule', name })
 
-/** One after the other. */
+/** A sequence. */
 export function all(...parts: readonly Expression[]): Expression {
   const flat: Expression[] = []
   for (const part of parts.flatMap((one) => (one.kind === 'all' ? one.parts : [one]))) {
@@ -36,7 +36,7 @@ export function all(...parts: readonly Expression[]): Expression {
   return flat.length < 2 ? only : { kind: 'all', parts: flat }
 }
 
-/** One of several; `undefined` among them are those that nothing can meet. */
+/** Alternatives; `undefined` options can never match and are dropped. */
 export function any(...options: readonly (Expression | undefined)[]): Expression | undefined {
   const seen = new Set<string>()
   const flat: Expression[] = []
@@ -49,7 +49,7 @@ export function any(...options: readonly (Expression | undefined)[]): Expression
   return flat.length < 2 ? flat[0] : { kind: 'any', options: flat }
 }
 
-/** The same again and again. */
+/** A bounded repetition. */
 export function times(inner: Expression, min: number, max: number): Expression {
   if (max === 0 || (inner.kind === 'text' && inner.text === '')) return nothing
   if (min === 1 && max === 1) return inner
@@ -58,12 +58,12 @@ export function times(inner: Expression, min: number, max: number): Expression {
 
 export const optional = (inner: Expression): Expression => times(inner, 0, 1)
 
-/** Blocks of this many keep a bound of thousands from becoming thousands of rules in the reader of the grammar. */
+/** Groups repetitions into blocks of this size, so that large bounds do not become thousands of rules. */
 const block = 64
 
 /**
- * Like `times`, for bounds of any size: the servers' own readers unfold `{0,n}` into n rules and refuse more than some
- * thousands. Each text can still be read in one way only, so that reading stays quick.
+ * Like `times`, for bounds of any size: servers unfold `{0,n}` into n rules and refuse more than a few thousand. The
+ * grammar stays unambiguous, so that matching stays fast.
  */
 export function manyTimes(inner: Expression, min: number, max: number): Expression {
   if (max <= 4 * block) return times(inner, min, max)

@@ -25,7 +25,7 @@ import {
 } from './rules.ts'
 import { texts } from './strings.ts'
 
-/** Demands that a grammar cannot make. Other unknown words are remarks, as the standard has it. */
+/** Keywords that a grammar cannot enforce. Unknown keywords are annotations, as the standard says. */
 const refused = [
   'not',
   'if',
@@ -40,9 +40,9 @@ const refused = [
 const deepest = 64
 
 /**
- * A GBNF grammar whose every text is JSON that fits the schema. It may be narrower than the schema: strings, lists and
- * recursion are bounded, members come in the order of the schema and no unknown ones unless they are asked for. Throws
- * `CannotExpress` where a demand cannot be made in a grammar; none is ever left out.
+ * Converts a schema to a GBNF grammar that produces only valid JSON for it. The grammar may be narrower: strings,
+ * arrays and recursion are bounded, members come in schema order, and additional members only if the schema asks for
+ * them. Throws `CannotExpress` for a keyword that cannot be enforced; none is dropped.
  */
 export function toGrammar(
   schema: AnySchema,
@@ -87,7 +87,7 @@ const isOnlyReference = (schema: JsonSchemaObject): boolean =>
     ['$ref', 'title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema'].includes(name),
   )
 
-/** What a schema without references allows. */
+/** Converts a schema without references. */
 function allowed(
   context: GrammarContext,
   schema: JsonSchemaObject,
@@ -135,19 +135,19 @@ function ofType(
 const number = (context: GrammarContext, hint: string, found: Expression | undefined): Expression | undefined =>
   found && context.rules.define(hint, found)
 
-/** A grammar, and the demands of the schema that it does not make. */
+/** A grammar and the keywords that it does not enforce. */
 interface Grammar {
   readonly gbnf: string
-  /** Empty where every text of the grammar fits the schema. What is listed has to be checked afterwards. */
+  /** To be checked afterwards. Empty if the grammar enforces the whole schema. */
   readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
 }
 
-/** A schema with more such demands is better not put into a grammar. */
+/** Give up on schemas with more unsupported keywords. */
 const maxDropped = 32
 
 /**
- * The strongest grammar that can be had, made once for each content: one tool with an odd schema should not keep the
- * others from theirs. What is left out is told. Throws `CannotExpress` where leaving out does not help.
+ * The strictest possible grammar, cached by content. Drops keywords that cannot be expressed, so that one unusual tool
+ * does not prevent a grammar for all. Throws `CannotExpress` if dropping does not help.
  */
 export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => {
   const dropped: { at: string; keyword: string }[] = []
@@ -166,7 +166,7 @@ export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((sch
   }
 })
 
-/** A copy of the schema with one demand less; `undefined` where it is not there. */
+/** A copy of the schema without one keyword; `undefined` if it is not there. */
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
   const copy: unknown = structuredClone(schema)
   let place = copy
@@ -179,13 +179,13 @@ function without(schema: AnySchema, at: string, keyword: string): AnySchema | un
   }
   if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
   const fields = place as Record<string, unknown>
-  // Branches that may overlap are still better than none.
+  // Overlapping branches are better than none.
   if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
   delete fields[keyword]
   return copy as AnySchema
 }
 
-/** Any JSON value that nests no deeper than this. */
+/** Any JSON value up to this depth. */
 function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Expression {
   const { rules, limits } = context
   const sign = rules.define('char', character)

@@ -2,10 +2,10 @@ import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
 import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
 
-/** More multiples than these are not listed one by one. */
+/** Enumerate at most this many multiples. */
 const maxMultiples = 512
 
-/** The whole numbers that a schema allows. */
+/** The integers that a schema allows. */
 export function integers(schema: JsonSchemaObject, at: string): Expression | undefined {
   const low = lowerBound(schema, at)
   const high = upperBound(schema, at)
@@ -46,7 +46,7 @@ function upperBound(schema: JsonSchemaObject, at: string): Bound | undefined {
   return narrower(schema, at, 'maximum', 'exclusiveMaximum', (one, other) => one < other)
 }
 
-/** In older drafts, `exclusiveMinimum` is a flag beside `minimum`. */
+/** In older drafts, `exclusiveMinimum` is a boolean beside `minimum`. */
 function narrower(
   schema: JsonSchemaObject,
   at: string,
@@ -72,10 +72,10 @@ function narrower(
 const digit = set([[0x30, 0x39]])
 const leading = set([[0x31, 0x39]])
 
-/** Whole numbers beyond this are no longer told apart by everybody who reads JSON. */
+/** Larger integers lose precision in some JSON parsers. */
 const largest = 999_999_999_999_999
 
-/** The whole numbers from one to another, both included; `undefined` where there is none. */
+/** The integers from `min` to `max`, inclusive; `undefined` if there are none. */
 function integersBetween(min: number, max: number): Expression | undefined {
   const low = Math.max(min, -largest)
   const high = Math.min(max, largest)
@@ -85,7 +85,7 @@ function integersBetween(min: number, max: number): Expression | undefined {
   return any(natural, negative && all(text('-'), negative))
 }
 
-/** The same for numbers without a sign. */
+/** The same for non-negative integers. */
 function naturalsBetween(min: number, max: number): Expression | undefined {
   if (min > max) return undefined
   const options: Expression[] = []
@@ -104,7 +104,7 @@ function naturalsBetween(min: number, max: number): Expression | undefined {
   return any(...options)
 }
 
-/** Digits between two lists of digits of the same length. */
+/** Numbers between two strings of digits of equal length. */
 function sameLength(low: string, high: string): Expression {
   if (/^0*$/.test(low) && /^9*$/.test(high)) return times(digit, low.length, low.length)
   const [first, last] = [Number(low[0]), Number(high[0])]
@@ -122,14 +122,14 @@ function sameLength(low: string, high: string): Expression {
   return any(...options, top) as Expression
 }
 
-/** One end of a range of numbers. */
+/** One bound of a range. */
 interface Bound {
   readonly value: number
-  /** Whether the number itself belongs to the range. */
+  /** Whether the bound itself is in the range. */
   readonly included: boolean
 }
 
-/** Any number, with or without fraction and exponent. */
+/** Any number, with optional fraction and exponent. */
 export const anyNumber: Expression = all(
   optional(text('-')),
   any(text('0'), all(set([[0x31, 0x39]]), times(digit, 0, 14))) as Expression,
@@ -151,17 +151,20 @@ export const anyNumber: Expression = all(
   ),
 )
 
-/** A number of more digits than this would no longer be compared rightly by everybody. */
+/** More digits lose precision in some JSON parsers. */
 const maxDigits = 15
 
 interface Decimal {
   readonly whole: number
-  /** The digits after the point, without noughts at the end. */
+  /** The digits after the decimal point, without trailing zeros. */
   readonly fraction: string
   readonly included: boolean
 }
 
-/** The numbers between two bounds, without exponents; `undefined` where there is none, `'imprecise'` where no digits suffice. */
+/**
+ * The decimals between two bounds, without exponent; `undefined` if there are none, `'imprecise'` if a bound has too
+ * many digits.
+ */
 function decimalsBetween(low: Bound | undefined, high: Bound | undefined): Expression | undefined | 'imprecise' {
   const far = [low, high].some((bound) => bound && Math.abs(bound.value) >= 1e9) ? 1e15 - 1 : 1e9 - 1
   const [from, to] = [low ?? { value: -far, included: true }, high ?? { value: far, included: true }]
@@ -190,7 +193,7 @@ function decimal({ value, included }: Bound): Decimal | undefined {
   return undefined
 }
 
-/** Numbers without a sign. */
+/** Non-negative numbers. */
 function between(low: Decimal, high: Decimal, places: number): Expression | undefined {
   if (low.whole > high.whole) return undefined
   const whole = (number: number) => text(String(number))
@@ -205,7 +208,7 @@ function between(low: Decimal, high: Decimal, places: number): Expression | unde
 const joined = (one: Expression | undefined, other: Expression | undefined): Expression | undefined =>
   one && other && all(one, other)
 
-/** What may follow a whole number so that the fraction lies between two others; nothing at all stands for nought. */
+/** The fractions between two bounds that may follow an integer; an empty one means zero. */
 function fractions(low: Decimal | undefined, high: Decimal | undefined, places: number): Expression | undefined {
   const bounds: Bounds = {
     low: low && { digits: low.fraction, included: low.included },
@@ -220,11 +223,11 @@ interface Bounds {
   readonly high: { readonly digits: string; readonly included: boolean } | undefined
 }
 
-/** Whether the digits so far, and noughts for ever after, lie within what is left of the bounds. */
+/** Whether the number may end after the digits so far, all following digits being zero. */
 const mayEnd = ({ low, high }: Bounds): boolean =>
   (!low || (low.digits === '' && low.included)) && (high?.digits !== '' || high.included)
 
-/** One digit more, and perhaps others. */
+/** The next digit and what may follow it. */
 function nextDigits({ low, high }: Bounds, places: number): Expression | undefined {
   if (places === 0 || high?.digits === '') return undefined
   const lowest = low && !(low.digits === '' && low.included) ? Number(low.digits[0] ?? 0) : undefined

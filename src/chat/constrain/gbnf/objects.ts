@@ -18,8 +18,8 @@ import { type ConversionDepth, type GrammarContext, maxKeyCharacters } from './r
 const colon = all(text(':'), optional(text(' ')))
 
 /**
- * The objects that a schema allows: the members that it names, in its order, and others only where it says so or names
- * none. What a schema neither names nor forbids is not written, as models are asked for what is named.
+ * The objects that a schema allows: named members in schema order, and others only if the schema mentions additional
+ * members or names none.
  */
 export function objects(
   context: GrammarContext,
@@ -42,7 +42,7 @@ export function objects(
   const { min, max, most } = numberOfMembers(context, schema)
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
-    // A name that is written twice counts once.
+    // A repeated name counts once.
     throw new CannotExpress(at, 'minProperties', 'asks for several members without saying their names')
   }
   const row = sequenceOf(context.rules, 'members', { parts, min, max, extra: extra && { expression: extra, most } })
@@ -55,7 +55,7 @@ function numberOfMembers(context: GrammarContext, schema: JsonSchemaObject) {
   return { min, max, most: Math.max(context.limits.members, min) }
 }
 
-/** Members that are named, also those that are only required or that a list of names allows. */
+/** Named members, including names that appear only in `required` or in an enum of `propertyNames`. */
 function namedMembers(schema: JsonSchemaObject): readonly (readonly [string, AnySchema])[] {
   const named = new Map(namedSchemas(schema.properties))
   const others = isSchema(schema.additionalProperties) ? schema.additionalProperties : true
@@ -108,7 +108,7 @@ function patternPair(
 const pairOf = (context: GrammarContext, key: Expression, value: Expression): Expression =>
   context.rules.define('pair', all(key, colon, context.rules.define('value', value)))
 
-/** The names that members may have beside those that the schema knows, as JSON strings. */
+/** Names for additional members, as JSON strings. */
 function additionalKeys(
   context: GrammarContext,
   schema: JsonSchemaObject,
@@ -124,7 +124,7 @@ function additionalKeys(
   )
 }
 
-/** Whether a schema demands something of names that a list of them does not say. */
+/** Whether `propertyNames` is more than an enum. */
 function hasRuleForNames({ propertyNames }: JsonSchemaObject): boolean {
   return (
     propertyNames === false ||
@@ -135,13 +135,13 @@ function hasRuleForNames({ propertyNames }: JsonSchemaObject): boolean {
 const isTrivial = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((keyword) => keyword === 'type' || keyword === 'description' || keyword === 'title')
 
-/** Names that fit a pattern. */
+/** Names that match a pattern. */
 function patternKeys(context: GrammarContext, pattern: string, at: string): Expression | undefined {
   const found = patternString(pattern, { min: 0, max: maxKeyCharacters }, at)
   return found && context.rules.define('key', found)
 }
 
-/** Whether a name is written as it is. */
+/** Whether a name needs no escaping. */
 const isRaw = (name: string): boolean => JSON.stringify(name) === `"${name}"`
 
 interface Branch {
@@ -149,7 +149,7 @@ interface Branch {
   isName: boolean
 }
 
-/** Any name but these. What would have to be escaped is left out, so that no name can be written in two ways. */
+/** Any name except these. Excludes names that need escaping, so that each name has one spelling. */
 function otherThan({ rules }: GrammarContext, names: readonly string[]): Expression {
   const root: Branch = { branches: new Map(), isName: true }
   for (const name of names.filter(isRaw)) {

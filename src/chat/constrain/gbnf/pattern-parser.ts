@@ -5,7 +5,7 @@ import type { CodePointRange } from './expression.ts'
 const deepest = 32
 const longest = 2_000
 
-/** Reads a regular expression. Lookaheads, back-references, word boundaries and Unicode properties are refused. */
+/** Parses a regular expression. Refuses lookarounds, back-references, word boundaries and Unicode properties. */
 export function parsePattern(pattern: string, at: string): PatternNode {
   const refuse = (why: string): never => {
     throw new CannotExpress(at, 'pattern', why)
@@ -83,7 +83,7 @@ function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
   return { kind: 'repeat', inner, min, max }
 }
 
-/** A pattern that is being read, and where. */
+/** The parser's position in a pattern. */
 export interface PatternCursor {
   readonly signs: readonly string[]
   at: number
@@ -115,7 +115,6 @@ const newline: readonly CodePointRange[] = [
   [0x2028, 0x2029],
 ]
 
-/** The sets of characters that have names in regular expressions. */
 const classes = { digit, word, space, newline }
 
 const named: Readonly<Record<string, readonly CodePointRange[]>> = {
@@ -129,7 +128,7 @@ const named: Readonly<Record<string, readonly CodePointRange[]>> = {
 
 const controls: Readonly<Record<string, number>> = { n: 0x0a, r: 0x0d, t: 0x09, f: 0x0c, v: 0x0b }
 
-/** What stands after a backslash. */
+/** Parses what follows a backslash. */
 function escapedSign(cursor: PatternCursor, inSet = false): readonly CodePointRange[] {
   const sign = cursor.signs[cursor.at++] ?? cursor.refuse('ends with a backslash')
   if (Object.hasOwn(named, sign)) return named[sign] as readonly CodePointRange[]
@@ -151,7 +150,7 @@ function hexadecimal(cursor: PatternCursor, sign: 'x' | 'u'): number {
   return point <= 0x10ffff ? point : cursor.refuse('names a character that does not exist')
 }
 
-/** What stands between square brackets, the first of which has been read. */
+/** Parses a character class after its opening bracket. */
 function parseSet(cursor: PatternCursor): readonly CodePointRange[] {
   const negated = cursor.signs[cursor.at] === '^'
   if (negated) cursor.at++
@@ -183,7 +182,7 @@ function parseMember(cursor: PatternCursor): readonly CodePointRange[] {
   return [[point, point]]
 }
 
-/** What a regular expression says, as far as a grammar can say it too. */
+/** The subset of regular expressions that a grammar can express. */
 export type PatternNode =
   | { readonly kind: 'sign'; readonly ranges: readonly CodePointRange[] }
   | { readonly kind: 'row'; readonly parts: readonly PatternNode[] }
@@ -192,7 +191,7 @@ export type PatternNode =
   | { readonly kind: 'start' }
   | { readonly kind: 'end' }
 
-/** How many characters a text may have that fits; the larger one may be infinite. */
+/** The length of matching texts; the maximum may be infinite. */
 export interface LengthRange {
   readonly min: number
   readonly max: number
@@ -221,7 +220,7 @@ export function lengthOf(node: PatternNode): LengthRange {
   }
 }
 
-/** The same with no repetition longer than `most`, unless it has to be. */
+/** Limits every repetition to `most`, unless its minimum is higher. */
 export function capped(node: PatternNode, most: number): PatternNode {
   switch (node.kind) {
     case 'row':

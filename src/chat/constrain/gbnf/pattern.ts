@@ -4,8 +4,8 @@ import { all, any, type CodePointRange, type Expression, manyTimes, nothing, tex
 import { capped, type LengthRange, lengthOf, type PatternNode, parsePattern } from './pattern-parser.ts'
 
 /**
- * A JSON string that fits a regular expression and has so many characters. Without anchors anything may stand before
- * and after it, as everywhere in JSON Schema. `undefined` where nothing fits.
+ * A JSON string of this length that matches a regular expression. Unanchored patterns match anywhere, as in JSON
+ * Schema. Returns `undefined` if nothing matches.
  */
 export function patternString(pattern: string, length: LengthRange, at: string): Expression | undefined {
   const node = sized(withoutAmbiguity(anchored(parsePattern(pattern, at), at), at), length, at)
@@ -20,14 +20,14 @@ const anything: PatternNode = {
   max: Number.POSITIVE_INFINITY,
 }
 
-/** Puts what anchors leave out in their place; an anchor in the middle of something is refused. */
+/** Replaces missing anchors with "anything"; refuses an anchor in the middle. */
 function anchored(node: PatternNode, at: string): PatternNode {
   if (node.kind === 'choice') return { ...node, options: node.options.map((option) => anchored(option, at)) }
   const parts = node.kind === 'row' ? node.parts : [node]
   const start = parts[0]?.kind === 'start'
   const end = parts.length > Number(start) && parts.at(-1)?.kind === 'end'
   const inner = parts.slice(start ? 1 : 0, end ? -1 : undefined)
-  // `^(a|b)$` and `(^a$|^b$)` are both usual.
+  // `^(a|b)$` and `(^a$|^b$)` are both common.
   const [only] = inner
   if (!start && !end && inner.length === 1 && only?.kind === 'choice' && hasAnchor(only)) return anchored(only, at)
   if (inner.some(hasAnchor)) throw new CannotExpress(at, 'pattern', 'has an anchor in the middle')
@@ -41,7 +41,7 @@ function hasAnchor(node: PatternNode): boolean {
   return node.kind === 'repeat' && hasAnchor(node.inner)
 }
 
-/** The same with its repetitions held within the wanted length. */
+/** Limits repetitions to the maximum length. */
 function sized(node: PatternNode, length: LengthRange, at: string): PatternNode | undefined {
   const fitting = lengthened(node, length.min, at)
   if (lengthOf(fitting).min > length.max) return undefined
@@ -56,7 +56,7 @@ function sized(node: PatternNode, length: LengthRange, at: string): PatternNode 
   throw new CannotExpress(at, 'pattern', 'allows more characters than maxLength, in too many ways')
 }
 
-/** Raises the one repetition that can be raised, where the pattern allows less than `minLength` asks for. */
+/** Raises the single variable repetition to reach `minLength`. */
 function lengthened(node: PatternNode, min: number, at: string): PatternNode {
   const short = min - lengthOf(node).min
   if (short <= 0) return node
@@ -95,12 +95,12 @@ function expressionOf(node: PatternNode, at: string): Expression | undefined {
   }
 }
 
-/** Where it cannot be seen which repetition a character belongs to, every combination of two counts is kept in mind. */
+/** Upper bound for ambiguous repetitions: parsers track every combination of two counts. */
 const maxAmbiguous = 16
 
 /**
- * The same without repetitions that readers of grammars lose themselves in: they follow every way in which a text can
- * be read, and `(.*.*)*` has more of them than there is time.
+ * Removes repetitions that make matching exponential: grammar parsers follow every way to read a text, and `(.*.*)*`
+ * has too many.
  */
 function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
   if (node.kind === 'row') return { ...node, parts: node.parts.map((part) => withoutAmbiguity(part, at)) }
@@ -118,7 +118,7 @@ function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
   return { ...node, inner: capped(inner, maxAmbiguous), max }
 }
 
-/** Whether a text may end with a repetition that could as well be the beginning of the next text. */
+/** Whether a match may end with a repetition whose next character could also start the next match. */
 function runsOn(node: PatternNode, first: readonly CodePointRange[]): boolean {
   if (node.kind === 'choice') return node.options.some((option) => runsOn(option, first))
   if (node.kind === 'repeat') {
@@ -132,7 +132,7 @@ function runsOn(node: PatternNode, first: readonly CodePointRange[]): boolean {
   return false
 }
 
-/** The characters that a text may begin with. */
+/** The characters that a match may start with. */
 function firstOf(node: PatternNode): readonly CodePointRange[] {
   if (node.kind === 'sign') return node.ranges
   if (node.kind === 'choice') return node.options.flatMap(firstOf)

@@ -3,15 +3,15 @@ import type { Flatten } from '../flatten.ts'
 import type { AnySchema } from '../schema.ts'
 import { type CodePointRange, type Expression, rule } from './expression.ts'
 
-/** The named rules of a grammar that is being made. */
+/** The named rules of a grammar under construction. */
 export interface GrammarRules {
-  /** A rule of this meaning: the same one for the same meaning, under a name like the hint. */
+  /** Returns the rule for this expression, named after the hint; equal expressions share a rule. */
   define(hint: string, meaning: Expression): Expression
-  /** The whole grammar, which begins with this rule. */
+  /** The whole grammar, starting with this rule. */
   grammar(root: Expression): string
 }
 
-/** More than a model server would want to read. */
+/** Larger grammars are refused. */
 const longest = 512 * 1024
 
 const tooLarge = (): CannotExpress => new CannotExpress('', 'the schema', 'makes too large a grammar')
@@ -19,7 +19,7 @@ const tooLarge = (): CannotExpress => new CannotExpress('', 'the schema', 'makes
 export function createGrammarRules(): GrammarRules {
   const bodies = new Map<string, string>()
   const names = new Map<string, string>()
-  /** How many rules there are of each hint. */
+  /** The number of rules per hint. */
   const numbers = new Map<string, number>()
   let length = 0
 
@@ -68,12 +68,12 @@ export function createGrammarRules(): GrammarRules {
   }
 }
 
-/** llama.cpp refuses a group whose rules, times its repetitions, are more than 2,000; other readers may know less. */
+/** llama.cpp refuses a group whose rules times repetitions exceed 2,000; other parsers may allow less. */
 const most = 200
 
 /**
- * The same with the groups that are repeated often made into rules of their own: readers unfold a group as often as it
- * is repeated, with everything in it, and a name counts as one thing only.
+ * Moves large repeated groups into rules of their own: parsers unfold a repeated group, but count a rule name as one
+ * symbol.
  */
 function hoisted(expression: Expression, define: (group: Expression) => Expression): Expression {
   switch (expression.kind) {
@@ -93,7 +93,7 @@ function hoisted(expression: Expression, define: (group: Expression) => Expressi
 
 const isGroup = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
 
-/** How many rules a reader makes of it. */
+/** The number of rules that a parser creates for it. */
 function rulesOf(expression: Expression): number {
   switch (expression.kind) {
     case 'all':
@@ -107,7 +107,7 @@ function rulesOf(expression: Expression): number {
   }
 }
 
-/** Writes a piece of a grammar down as GBNF. */
+/** Prints an expression as GBNF. */
 function print(expression: Expression): string {
   switch (expression.kind) {
     case 'text':
@@ -128,7 +128,7 @@ function print(expression: Expression): string {
 const grouped = (expression: Expression, group: boolean): string =>
   group ? `(${print(expression)})` : print(expression)
 
-/** What a repetition would otherwise apply to the last part of. A text counts as one part. */
+/** Whether a repetition needs parentheses. A text counts as one symbol. */
 const isSeveral = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
 
 function printTimes(min: number, max: number): string {
@@ -144,7 +144,7 @@ function inText(sign: string): string {
 
 const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
 
-/** Only letters and digits are sure to stand for themselves: readers differ in how they take the rest. */
+/** Escape everything but letters and digits: parsers differ on the rest. */
 const inSet = (point: number): string =>
   /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escaped(point)
 
@@ -156,43 +156,40 @@ function escaped(point: number): string {
   return point < 0x10000 ? `\\u${hex(4)}` : `\\U${hex(8)}`
 }
 
-/** How deep the conversion has got. */
 export interface ConversionDepth {
   readonly nesting: number
-  /** How often references that lead back to themselves may still be followed. */
+  /** How many more times cyclic references may be followed. */
   readonly recursion: number
 }
 
-/** What every part of the conversion needs to know. */
+/** State shared by all parts of the conversion. */
 export interface GrammarContext {
   readonly budget: WorkBudget
   readonly flatten: Flatten
   readonly limits: GrammarLimits
   readonly rules: GrammarRules
   readonly cycles: ReadonlySet<string>
-  /** What a schema allows; `undefined` where it allows nothing. */
+  /** Converts a schema; `undefined` if it allows nothing. */
   convert(schema: AnySchema, at: string, level: ConversionDepth): Expression | undefined
 }
 
-/** What a grammar allows where a schema sets no bound: a model that runs away comes to an end. */
+/** Bounds where the schema sets none, so that a runaway model stops. */
 export interface GrammarLimits {
-  /** Characters of a string. */
   readonly string: number
-  /** Items of a list. */
   readonly items: number
-  /** Members of an object beside those that its schema names. */
+  /** Members of an object that the schema does not name. */
   readonly members: number
-  /** How deep a value nests of which the schema says nothing. */
+  /** Nesting of values without a schema. */
   readonly freeDepth: number
-  /** How often a schema that refers to itself may do so, one inside the other. */
+  /** Nesting of schemas that refer to themselves. */
   readonly recursion: number
 }
 
 export const defaultLimits: GrammarLimits = { string: 4096, items: 64, members: 16, freeDepth: 3, recursion: 4 }
 
-/** Bounds that a schema sets itself are kept up to here; a narrower grammar is a right one still. */
+/** Upper limits for the schema's own bounds; a narrower grammar is still correct. */
 export const maxCharacters = 65_536
 export const maxUnrolledItems = 1024
 
-/** Characters of a name that the schema does not know. */
+/** Length of names that the schema does not list. */
 export const maxKeyCharacters = 48

@@ -43,12 +43,12 @@ const path = `(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%${hex}{2})`
 const query = `(?:\\?(?:${path}|[/?]){0,128})?(?:#(?:${path}|[/?]){0,64})?`
 const tail = `(?:/${path}{0,64}){0,16}${query}`
 const uri = `[A-Za-z][A-Za-z0-9+.-]{0,15}:(?://(?:${host}(?::\\d{1,5})?)?${tail}|${path}(?:${path}|/){0,128}${query})`
-// Two slashes at the beginning would name a host.
+// Two leading slashes would start a host name.
 const rooted = `(?:/(?:${path}{1,64}(?:/${path}{0,64}){0,15})?)?${query}`
 const reference = `(?:${uri}|[A-Za-z0-9._~-]{1,64}${tail}|${rooted})`
 const email = `[A-Za-z0-9_+-]{1,32}(?:\\.[A-Za-z0-9_+-]{1,32}){0,2}@${label}(?:\\.${label}){1,4}`
 
-/** What the formats of JSON Schema look like. Each is narrower than its definition: no leap days, no odd addresses. */
+/** Patterns for the formats of JSON Schema. Each is narrower than the standard: no leap days, no unusual addresses. */
 const patterns: Readonly<Record<string, string>> = {
   date,
   time,
@@ -68,12 +68,12 @@ const patterns: Readonly<Record<string, string>> = {
   'json-pointer': '(?:/[A-Za-z0-9_.-]{0,64}){0,16}',
 }
 
-/** Formats of the standard that a grammar of a reasonable size cannot hold a text to. */
+/** Standard formats that need too large a grammar. */
 const inexpressible = new Set(['regex', 'uri-template', 'relative-json-pointer'])
 
 /**
- * The pattern of a format. `undefined` for names that the standard does not know: they are remarks for people.
- * `false` for those that it knows and a grammar cannot express.
+ * The pattern of a format; `undefined` for unknown formats, which are annotations; `false` for standard formats that a
+ * grammar cannot express.
  */
 function formatPattern(format: string): string | undefined | false {
   if (inexpressible.has(format)) return false

@@ -8,10 +8,10 @@ import {
   setMember,
 } from '../schema.ts'
 
-/** For each object of a strict schema the members whose null was added. */
+/** For each object of a strict schema, the members that became nullable. */
 export type AddedNulls = WeakMap<object, ReadonlySet<string>>
 
-/** Takes out of an answer to a strict schema the nulls that the original schema does not know. */
+/** Removes nulls that only the strict schema allows. */
 export function restorer(root: JsonSchemaObject, added: AddedNulls): (value: unknown) => unknown {
   const target = (schema: JsonSchemaObject): JsonSchemaObject => {
     if (typeof schema.$ref !== 'string') return schema
@@ -20,7 +20,7 @@ export function restorer(root: JsonSchemaObject, added: AddedNulls): (value: unk
     return isSchemaObject(found) ? found : {}
   }
 
-  /** Branches are told apart by what strict schemas fix: types, listed values and the names of members. */
+  /** Strict branches differ in types, listed values and member names. */
   const fits = (given: JsonSchemaObject, value: unknown): boolean => {
     const schema = target(given)
     if (Array.isArray(schema.anyOf))
@@ -42,7 +42,7 @@ export function restorer(root: JsonSchemaObject, added: AddedNulls): (value: unk
     )
   }
 
-  /** The branch that a value was written for: the one that it fits, or else the only one of its type. */
+  /** The branch that matches the value, or else the only one of its type. */
   const branchOf = (branches: readonly JsonSchemaObject[], value: unknown): JsonSchemaObject | undefined => {
     const fitting = branches.find((branch) => fits(branch, value))
     if (fitting) return fitting

@@ -16,18 +16,19 @@ import {
 } from '../schema.ts'
 import { restorer } from './restore.ts'
 
-/** A schema in the form that strict modes ask for. */
+/** A schema for strict mode. */
 export interface StrictSchema {
   readonly schema: JsonSchemaObject
-  /** What had to be moved out of it, into descriptions or away. */
+  /** Keywords that moved into descriptions or were dropped. */
   readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
-  /** Takes the nulls out of an answer that stand for members which were left out. */
+  /** Removes the nulls that stand for omitted members. */
   restore(value: unknown): unknown
 }
 
 /**
- * Closes every object, requires every member, makes null of what may be left out, `anyOf` of `oneOf`, and moves the
- * rest into words. Throws `CannotExpress` where that would change what is allowed: maps, tuples, values of any kind.
+ * Converts to strict mode: closed objects, all members required, optional ones nullable, `oneOf` as `anyOf`, other
+ * keywords in descriptions. Throws `CannotExpress` for maps, tuples and untyped values, which would change their
+ * meaning.
  */
 export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiLimits): StrictSchema {
   const dropped: { at: string; keyword: string }[] = []
@@ -70,7 +71,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     if (!names.has(reference)) {
       const name = freshName(reference)
       names.set(reference, name)
-      // Levels are counted within a definition, as it stands at the root.
+      // Depth restarts in a definition, since it moves to the root.
       setMember(definitions, name, convert(resolve(root, reference, at), reference.slice(1), 1))
     }
     return { $ref: `#/$defs/${names.get(reference)}` }
@@ -156,11 +157,11 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
   }
 }
 
-/** A reference with nothing beside it that would have to be met as well. */
+/** A `$ref` with no other constraints beside it. */
 const isBare = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((name) => ['$ref', 'title', 'description', 'default', 'examples'].includes(name))
 
-/** Keywords that are kept as they are, by the type that they speak of. */
+/** Keywords that strict mode supports, by type. */
 const kept: Readonly<Record<string, readonly string[]>> = {
   string: ['pattern', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
@@ -168,7 +169,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
   array: ['minItems', 'maxItems'],
 }
 
-/** Demands that cannot be made in a strict schema. They are told to the model in words instead. */
+/** Unsupported keywords, described to the model in words. */
 const movable = new Set([
   'minLength',
   'maxLength',
@@ -203,12 +204,12 @@ interface Sorted {
   readonly moved: JsonSchemaObject
 }
 
-/** Which of a schema's demands stay, for these types, and which have to be put into words. */
+/** Splits the keywords into supported ones and ones to describe in words. */
 function sortKeywords(schema: JsonSchemaObject, types: readonly string[]): Sorted {
   const sorted: { kept: Record<string, unknown>; moved: Record<string, unknown> } = { kept: {}, moved: {} }
   const stays = new Set(types.flatMap((type) => kept[type] ?? []))
   for (const [keyword, value] of Object.entries(schema)) {
-    // Flags of an older draft, and formats that the server would not know.
+    // Skip boolean flags of older drafts and formats that the server does not know.
     const fits = typeof value !== 'boolean' && (keyword !== 'format' || formats.has(value as string))
     if (stays.has(keyword) && fits) sorted.kept[keyword] = value
     else if (movable.has(keyword)) sorted.moved[keyword] = value
@@ -216,7 +217,7 @@ function sortKeywords(schema: JsonSchemaObject, types: readonly string[]): Sorte
   return sorted
 }
 
-/** The description, with what had to be moved out of the schema. */
+/** The description, with the moved keywords. */
 function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
   const words = typeof description === 'string' ? description : ''
   if (Object.keys(moved).length === 0) return words === '' ? {} : { description: words }
@@ -224,22 +225,21 @@ function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): 
   return { description: [words, `It must also meet ${demands}.`].filter((part) => part !== '').join(' ') }
 }
 
-/** How large a strict schema may be. */
 interface StrictLimits {
   readonly properties: number
   readonly levels: number
   readonly enumValues: number
-  /** Of all names and values together. */
+  /** The total length of all names and values. */
   readonly characters: number
 }
 
-/** As OpenAI documents them. */
+/** OpenAI's documented limits. */
 const openaiLimits: StrictLimits = { properties: 5_000, levels: 10, enumValues: 1_000, characters: 120_000 }
 
 const maxSchemas = 20_000
 const maxPlace = 4_096
 
-/** Counts what a strict schema uses up; each call throws what `refuse` throws once it is too much. */
+/** Counts what a strict schema uses; calls `refuse` when a limit is exceeded. */
 function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   let [schemas, properties, values, characters] = [0, 0, 0, 0]
   const count = (text: string): void => {
@@ -248,7 +248,7 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
   return {
     schema(at: string, depth: number): void {
-      // Choices inside choices are no levels, but have an end as well.
+      // Nested choices do not count as levels, but must end too.
       if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
       if (++schemas > maxSchemas) refuse('is too large')
     },
@@ -264,14 +264,14 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
 }
 
-/** Whether a strict schema takes null. */
+/** Whether a strict schema allows null. */
 function takesNull(schema: JsonSchemaObject): boolean {
   if (Array.isArray(schema.enum)) return schema.enum.includes(null)
   if ([schema.type].flat().includes('null')) return true
   return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && takesNull(branch))
 }
 
-/** The same strict schema, which takes null too. */
+/** The schema with null allowed. */
 function nullable(schema: JsonSchemaObject): JsonSchemaObject {
   if (takesNull(schema)) return schema
   const nothing = { type: 'null' }

@@ -9,7 +9,7 @@ const builds: Readonly<Record<string, string>> = {
   'win32 x64': 'win-x64',
 }
 
-/** What installs the library without the builds for other machines, which are ten times as large. */
+/** Installs the library without builds for other platforms, which are ten times as large. */
 const command = `npm install --omit=optional node-llama-cpp @node-llama-cpp/${builds[`${platform} ${arch}`] ?? 'linux-x64'}`
 
 export const notInstalled = (name: string, cause: unknown): ToolwayError =>
@@ -24,7 +24,7 @@ export const noFile = (name: string, path: string, cause: unknown): ToolwayError
 export const noGguf = (name: string, path: string): ToolwayError =>
   unavailable(name, `is not a GGUF file: ${path}. Check models.${name}.path, or convert the model.`)
 
-/** What llama.cpp itself had to say tells most. */
+/** Quotes llama.cpp, which knows the reason best. */
 export const cannotLoad = (name: string, path: string, said: string, cause: unknown): ToolwayError =>
   unavailable(
     name,

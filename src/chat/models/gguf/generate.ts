@@ -1,10 +1,9 @@
 import type { HistoryItem, SamplingOptions, TokenId } from './llama-library.ts'
 import type { LoadedModel } from './load-model.ts'
 
-/** What is asked of a model that is in memory. */
 export interface GenerateRequest {
   readonly history: readonly HistoryItem[]
-  /** What the answer is held to; anything goes without one. */
+  /** Constrains the answer, if given. */
   readonly gbnf: string | undefined
   readonly sampling: SamplingOptions
   readonly maxTokens: number | undefined
@@ -13,20 +12,18 @@ export interface GenerateRequest {
   tooLong(tokens: number): Error
 }
 
-/** How an answer ended. */
 export interface GenerateResult {
-  /** Whether it was cut off. */
   readonly isCut: boolean
   readonly promptTokens: number
   readonly completionTokens: number
 }
 
-/** An answer needs some room. */
+/** Minimum room for the answer, in tokens. */
 const leastRoom = 64
-/** A prompt is read in pieces: between two of them, reading can be stopped. */
+/** Evaluate the prompt in slices, so that it can be cancelled in between. */
 const slice = 128
 
-/** Lets a model answer, token by token. */
+/** Generates an answer token by token. */
 export async function generate(weights: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
   const { sequence, context } = weights
   const { signal } = request
@@ -34,7 +31,7 @@ export async function generate(weights: LoadedModel, request: GenerateRequest): 
   const room = context - prompt.length
   if (room < leastRoom) throw request.tooLong(prompt.length)
   const most = Math.min(request.maxTokens ?? room, room - 1)
-  // The last token is left to whoever wants to know what comes after it.
+  // The last token is evaluated together with the answer.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)
   for (let at = sequence.nextTokenIndex; prompt.length - at > slice; at += slice) {
     signal.throwIfAborted()
@@ -53,13 +50,13 @@ function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateR
   const { contextText, prefixTriggers, noPrefixTrigger } = wrapper.generateContextState({ chatHistory: history })
   const tokens = contextText.tokenize(model.tokenizer)
   if (gbnf === undefined) return tokens
-  // Some models first say what kind of answer follows; under a grammar they cannot, so it is said for them.
+  // Some models announce the kind of answer first; under a grammar they cannot, so write it for them.
   const opening = prefixTriggers?.find(({ type }) => type === 'response')
   const said = noPrefixTrigger?.type === 'response' ? [noPrefixTrigger.inject] : [opening?.triggers[0], opening?.inject]
   return [...tokens, ...said.flatMap((text) => text?.tokenize(model.tokenizer) ?? [])]
 }
 
-/** Under a grammar an answer ends where the grammar does: no word in the middle of it means its end. */
+/** With a grammar, the answer ends where the grammar does. */
 async function within(
   { library, llama, model, sequence }: LoadedModel,
   { sampling, signal, emit }: GenerateRequest,
@@ -74,9 +71,9 @@ async function within(
   for await (const token of sequence.evaluate(prompt, { ...sampling, grammarEvaluationState })) {
     signal.throwIfAborted()
     said.push(token)
-    // The grammar has read special tokens as the text that they stand for, so they count as text.
+    // The grammar treats special tokens as their text.
     const text = model.detokenize(said.slice(told), true, said.slice(Math.max(0, told - 8), told))
-    // A character may be made of several tokens.
+    // A character may span several tokens.
     if (!text.endsWith('\ufffd')) {
       emit('text', text)
       told = said.length
@@ -86,7 +83,7 @@ async function within(
   return { isCut: false, completionTokens: said.length }
 }
 
-/** Without one, the library knows best where a model's answer ends and which part of it is thinking. */
+/** Without a grammar, the library detects the end of the answer and the thinking. */
 async function freely(
   { library, sequence, wrapper }: LoadedModel,
   { history, sampling, signal, emit }: GenerateRequest,

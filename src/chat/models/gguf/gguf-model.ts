@@ -15,7 +15,6 @@ import { createRequestQueue, keepLoaded } from './keep-loaded.ts'
 import { type HistoryItem, importLibrary, type LlamaLibrary } from './llama-library.ts'
 import { loadLlamaModel } from './load-model.ts'
 
-/** A model of the configuration that is a file. */
 export type GgufModelConfig = Extract<Config['models'][string], { kind: 'gguf' }>
 
 export interface GgufModelOptions {
@@ -23,18 +22,18 @@ export interface GgufModelOptions {
   readonly config: Pick<GgufModelConfig, 'path' | 'context' | 'threads' | 'idle' | 'timeout'>
   readonly clock: Clock
   readonly log: Log
-  /** Where `node-llama-cpp` comes from. */
+  /** Loads `node-llama-cpp`. */
   load?(): Promise<LlamaLibrary>
-  /** Bytes of memory that may be used. */
+  /** Returns the free memory in bytes. */
   free?(): number
-  /** What chance begins with, for each answer anew. */
+  /** Random seed for one answer. */
   seed?(): number
 }
 
-/** Whoever waits longer than for these is better told so. */
+/** Refuse further requests when this many wait. */
 const maxWaiting = 16
 
-/** More threads than half of the processors slow one another down, and everybody else. */
+/** More threads than half of the processors slow down everything else. */
 const fewThreads = (): number => Math.max(1, Math.floor(availableParallelism() / 2))
 
 const randomSeed = (): number => Math.floor(Math.random() * 2 ** 31)
@@ -46,7 +45,7 @@ const known: PlanningProfile = {
   toolForms: () => capabilities.embedded.tools,
 }
 
-/** A model that runs in this process. It is loaded when it is first asked, and answers one request at a time. */
+/** A model in this process. Loaded on first use; answers one request at a time. */
 export function ggufModel(options: GgufModelOptions): Model {
   const { name, config, clock, log, load = importLibrary, free, seed = randomSeed } = options
   const closing = new AbortController()
@@ -77,7 +76,7 @@ export function ggufModel(options: GgufModelOptions): Model {
     const plan = plansFor(request, known).next().value as RequestPlan
     const slot = await queue.take(signal)
     const objects = createAsyncQueue<object>()
-    // Who stops listening leaves at once; the turn lasts until the model has noticed.
+    // The consumer can leave at once; the slot stays taken until the model has stopped.
     const work = answer(request, plan, signal, objects.push).finally(slot.release)
     work.then(objects.end, objects.fail)
     try {
@@ -87,7 +86,7 @@ export function ggufModel(options: GgufModelOptions): Model {
     }
   }
 
-  /** Lets the model answer, in the words that servers use, so that one reader understands both. */
+  /** Generates in the format of completion chunks, so that one decoder serves both kinds of models. */
   async function answer(
     request: ModelRequest,
     plan: RequestPlan,
@@ -119,7 +118,7 @@ export function ggufModel(options: GgufModelOptions): Model {
   }
 }
 
-/** A conversation as the library takes it, with the answer still to come. Calls and their results become text. */
+/** Converts a conversation to the library's format. Calls and results become text. */
 function historyOf(name: string, messages: readonly ChatMessage[]): readonly HistoryItem[] {
   const told = withoutToolMessages(messages).map((message): HistoryItem => {
     const text = textOf(name, message.content ?? '')
@@ -139,13 +138,12 @@ function textOf(name: string, content: Exclude<ChatMessage['content'], null>): s
     .join('\n')
 }
 
-/** From somebody who tells to somebody who listens. What has not been listened to yet is kept. */
+/** A queue between a producer and an asynchronous consumer. */
 interface AsyncQueue<Item> {
   push(told: Item): void
-  /** Nothing more comes. */
   end(): void
   fail(thrown: unknown): void
-  /** What is told, from the beginning; an aborted signal ends the listening at once. */
+  /** Yields all items; aborting the signal ends it at once. */
   read(signal: AbortSignal): AsyncGenerator<Item>
 }
 

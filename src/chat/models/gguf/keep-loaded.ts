@@ -4,19 +4,19 @@ interface Loaded {
   dispose(): Promise<void>
 }
 
-/** Something large that is in memory only while it is wanted. */
+/** A large resource that is in memory only while needed. */
 export interface LoadedResource<Kept> extends AsyncDisposable {
   /**
-   * Does something with it, loading it first where it is not there. One use at a time. Work that goes on for long after
-   * its signal has aborted is abandoned, and so is what it was done with.
+   * Runs work with the resource, loading it first if necessary. One at a time. Work that continues long after its
+   * signal aborted is abandoned together with the resource.
    */
   use<Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made>
 }
 
-/** Reading a slice of a prompt takes seconds on a slow machine; after that it will hardly ever end. */
+/** A slice of a prompt takes seconds on a slow machine; longer means stuck. */
 const stuckAfterMs = 15_000
 
-/** Keeps what is loaded until nobody has used it for so long; 0 means for ever. A failure to load is not kept. */
+/** Keeps the resource loaded until it has been idle for `idleMs`; 0 means forever. A failed load is retried. */
 export function keepLoaded<Kept extends Loaded>({
   load,
   idleMs,
@@ -26,14 +26,14 @@ export function keepLoaded<Kept extends Loaded>({
 }: {
   load(): Promise<Kept>
   readonly idleMs: number
-  /** It was abandoned. */
+  /** Called when the resource was abandoned. */
   stuck(): void
   unloaded(): void
   readonly clock: Clock
 }): LoadedResource<Kept> {
   let kept: Kept | undefined
   let timer: Disposable | undefined
-  /** Loading, using and unloading follow one another. */
+  /** Serializes loading, use and unloading. */
   let last: Promise<unknown> = Promise.resolve()
 
   const inOrder = <Made>(work: () => Promise<Made>): Promise<Made> => {
@@ -48,7 +48,7 @@ export function keepLoaded<Kept extends Loaded>({
     await within(dropped?.dispose(), stuckAfterMs)
   }
 
-  /** Settles when the work does, or after so long. */
+  /** Waits for the work, but not longer than `ms`. */
   const within = async (work: Promise<unknown> | undefined, ms: number): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
     using _ = clock.after(ms, resolve)
@@ -60,7 +60,7 @@ export function keepLoaded<Kept extends Loaded>({
     let timer: Disposable | undefined
     const begin = () => {
       timer = clock.after(stuckAfterMs, () => {
-        // It may still be in use, so it can be neither used again nor waited for.
+        // It may still be in use, so neither reuse it nor wait for it.
         void kept?.dispose().catch(() => {})
         kept = undefined
         stuck()
@@ -103,13 +103,13 @@ export function keepLoaded<Kept extends Loaded>({
   }
 }
 
-/** One after the other, in the order of asking. */
+/** A first-in, first-out lock. */
 interface RequestQueue {
-  /** Waits for its turn, which lasts until it is given back. Rejects when the signal aborts first. */
+  /** Waits for the lock. Rejects when the signal aborts first. */
   take(signal: AbortSignal): Promise<{ release(): void }>
 }
 
-/** Turns with so many waiting at most; whoever comes after them gets `full()`. */
+/** A queue with at most `most` waiting requests; further ones fail with `full()`. */
 export function createRequestQueue(most: number, full: () => Error): RequestQueue {
   const waiting = new Set<() => void>()
   let taken = false

@@ -1,4 +1,4 @@
-/** What is used of `node-llama-cpp`. It is optional, so its own declarations are not there to be read. */
+/** The part of `node-llama-cpp` that we use. The package is optional, so its types are not available. */
 export interface LlamaLibrary {
   getLlama(options: {
     readonly gpu: false
@@ -29,13 +29,13 @@ export interface Llama {
   createGrammar(options: { readonly grammar: string }): Promise<LlamaGrammar>
 }
 
-/** A token is a number that only its model knows the meaning of. */
+/** A token of the model's vocabulary. */
 export type TokenId = number
 
 export interface LlamaModel {
-  /** Only handed back to the library. */
+  /** Opaque to us. */
   readonly tokenizer: object
-  /** How many tokens it has learnt to see at once. */
+  /** The context size that the model was trained with. */
   readonly trainContextSize: number
   readonly fileInfo: { readonly metadata: { readonly tokenizer?: { readonly chat_template?: string } } }
   readonly fileInsights: {
@@ -49,22 +49,22 @@ export interface LlamaModel {
     readonly createSignal: AbortSignal
   }): Promise<LlamaContext>
   detokenize(tokens: readonly TokenId[], specialTokens: boolean, lastTokens: readonly TokenId[]): string
-  /** With everything that was made of it. */
+  /** Also disposes of its contexts. */
   dispose(): Promise<void>
 }
 
 export interface LlamaContext {
   readonly contextSize: number
   getSequence(): Sequence
-  /** Internal to the library, and therefore optional: the native context. */
+  /** The native context; internal to the library and therefore optional. */
   readonly _ctx?: { sampleToken?(...given: unknown[]): Promise<unknown> }
 }
 
-/** What the model has before its eyes. */
+/** The tokens in the model's context. */
 export interface Sequence {
   readonly nextTokenIndex: number
   readonly tokenMeter: { readonly usedOutputTokens: number }
-  /** Forgets everything from the first token on that is another one. */
+  /** Removes everything after the common prefix. */
   adaptStateToTokens(tokens: readonly TokenId[], allowShift: boolean): Promise<void>
   evaluateWithoutGeneratingNewTokens(tokens: readonly TokenId[]): Promise<void>
   evaluate(
@@ -73,7 +73,6 @@ export interface Sequence {
   ): AsyncGenerator<TokenId>
 }
 
-/** How the next token is chosen among the likely ones. */
 export interface SamplingOptions {
   readonly temperature: number
   readonly topK: number
@@ -86,16 +85,16 @@ export interface LlamaGrammar {
   readonly grammar: string
 }
 
-/** How far a text has got in a grammar. */
+/** The position in a grammar. */
 export interface GrammarState {
   clone(): GrammarState
 }
 
-/** How a model wants a conversation to be written. */
+/** Formats a conversation for the model. */
 export interface ChatWrapper {
   generateContextState(options: { readonly chatHistory: readonly HistoryItem[] }): {
     readonly contextText: LlamaText
-    /** What some models write before they answer. */
+    /** What some models write before an answer. */
     readonly prefixTriggers?: readonly ({ readonly triggers: readonly LlamaText[] } & Opening)[]
     readonly noPrefixTrigger?: Opening
   }
@@ -127,9 +126,8 @@ export interface LlamaChat {
   dispose(options: { readonly disposeSequence: false }): void
 }
 
-/** Loads the library where it is installed. */
 export const importLibrary = async (): Promise<LlamaLibrary> => {
-  // A name that the compiler does not look up.
+  // A variable, so that the compiler does not resolve the optional package.
   const name: string = 'node-llama-cpp'
   return (await import(name)) as LlamaLibrary
 }

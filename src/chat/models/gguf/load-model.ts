@@ -6,16 +6,16 @@ import type { Log } from '../../../core/log.ts'
 import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemory } from './errors.ts'
 import type { ChatWrapper, Llama, LlamaContext, LlamaLibrary, LlamaModel, Sequence } from './llama-library.ts'
 
-/** A model in memory, and the one conversation that it has before its eyes. */
+/** A model in memory, with one sequence of tokens. */
 export interface LoadedModel {
   readonly library: LlamaLibrary
   readonly llama: Llama
   readonly model: LlamaModel
   readonly sequence: Sequence
   readonly wrapper: ChatWrapper
-  /** Tokens that it sees at once. */
+  /** Context size in tokens. */
   readonly context: number
-  /** Why no token could be chosen since it was last asked, if that is why an answer failed. */
+  /** The last sampling error since this was called. */
   samplerFault(): unknown
   dispose(): Promise<void>
 }
@@ -26,15 +26,15 @@ export interface LoadModelOptions {
   readonly context: number
   readonly threads: number
   readonly log: Log
-  /** Where the library comes from. */
+  /** Loads the library. */
   load(): Promise<LlamaLibrary>
-  /** Bytes that may be used. llama.cpp does not ask, and the kernel kills whoever takes more. */
+  /** Returns the free memory in bytes. llama.cpp does not check, and the kernel kills processes that take too much. */
   free?(): number
 }
 
 const maxComplaints = 8
 
-/** Brings a model into memory. */
+/** Loads a model into memory. */
 export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSignal): Promise<LoadedModel> {
   const { name, path, log, free = availableMemory } = options
   const size = await sizeOf(name, path)
@@ -54,7 +54,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     const needed = model.fileInsights.estimateContextResourceRequirements({ contextSize, modelGpuLayers: 0 }).cpuRam
     if (needed > free()) throw noMemory(name, needed, free())
     const context = await model.createContext({ contextSize, threads: options.threads, createSignal: signal })
-    // Without a template of the model's own, the library would guess one by its architecture.
+    // Without a chat template, the library would guess one from the architecture.
     const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
     const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
     log.info({ model: name, bytes: size, context: context.contextSize }, 'the model has been loaded')
@@ -69,7 +69,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     if (signal.aborted) throw signal.reason
     if (thrown instanceof ToolwayError) throw thrown
     if (thrown instanceof library.InsufficientMemoryError) throw outOfMemory(name, thrown)
-    // What llama.cpp says takes another way than its failure, and may be a moment late.
+    // llama.cpp's log arrives separately and may be late.
     for (let moment = 0; moment < 20 && complaints.length === 0; moment++) await nextMoment()
     throw cannotLoad(name, path, complaints[0] ?? '', thrown)
   } finally {
@@ -77,13 +77,13 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
   }
 }
 
-/** What the library takes for "no token": it then fails as it should. */
+/** The library's value for "no token", which it handles as an error. */
 const noToken = -1
 
 /**
- * Turns failures of the sampler into failures of the answer. The library lets them go unhandled: the answer never ends,
- * the context stays locked, and the process is told of a rejection. A grammar that no token of the vocabulary can go on
- * with is enough. Gives the last fault, once.
+ * Turns sampling errors into errors of the answer. The library leaves them unhandled: the answer never ends, the
+ * context stays locked, and the process gets an unhandled rejection. A grammar that no token can continue is enough.
+ * Returns the last error once.
  */
 function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   let fault: unknown
@@ -97,7 +97,7 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
         return noToken
       }
     }
-    // Methods of native classes are read-only, so that an assignment would throw.
+    // Methods of native classes are read-only; assignment would throw.
     Object.defineProperty(native, 'sampleToken', { value: caught })
   }
   return () => {
@@ -107,7 +107,7 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   }
 }
 
-/** The library would take any file, and say little when it cannot. */
+/** The library accepts any file and reports little when it fails. */
 async function sizeOf(name: string, path: string): Promise<number> {
   try {
     await using file = await open(path)
@@ -131,23 +131,22 @@ async function begin({ name, load }: LoadModelOptions): Promise<LlamaRuntime & {
   }
 }
 
-/** llama.cpp, started. */
 interface LlamaRuntime {
   readonly llama: Llama
-  /** Who wants to hear what it complains of. */
+  /** Receives llama.cpp's error log. */
   readonly listeners: Set<(line: string) => void>
 }
 
 const started = new WeakMap<LlamaLibrary, Promise<LlamaRuntime>>()
 const longest = 300
 
-/** Starts llama.cpp once for all models of the process: it takes longer than loading a small model. */
+/** Starts llama.cpp once per process: it takes longer than loading a small model. */
 function startLlama(library: LlamaLibrary): Promise<LlamaRuntime> {
   const before = started.get(library)
   if (before) return before
   const now = start(library)
   started.set(library, now)
-  // What is missing today may be installed tomorrow.
+  // Retry later: the missing build may be installed meanwhile.
   now.catch(() => started.delete(library))
   return now
 }
@@ -156,7 +155,7 @@ async function start(library: LlamaLibrary): Promise<LlamaRuntime> {
   const listeners = new Set<(line: string) => void>()
   const llama = await library.getLlama({
     gpu: false,
-    // What is not there is neither built nor fetched behind anybody's back.
+    // Never build or download anything at run time.
     build: 'never',
     skipDownload: true,
     maxThreads: 0,

@@ -5,31 +5,29 @@ import { isSchemaObject as isObject } from '../../constrain/schema.ts'
 import { type OptionalField, optionalFields } from '../server-profile.ts'
 import { type HttpResponse, readText } from './http.ts'
 
-/** An event is longer than it may be. */
 export class EventTooLong extends Error {
   override readonly name = 'EventTooLong'
 }
 
-/** Where a model is, for sentences about it. */
+/** Identifies the model server in messages. */
 export interface ModelServer {
   /** Its name in the configuration. */
   readonly name: string
   readonly origin: string
 }
 
-/** The end of many sentences. */
 const look = ({ name, origin }: ModelServer): string => `Check models.${name} and the log of the server at ${origin}.`
 
-/** The server refused a request, and said why. */
+/** Why the server refused a request. */
 export interface ModelRefusal {
   readonly status: number
   readonly serverMessage: ServerMessage
   readonly retryAfterMs: number | undefined
-  /** It came inside an answer whose own status promised better. */
+  /** The error was in the body of a response with status 200. */
   readonly inside?: true
 }
 
-/** What an answer means that is not the one that was asked for. */
+/** Converts an error response. */
 export function refusalError(
   server: ModelServer,
   { status, serverMessage, retryAfterMs, inside }: ModelRefusal,
@@ -42,7 +40,7 @@ export function refusalError(
     const details = retryAfterMs === undefined ? {} : { retryAfterMs }
     return new ToolwayError('OVERLOADED', `The server of the model ${name} is too busy (${http}). ${when}`, details)
   }
-  // What it says about a key may hold a part of it.
+  // Do not quote it: it may contain part of the key.
   if (status === 401 || status === 403) {
     return failed(server, `refuses our key (${http}). Check models.${name}.apiKey.`)
   }
@@ -64,18 +62,18 @@ export function refusalError(
 
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 
-/** An answer that has nothing to do with models. */
+/** The response is not a completion. */
 export const notACompletion = (server: ModelServer, what: string): ToolwayError =>
   failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`)
 
 export const tooLong = (server: ModelServer, most: number): ToolwayError =>
   failed(server, `sent more than ${Math.round(most / 1024)} KiB in one answer. ${look(server)}`)
 
-/** The server reported an error in the middle of its answer. */
+/** The server reported an error in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
   failed(server, `gave up in the middle of its answer. ${look(server)} It says: ${serverMessage.message}`)
 
-/** Something went wrong with the connection, before the answer or in it. */
+/** The connection failed before or during the response. */
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown
   if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`)
@@ -89,7 +87,7 @@ export function connectionError(server: ModelServer, thrown: unknown, begun: boo
   )
 }
 
-/** `key`: which of the model's timeouts is over. */
+/** `key` is the timeout setting that expired. */
 export const timeoutError = (
   server: ModelServer,
   what: string,
@@ -109,16 +107,16 @@ function failed({ name }: ModelServer, what: string, cause?: unknown): ToolwayEr
   )
 }
 
-/** A code such as ECONNREFUSED; a name with several addresses fails with one error for each. */
+/** A code such as ECONNREFUSED; host names with several addresses fail with one error each. */
 function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
   return (error as NodeJS.ErrnoException).code ?? error.name
 }
 
-/** What a server says about a failure. */
+/** An error message from a server. */
 export interface ServerMessage {
-  /** One line, at most so long, without control characters. */
+  /** One line without control characters, truncated. */
   readonly message: string
   readonly code: string
   readonly param: string
@@ -126,7 +124,7 @@ export interface ServerMessage {
 
 const longest = 400
 
-/** Reads an error as the different servers write it. Whatever is secret is blotted out, wherever it stands. */
+/** Reads the error formats of different servers and masks secrets. */
 function readServerMessage(text: string, secrets: readonly string[]): ServerMessage {
   const body = parsed(text)
   const error = isObject(body) ? (body.error ?? body.detail ?? body) : body
@@ -142,7 +140,6 @@ function readServerMessage(text: string, secrets: readonly string[]): ServerMess
   }
 }
 
-/** A text without any of the secrets. */
 function blotted(text: string, secrets: readonly string[]): string {
   return secrets.filter((secret) => secret.length > 3).reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 }
@@ -157,10 +154,9 @@ function parsed(text: string): unknown {
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Of an answer that refuses, only a sentence is of interest. */
+/** Read at most this much of an error response. */
 const maxBytes = 64 * 1024
 
-/** Reads why a request was refused. */
 export async function refusalOf(answer: HttpResponse, secrets: readonly string[], now: number): Promise<ModelRefusal> {
   const text = await readText(answer.chunks, maxBytes)
   return {
@@ -170,7 +166,7 @@ export async function refusalOf(answer: HttpResponse, secrets: readonly string[]
   }
 }
 
-/** An error that came in the place of an answer, although the status promised one. */
+/** An error in the body of a response with status 200. */
 export class RefusalInBody extends Error {
   override readonly name = 'RefusalInBody'
   readonly refusal: ModelRefusal
@@ -181,7 +177,7 @@ export class RefusalInBody extends Error {
   }
 }
 
-/** The refusal in an object of an answer, if it is one. */
+/** The error in a response object, if it is one. */
 export function refusalIn(object: unknown, secrets: readonly string[]): ModelRefusal | undefined {
   if (typeof object !== 'object' || object === null || !('error' in object) || !object.error) return undefined
   const serverMessage = readServerMessage(JSON.stringify(object), secrets)
@@ -193,12 +189,12 @@ const isTooMuch =
   /context[ _](?:length|window|size)|too (?:long|many tokens)|maximum (?:context|prompt|number of tokens)/i
 const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
 
-/** A number that is out of bounds is the caller's mistake; the next one may be right. */
+/** A number out of range is the caller's mistake and says nothing about support for the field. */
 const isOutOfBounds =
   /too (?:large|big|high|small|low)|must be|should be|at (?:most|least)|(?:less|greater|larger) than|out of range|between/i
 const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
 
-/** Whether one of the fields that every form has was given a value that it cannot have. */
+/** Whether the server complained about the value of an optional field. */
 function isValue({ code, message }: ServerMessage): boolean {
   const about = `${code} ${message}`
   return (
@@ -206,14 +202,16 @@ function isValue({ code, message }: ServerMessage): boolean {
   )
 }
 
-/** Whether the same request may be taken in a weaker form: it was refused, and not for its length or its numbers. */
+/**
+ * Whether the server may accept the request in a weaker form: it was refused, but not for its length or its numbers.
+ */
 export function mayAcceptWeakerForm({ status, serverMessage }: ModelRefusal): boolean {
   if (isTooMuch.test(`${serverMessage.code} ${serverMessage.message}`) || isValue(serverMessage)) return false
   if (status === 500) return isAboutForm.test(serverMessage.message)
   return status === 400 || status === 422 || status === 501
 }
 
-/** The field that the server does not want, if it is one that nobody needs. */
+/** The optional field that the server does not support, if it named one. */
 export function unsupportedField({ status, serverMessage }: ModelRefusal, body: object): OptionalField | undefined {
   if ((status !== 400 && status !== 422) || isValue(serverMessage)) return undefined
   return optionalFields.find(
@@ -221,7 +219,7 @@ export function unsupportedField({ status, serverMessage }: ModelRefusal, body: 
   )
 }
 
-/** How long a server asks to be left alone, in milliseconds: in seconds or as a date, as HTTP has it. */
+/** The delay that the server asked for, from `retry-after-ms` or `retry-after`. */
 export function retryDelayMs(header: (name: string) => string | undefined, now: number): number | undefined {
   const exact = header('retry-after-ms')
   if (exact !== undefined && /^\d{1,9}$/.test(exact)) return Number(exact)

@@ -1,15 +1,15 @@
 import type { Clock } from '../../../core/clock.ts'
 import type { WayOut } from '../../../outbound/way-out.ts'
 
-/** An answer whose head has come. */
+/** A response whose headers have arrived. */
 export interface HttpResponse extends Disposable {
   readonly status: number
   /** The media type, without parameters. */
   readonly type: string
   header(name: string): string | undefined
-  /** The rest, as it comes. Rejects when the signal of the request aborts. */
+  /** The body. Rejects when the request's signal aborts. */
   readonly chunks: AsyncIterable<Buffer>
-  /** All has been said; what still comes is the end. */
+  /** Marks the answer as complete; only the end of the body is missing. */
   over(): void
 }
 
@@ -20,12 +20,12 @@ interface Post {
   readonly signal: AbortSignal
 }
 
-/** Whoever has said that all is said should hang up within this time. */
+/** How long to wait for the end of the body. */
 const lastMoment = 1_000
 
 /**
- * Sends one request. Disposing of the answer before it has ended closes the connection, so that the server stops; if
- * only the end is missing, it may still come, so that the connection can be used again.
+ * Sends one request. Disposing of the response closes the connection, so that the server stops; a complete answer is
+ * read to its end instead, so that the connection can be reused.
  */
 export async function post(way: WayOut, { path, headers, body, signal }: Post): Promise<HttpResponse> {
   const {
@@ -33,7 +33,7 @@ export async function post(way: WayOut, { path, headers, body, signal }: Post): 
     headers: received,
     body: rest,
   } = await way.request({ method: 'POST', path, headers, body, signal })
-  // Whoever has stopped reading need not hear how it ended.
+  // Errors after the consumer has left are irrelevant.
   rest.on('error', () => {})
   const header = (name: string): string | undefined => {
     const value = received[name]
@@ -57,14 +57,14 @@ export async function post(way: WayOut, { path, headers, body, signal }: Post): 
   }
 }
 
-/** The same chunks; `stalled` is called when one is awaited for too long, and has to end the waiting. */
+/** Passes the chunks on; calls `stalled` if the next one takes too long, which must abort the request. */
 export async function* withStallTimeout(
   chunks: AsyncIterable<Buffer>,
   { clock, ms, stalled }: { readonly clock: Clock; readonly ms: number; stalled(): void },
 ): AsyncGenerator<Buffer> {
   const iterator = chunks[Symbol.asyncIterator]()
   try {
-    // Until the first one, a server may have to read a long prompt.
+    // No limit for the first chunk: the server may have a long prompt to read.
     let next = await iterator.next()
     while (!next.done) {
       yield next.value
@@ -76,7 +76,7 @@ export async function* withStallTimeout(
   }
 }
 
-/** The text of an answer, up to so many bytes; `undefined` where it is longer. */
+/** The body as text; `undefined` if it is longer than `most` bytes. */
 export async function readText(chunks: AsyncIterable<Buffer>, most: number): Promise<string | undefined> {
   const parts: Buffer[] = []
   let length = 0

@@ -26,15 +26,14 @@ import {
 import { type HttpResponse, post, withStallTimeout } from './http.ts'
 import { responseObjects } from './response-objects.ts'
 
-/** A model of the configuration that an OpenAI-compatible server runs. */
 export type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
 
 export interface ModelTimeouts {
-  /** One answer, with everything that has to be tried for it. */
+  /** For one answer, including retries. */
   readonly totalMs: number
-  /** One request, from the first byte sent to the last one received. */
+  /** For one request, from the first byte sent to the last received. */
   readonly stepMs: number
-  /** Between two pieces of a stream. */
+  /** Between two chunks of a stream. */
   readonly chunkMs: number
 }
 
@@ -44,17 +43,17 @@ export interface OpenAIModelOptions {
   readonly name: string
   readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint'>
   readonly timeouts?: ModelTimeouts
-  /** What is known of the server; kept by whoever wants it to outlive this model. */
+  /** What was learned about the server; shared to outlive this model. */
   readonly profile?: Profile
   readonly clock: Clock
   readonly log: Log
 }
 
-/** A server that is busy is asked so often again, and waited for at most so long. */
+/** Retries of a busy server, and the longest wait. */
 const maxWaits = 2
 const maxWaitMs = 20_000
 
-/** The adapter for OpenAI-compatible servers. */
+/** A model on an OpenAI-compatible server. */
 export function openaiModel(options: OpenAIModelOptions): Model {
   const { name, config, clock, log, timeouts = defaultTimeouts } = options
   const profile = options.profile ?? createProfile(config.baseUrl, config.constraint)
@@ -62,7 +61,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   const server: ModelServer = { name, origin: url.origin }
   const { headers, secrets } = modelHeaders(name, url, config.apiKey)
   const path = modelPath(url)
-  // Answers end by their own deadlines; a model may well think for longer than a timeout that knows nothing of it.
+  // No HTTP timeouts: our own deadlines apply, and a model may think for long.
   const patience = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let way: WayOut | undefined
 
@@ -97,14 +96,14 @@ export function openaiModel(options: OpenAIModelOptions): Model {
       } else {
         refusals.push({ plan, refusal })
         const next = mayAcceptWeakerForm(refusal) ? plans.next() : undefined
-        // The first form was the one that should have been right, so what was said about it tells most.
+        // Report the first refusal: the strongest form should have worked.
         if (!next || next.done) throw refusalError(server, refusals[0]?.refusal ?? refusal)
         plan = next.value
       }
     }
   }
 
-  /** Sends a request in one form and tells its answer; returns why it was refused, if it was before anything was told. */
+  /** Sends a request in one form and streams the answer; returns the refusal if there was no output yet. */
   async function* attempt(
     plan: RequestPlan,
     body: object,
@@ -136,7 +135,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     }
   }
 
-  /** The same objects, unless they report a failure. */
+  /** Passes the objects on unless one reports an error. */
   async function* checked(
     answer: HttpResponse,
     objects: AsyncIterable<unknown>,
@@ -170,14 +169,12 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   }
 }
 
-/** Waits for some time, unless the signal aborts first. */
 async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _timer = clock.after(ms, resolve)
   await waitFor(promise, signal)
 }
 
-/** The object that is sent. */
 function bodyOf(
   model: string,
   request: ModelRequest,
@@ -194,16 +191,16 @@ function bodyOf(
   return body
 }
 
-/** What is sent with every request, and what of it must never be shown. */
+/** Headers for every request, and the secrets in them. */
 interface ModelHeaders {
   readonly headers: Readonly<Record<string, string>>
   readonly secrets: readonly string[]
 }
 
-/** Parameters of an address whose values are keys, as some servers want them. */
+/** Query parameters that hold keys. */
 const isSecret = /key|token|secret|sig|auth|pass/i
 
-/** The headers of requests to a model server. A key of `none` is none; one in the address becomes a header. */
+/** Builds the request headers. The key `none` means no key; credentials in the URL become a header. */
 function modelHeaders(name: string, url: URL, apiKey: string | undefined): ModelHeaders {
   const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
   const asked = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
@@ -220,5 +217,5 @@ function modelHeaders(name: string, url: URL, apiKey: string | undefined): Model
   return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...asked] }
 }
 
-/** Where completions are asked for. */
+/** The path for completions. */
 const modelPath = (url: URL): string => `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`

@@ -1,12 +1,15 @@
 import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'
 
-/** An answer of a model is far shorter, even with everything that is sent around each of its words. */
+/** Far more than any answer needs. */
 const maxBytes = 32 * 1024 * 1024
-/** One object. */
+/** For a single object. */
 const maxCharacters = 4 * 1024 * 1024
 
-/** The objects of an answer: those of a stream of events, or the only one. Its beginning decides where its type lies. */
+/**
+ * The JSON objects of a response: server-sent events or a single object. Detects the format from the content if the
+ * media type is wrong.
+ */
 export async function* responseObjects(
   server: ModelServer,
   answer: HttpResponse,
@@ -43,7 +46,7 @@ function formOf(type: string): BodyForm | undefined {
   return type === 'application/json' ? undefined : type === 'text/html' ? 'other' : undefined
 }
 
-/** Some servers give a stream the type of an object, and the other way round; `undefined` while only spaces have come. */
+/** Some servers mislabel streams and objects; `undefined` while only whitespace has arrived. */
 function sniffed(bytes: Buffer): BodyForm | undefined {
   const start = bytes
     .subarray(0, 256)
@@ -63,17 +66,17 @@ function parsed(server: ModelServer, text: string): unknown {
   }
 }
 
-/** Reads the data of server-sent events. */
+/** Decodes server-sent events. */
 interface SseDecoder {
-  /** The data of the events that a piece of the stream completes. */
+  /** The data of events completed by this chunk. */
   push(chunk: Uint8Array): string[]
-  /** The data of an event that lacks the empty line at its end, as some servers leave it out. */
+  /** The data of a last event without a blank line, which some servers omit. */
   end(): string[]
 }
 
 /**
- * Server-sent events of a model server: only their data matters. Bytes that are no UTF-8 become replacement characters;
- * a character that is split between two pieces does not. Each piece is looked at once, however long a line grows.
+ * Keeps only the data of events. Invalid UTF-8 becomes replacement characters, but characters may be split between
+ * chunks. Each chunk is scanned once, however long a line grows.
  */
 export function createSseDecoder(maxLength: number): SseDecoder {
   const decoder = new TextDecoder()
