@@ -134,7 +134,7 @@ describe('J5: what goes wrong goes back to the model', () => {
     [
       'arguments that are no JSON',
       calls({ name: 'weather__forecast', arguments: 'Rome, please' }),
-      'Error: What was given as the arguments of weather__forecast holds no JSON. Write one JSON object.',
+      'Error: The text of the arguments of weather__forecast contains no JSON. Write one JSON object.',
     ],
     ['arguments that were cut off', calls({ name: 'weather__forecast', arguments: '{"city": "Ro' }), /was cut off/],
     [
@@ -153,7 +153,7 @@ describe('J5: what goes wrong goes back to the model', () => {
 
   test('of forty calls at once, thirty-two are made', async () => {
     const many = calls(...Array.from({ length: 40 }, (_, a) => ({ name: 'add', arguments: { a, b: 0 }, id: `c${a}` })))
-    expect(await lastResult(many)).toBe('Error: Too many calls at once: only the first 32 are made.')
+    expect(await lastResult(many)).toBe('Error: Too many calls at once: only the first 32 are run.')
   })
 
   test('calls are made side by side, but no more than may be', async () => {
@@ -194,7 +194,7 @@ describe('J5: when it stops', () => {
     expect(text).toBe('That is all.')
     expect(end).toMatchObject({
       reason: 'steps',
-      notes: ['The model had to answer without further tools, because the limit of 4 steps is reached.'],
+      notes: ['The model had to answer without more tools, because the limit of 4 steps is reached.'],
     })
     expect(stages.at(-1)).toBe('answer 5')
     expect(server.asked).toHaveLength(5)
@@ -211,7 +211,7 @@ describe('J5: when it stops', () => {
     expect([text, end.reason]).toEqual(['Enough.', 'steps'])
     expect(end.notes).toEqual([expect.stringContaining('called 4 times with the same arguments and the same result')])
     expect(server.asked).toHaveLength(5)
-    expect(server.asked[2]?.body.messages.at(-1)?.content).toMatch(/21 degrees\n\(You have made this very call before/)
+    expect(server.asked[2]?.body.messages.at(-1)?.content).toMatch(/21 degrees\n\(You made this call before/)
   })
 
   test('by any condition that looks at the steps', async () => {
@@ -242,10 +242,8 @@ describe('J5: when it stops', () => {
   test('S5: a model that fails after it has called tools leaves their results', async () => {
     const { chat } = await chatting([rome, refuses(500, 'x')], agent)
     const { text, end } = await ask(chat, question)
-    expect(text).toMatch(/as the tools gave them:\)\n\nweather__forecast:\nRome: sunny, 21 degrees$/)
-    expect(end.notes).toEqual([
-      'The model failed before it had answered; the results are given as the tools gave them.',
-    ])
+    expect(text).toMatch(/raw results:\)\n\nweather__forecast:\nRome: sunny, 21 degrees$/)
+    expect(end.notes).toEqual(['The model failed before it answered; the raw results follow.'])
   })
 
   test('S5: a model that has nothing to say about its results leaves them, too', async () => {

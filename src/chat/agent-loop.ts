@@ -47,7 +47,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
       spoken = yield* streamAnswer(run, question, { holds: beginsLikeCalls, before })
     } catch (error) {
       if (run.signal.aborted || added.length === 0) throw error
-      return yield* answerWithResults(run, added, 'The model failed before it had answered')
+      return yield* answerWithResults(run, added, 'The model failed before it answered')
     }
 
     const made = spoken.calls.length > 0 ? spoken.calls : callsInText(spoken.held, offered)
@@ -96,7 +96,7 @@ const asStep = ({ call, text, isError }: CallResult) => ({ ...call.function, res
 const warned = (steps: readonly AgentStep[], ran: readonly CallResult[]): readonly CallResult[] =>
   ran.map((one) => {
     const isRepeated = countRepeats(steps, asStep(one)) > 0
-    return isRepeated ? { ...one, hint: 'You have made this very call before, and its result was the same.' } : one
+    return isRepeated ? { ...one, hint: 'You made this call before, with the same result.' } : one
   })
 
 interface Stopped {
@@ -109,7 +109,7 @@ interface Stopped {
 
 /** Asks for a final answer without tools when the loop was stopped. */
 async function* lastAnswer(run: ChatRun, { opening, added, why, before, round }: Stopped): ChatLoop {
-  run.note(`The model had to answer without further tools, because ${why}.`)
+  run.note(`The model had to answer without more tools, because ${why}.`)
   yield stage('answer', round)
   const word = `No more tools can be called, because ${why}. Answer now with what you know, and say what is missing.`
   const messages: readonly ChatMessage[] = [...opening, ...added, { role: 'user', content: word }]
@@ -125,7 +125,7 @@ async function* lastAnswer(run: ChatRun, { opening, added, why, before, round }:
 
 /** Falls back to the raw tool results when the model cannot summarize them (S5). */
 async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], what: string): ChatLoop {
-  run.note(`${what}; the results are given as the tools gave them.`)
+  run.note(`${what}; the raw results follow.`)
   yield rawResults(added, false)
   return { reason: 'stop' }
 }

@@ -115,7 +115,7 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
       end = rest
     }
   }
-  if (!end) throw new TypeError('the answer has no end')
+  if (!end) throw new TypeError('the answer ended without an end event')
   return { ...end, text: texts.join(''), calls: [...calls.values()] }
 }
 

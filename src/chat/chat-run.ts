@@ -95,7 +95,7 @@ export function createChatRun(
     notes,
     note(sentence) {
       notes.push(sentence)
-      dependencies.log.info({ chat: request.id, model: model.name, note: sentence }, 'the chat loop took a fall-back')
+      dependencies.log.info({ chat: request.id, model: model.name, note: sentence }, 'the chat loop used a fallback')
     },
     async *ask(question) {
       const { temperature } = request

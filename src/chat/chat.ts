@@ -56,7 +56,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     } finally {
       open.delete(own)
       // When the client stops reading, cancel what still runs.
-      own.abort(new ToolwayError('CANCELLED', 'Nobody waits for this answer any more.'))
+      own.abort(new ToolwayError('CANCELLED', 'The client stopped reading the answer.'))
     }
   }
 
@@ -65,14 +65,14 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     const model = name === undefined ? undefined : models.get(name)
     if (model) return model
     if (models.size === 0) {
-      throw new ToolwayError('INVALID_ARGUMENTS', 'There is no model to answer: put one into the section models.')
+      throw new ToolwayError('INVALID_ARGUMENTS', 'No model is configured: add one under `models`.')
     }
     const known = didYouMean(name ?? '', models.keys(), `; there are ${names().join(', ')}.`)
     throw new ToolwayError('INVALID_ARGUMENTS', `There is no model "${name}" in the configuration${known}`)
   }
 
   async function close(): Promise<void> {
-    const over = new ToolwayError('CANCELLED', 'Toolway stops, or answers by another configuration; ask again.')
+    const over = new ToolwayError('CANCELLED', 'Toolway is stopping or reloading; try again.')
     for (const one of open) one.abort(over)
   }
 }

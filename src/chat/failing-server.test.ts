@@ -25,14 +25,14 @@ const good = {
 const busy = refuses(429, 'slow down', { 'retry-after': '3600' })
 const broken = refuses(500, 'CUDA out of memory')
 const sunny = { text: 'Sunny all day.', reason: 'stop', notes: [] }
-const directly = { text: 'Directly.', reason: 'stop', notes: [expect.stringContaining('answers without any')] }
+const directly = { text: 'Directly.', reason: 'stop', notes: [expect.stringContaining('answers without tools')] }
 const raw = {
-  text: '(The model could not put the results into words. Here they are as the tools gave them:)\n\nweather__forecast:\nRome: sunny, 21 degrees',
+  text: '(The model could not summarize the results. These are the raw results:)\n\nweather__forecast:\nRome: sunny, 21 degrees',
   reason: 'stop',
-  notes: [expect.stringContaining('as the tools gave them')],
+  notes: [expect.stringContaining('raw results')],
 }
 const afterPart = {
-  text: 'Sun\n\n(The model broke off here. These are the results that it was about to tell of:)\n\nweather__forecast:\nRome: sunny, 21 degrees',
+  text: 'Sun\n\n(The model broke off here. These are the raw results:)\n\nweather__forecast:\nRome: sunny, 21 degrees',
   reason: 'stop',
   notes: [expect.stringContaining('broke off')],
 }
@@ -128,7 +128,7 @@ describe('S5: a model server that fails in one stage', () => {
     const { chat, server } = await chatting([byStage({ ...good, call })])
     expect((await ask(chat, 'x')).text).toBe('Sunny all day.')
     expect(server.asked[2]?.body.messages.slice(-2)).toMatchObject([
-      { role: 'tool', tool_call_id: 'right', content: expect.stringContaining('Not made yet') },
+      { role: 'tool', tool_call_id: 'right', content: expect.stringContaining('Not run yet') },
       { role: 'tool', tool_call_id: 'wrong', content: expect.stringContaining('city') },
     ])
     expect(server.asked[3]?.body.messages.slice(-2)).toMatchObject([

@@ -15,7 +15,7 @@ const good = {
 }
 
 const raw =
-  '(The model could not put the results into words. Here they are as the tools gave them:)\n\nweather__forecast:\nRome: sunny, 21 degrees'
+  '(The model could not summarize the results. These are the raw results:)\n\nweather__forecast:\nRome: sunny, 21 degrees'
 
 describe('S4, S5: an answer that is written wrongly is mended, or asked for again and then done without', () => {
   test.each(wrongJson)('$what', async ({ what, write, isMended }) => {
@@ -35,7 +35,7 @@ describe('S4, S5: an answer that is written wrongly is mended, or asked for agai
     })
 
     const select = await heard({ select: says(write(selection)) })
-    expect(select, 'as a selection').toEqual(isMended ? sunny : directly('selection', 3))
+    expect(select, 'as a selection').toEqual(isMended ? sunny : directly('did not select tools', 3))
 
     const call = await heard({ call: calls({ name: 'weather__forecast', arguments: write(args) }) })
     expect(call, 'as the arguments of a call').toEqual(isMended ? sunny : directly('calls', 4))
@@ -70,7 +70,7 @@ test('S4: asking again quotes what is wrong, and a better answer is taken', asyn
     {
       role: 'user',
       content:
-        'Your answer cannot be used. There is no tool "weather__forcast" here; did you mean "weather__forecast"? Answer again, in the form that was asked for.',
+        'Your answer cannot be used. There is no tool "weather__forcast" here; did you mean "weather__forecast"? Answer again in the requested form.',
     },
   ])
   expect(call).toEqual([

@@ -37,7 +37,7 @@ export function parseCalls(
   return Promise.all(
     calls.map(async (call, index) => {
       const read = await parseCall(call, toolSet, validate, ended)
-      const tooMany = `Too many calls at once: only the first ${maxCalls} are made.`
+      const tooMany = `Too many calls at once: only the first ${maxCalls} are run.`
       return index < maxCalls ? read : { ...read, problem: tooMany }
     }),
   )
@@ -68,8 +68,7 @@ async function parseCall(
     ...(problem !== undefined && { problem }),
   })
   if (!tool) return read(toolSet.missing(name))
-  if (!('value' in given))
-    return read(`What was given as the arguments of ${name} ${given.problem}. Write one JSON object.`)
+  if (!('value' in given)) return read(`The text of the arguments of ${name} ${given.problem}. Write one JSON object.`)
   return read(await problemWith(tool, args, validate))
 }
 
@@ -122,7 +121,7 @@ export function parseObject(
 ): { readonly value: JsonObject } | { readonly problem: string } {
   const found = repair(text, { accepts: (value) => isObject(value) && accepts(value) })
   if ('unreadable' in found) return { problem: found.unreadable }
-  if (!isObject(found.value)) return { problem: 'is no JSON object' }
+  if (!isObject(found.value)) return { problem: 'is not a JSON object' }
   // Never run half a path or half a query. Missing closing brackets are fine: the model has said everything.
   const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
   if (!isWhole && !partial) return { problem: 'was cut off' }

@@ -272,7 +272,7 @@ describe('the end of it', () => {
     const answer = ask(chat, question)
     const asked = await server.request(1)
     await chat[Symbol.asyncDispose]()
-    await expect(answer).rejects.toMatchObject({ code: 'CANCELLED', message: expect.stringContaining('ask again') })
+    await expect(answer).rejects.toMatchObject({ code: 'CANCELLED', message: expect.stringContaining('try again') })
     await asked.abandoned
   })
 

@@ -26,7 +26,7 @@ export async function* staged(run: ChatRun): ChatLoop {
 
   yield stage('select')
   const selected = await orNothing(run, select(run, toolSet))
-  if (!selected) run.note('No usable selection of tools could be had from the model; it answers without any.')
+  if (!selected) run.note('The model did not select tools in a usable form; it answers without tools.')
   const mustCall = request.toolChoice === 'required'
   const chosen = selected?.tools.length ? selected : selected && mustCall ? toolSet : undefined
   if (!chosen) return yield* answerDirectly(run)
@@ -34,7 +34,7 @@ export async function* staged(run: ChatRun): ChatLoop {
   yield stage('call')
   const called = await call(run, chosen)
   if (!called) {
-    run.note('No usable tool calls could be had from the model; it answers without any.')
+    run.note('The model did not make usable tool calls; it answers without tools.')
     return yield* answerDirectly(run)
   }
   if ('answer' in called) {

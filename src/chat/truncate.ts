@@ -10,7 +10,7 @@ export function truncateText(text: string, most: number): string {
   let end = most
   // Do not cut inside a character.
   while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--
-  return `${bytes.toString('utf8', 0, end)}\n[Cut off: these are the first ${end} of ${bytes.length} bytes.]`
+  return `${bytes.toString('utf8', 0, end)}\n[Truncated: the first ${end} of ${bytes.length} bytes.]`
 }
 
 const lineLength = 160
@@ -41,7 +41,7 @@ export function truncateConversation(messages: readonly ChatMessage[], most: num
       if (excess <= 0) return shortened
       if (message.role !== 'tool' || message.content.length <= remainder) continue
       const content =
-        remainder === 0 ? '[Left out: the conversation is too long.]' : truncateText(message.content, remainder)
+        remainder === 0 ? '[Omitted: the conversation is too long.]' : truncateText(message.content, remainder)
       if (content.length >= message.content.length) continue
       excess -= Buffer.byteLength(message.content) - Buffer.byteLength(content)
       shortened[index] = { ...message, content }

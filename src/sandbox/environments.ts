@@ -74,14 +74,12 @@ export function createEnvironments({
     hasChild: (key) => kept.get(key)?.child !== undefined,
     keep(key, remembered) {
       remove(key)
-      const idle = clock.after(limits.idleMs, () =>
-        forget(key, `It had not been used for ${limits.idleMs / 60_000} min.`),
-      )
+      const idle = clock.after(limits.idleMs, () => forget(key, `It was idle for ${limits.idleMs / 60_000} min.`))
       kept.set(key, { ...remembered, idle })
       makeRoom()
       const { child } = remembered
       void child?.ended.then(() => {
-        if (kept.get(key)?.child === child) forget(key, 'Its interpreter has ended.')
+        if (kept.get(key)?.child === child) forget(key, 'Its interpreter exited.')
       })
     },
     forget,
@@ -92,4 +90,4 @@ export function createEnvironments({
   }
 }
 
-const room = 'It had to make room for other environments.'
+const room = 'It was evicted to make room for other environments.'

@@ -68,8 +68,8 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const check = ({ code, language, owner }: Program) => {
     if (!config.languages.includes(language)) throw runRefused(`${language} is not among sandbox.languages.`)
     if (Buffer.byteLength(code) > limits.sourceBytes)
-      throw runRefused(`A program may have ${limits.sourceBytes} bytes.`)
-    if (tooMany(owner)) throw runRefused('Too many programs wait to be run; try again in a moment.')
+      throw runRefused(`The program is larger than ${limits.sourceBytes} bytes.`)
+    if (tooMany(owner)) throw runRefused('Too many programs are waiting; try again in a moment.')
     if (closing.signal.aborted) throw runRefused('Toolway is shutting down.')
   }
 
@@ -128,15 +128,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
 function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<Outcome, 'durationMs'> {
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
-  log.error({ error: thrown }, 'a program could not be run')
+  log.error({ error: thrown }, 'running a program failed')
   return {
     ...nothing,
-    ...runRefused('The sandbox failed to run this program; the log of Toolway has the cause.').ending,
+    ...runRefused('The sandbox failed to run this program; see the log of Toolway.').ending,
   }
 }
 
 const noPlace = ({ waitMs }: Limits) =>
-  `No place to run this program became free within ${waitMs / 1000} s (a fixed limit); try again.`
+  `No slot to run this program became free within ${waitMs / 1000} s (a fixed limit); try again.`
 
 /** Maximum message size by kind. */
 const longest = (limits: Limits) => {

@@ -45,18 +45,18 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
   }
   if (engine === 'python') {
     return {
-      missing: [...missing, 'Python runs only where bwrap holds it: anywhere else it could do all that we can.'],
+      missing: [...missing, 'Python requires bwrap: without it, programs would have all permissions of Toolway.'],
     }
   }
   for (const [tier, make] of weaker) {
     if (!asked(tier)) continue
     if (!accepted(tier)) {
-      missing.push(`A ${tier} alone is weaker than sandbox.minIsolation (${config.minIsolation}) asks for.`)
+      missing.push(`Isolation by ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
       break
     }
     const found = await works(() => make(place))
     if (typeof found !== 'string') return { runtime: found, missing }
-    missing.push(`A ${tier} of its own for JavaScript does not work here (${found}).`)
+    missing.push(`Isolation of JavaScript by ${tier} does not work here (${found}).`)
   }
   return { missing }
 }
@@ -67,7 +67,7 @@ const weaker = [
 ] as const
 
 const title = { javascript: 'JavaScript', python: 'Python' } as const
-const advice = 'it needs user namespaces, which a container or the kernel may forbid (docs/sandbox.md).'
+const advice = 'it needs user namespaces, which the container or kernel may forbid (docs/sandbox.md).'
 
 /** Ways to start an engine in `bwrap`, in the order to try them. */
 async function wraps(
@@ -77,14 +77,14 @@ async function wraps(
 ): Promise<readonly (() => Promise<Runtime>)[]> {
   const bwrap = process.platform === 'linux' ? findProgram('bwrap') : undefined
   if (!bwrap) {
-    missing.push('bwrap is not here: install bubblewrap (on Debian and Ubuntu: apt-get install bubblewrap).')
+    missing.push('bwrap is not installed: install bubblewrap (on Debian and Ubuntu: apt-get install bubblewrap).')
     return []
   }
   // Prefer user nobody to root, but not every system allows nobody to create namespaces.
   const users = process.getuid?.() === 0 ? [{ user: 65_534 }, {}] : [{}]
   if (engine === 'javascript') return users.map((user) => () => javascriptInBwrap({ ...place, ...user, bwrap }))
   const found = await findInterpreters()
-  if (found.length === 0) missing.push('python3 is not here: install Python 3.')
+  if (found.length === 0) missing.push('python3 is not installed: install Python 3.')
   return users.flatMap((user) => found.map((one) => () => pythonInBwrap({ ...place, ...user, bwrap }, one)))
 }
 
@@ -93,7 +93,7 @@ async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOpt
   const { limits, clock, log } = options
   const child: SandboxChild = start()
   const stop = new AbortController()
-  const message = `it did not come up within ${limits.startMs / 1000} s (a fixed limit)`
+  const message = `it did not start within ${limits.startMs / 1000} s (a fixed limit)`
   const timer = clock.after(limits.startMs, () => {
     stop.abort(runRefused(message))
     void child.kill()

@@ -71,12 +71,12 @@ function refusalOf(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError) {
     return { code: thrown.code, message: thrown.message }
   }
-  log.error({ error: thrown }, 'a host function of a program failed')
-  return { code: 'INTERNAL', message: 'The host failed to answer; its log has the cause.' }
+  log.error({ error: thrown }, 'host function failed')
+  return { code: 'INTERNAL', message: 'Internal error; see the log of Toolway.' }
 }
 
 const tooLarge = (name: string, { answerBytes }: Limits) =>
-  new HostRefusal('OVERLOADED', `The answer of ${name} is larger than ${answerBytes} bytes; ask for less.`)
+  new HostRefusal('OVERLOADED', `The answer of ${name} exceeds ${answerBytes} bytes; request less.`)
 
 /** A request of a program. Redirects are not followed; the program can request the new address. */
 interface SandboxRequest {
@@ -106,17 +106,16 @@ export function withSandboxCalls(options: {
   return async (name, input, signal) => {
     if (!name.startsWith('sandbox.')) return host(name, input, signal)
     if (name === 'sandbox.readText') return readText(input, config.allowPaths, limits.answerBytes)
-    if (name !== 'sandbox.fetch') throw new HostRefusal('TOOL_NOT_FOUND', `There is no ${name}.`)
-    if (!fetch) throw new HostRefusal('UNSAFE_URL', 'Programs have no network here.')
+    if (name !== 'sandbox.fetch') throw new HostRefusal('TOOL_NOT_FOUND', `Unknown function ${name}.`)
+    if (!fetch) throw new HostRefusal('UNSAFE_URL', 'Programs have no network access (sandbox.allowNetwork).')
     return JSON.stringify(await fetch(requestOf(input, config.allowNetwork), signal))
   }
 }
 
 async function readText(input: string, folders: readonly string[], maxBytes: number): Promise<string> {
   const path = (parsed(input) as { path?: unknown }).path
-  if (typeof path !== 'string' || !isAbsolute(path) || path.includes('\0'))
-    throw noFile('Name a file by its whole path.')
-  if (folders.length === 0) throw noFile('No files may be read; the operator names folders in sandbox.allowPaths.')
+  if (typeof path !== 'string' || !isAbsolute(path) || path.includes('\0')) throw noFile('Use an absolute path.')
+  if (folders.length === 0) throw noFile('No files may be read (sandbox.allowPaths is empty).')
   const real = await realpath(path).catch(() => undefined)
   const roots = await Promise.all(folders.map((folder) => realpath(folder).catch(() => undefined)))
   if (real === undefined || !roots.some((root) => root !== undefined && isWithin(root, real))) throw noFile(outside)
@@ -128,11 +127,11 @@ async function readText(input: string, folders: readonly string[], maxBytes: num
   const stat = await file.stat()
   // A parent folder may have been replaced meanwhile.
   if (!stat.isFile() || (await realpath(real)) !== real) throw noFile(outside)
-  if (stat.size > maxBytes / 2) throw noFile(`That file is larger than ${maxBytes / 2} bytes.`)
+  if (stat.size > maxBytes / 2) throw noFile(`The file is larger than ${maxBytes / 2} bytes.`)
   return JSON.stringify((await file.readFile()).subarray(0, maxBytes / 2).toString())
 }
 
-const outside = 'There is no such file in the folders that may be read.'
+const outside = 'No such file in the allowed folders (sandbox.allowPaths).'
 const noFile = (message: string) => new HostRefusal('INVALID_PATH', message)
 
 function isWithin(root: string, path: string): boolean {
@@ -143,16 +142,16 @@ function isWithin(root: string, path: string): boolean {
 function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
   const { url, method = 'GET', headers = {}, body } = parsed(input) as Record<string, unknown>
   const target = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
-  if (!target || !/^https?:$/.test(target.protocol)) throw noRequest('Name an http or https address.')
+  if (!target || !/^https?:$/.test(target.protocol)) throw noRequest('Use an http or https URL.')
   if (!hosts.some((pattern) => matches(pattern, target.hostname))) {
     throw noRequest(`${target.hostname} is not among the hosts that programs may reach (sandbox.allowNetwork).`)
   }
   if (typeof method !== 'string' || !isTexts(headers) || (body !== undefined && typeof body !== 'string')) {
-    throw new HostRefusal('INVALID_ARGUMENTS', 'method and body are strings, headers an object of strings.')
+    throw new HostRefusal('INVALID_ARGUMENTS', 'method and body must be strings, headers an object of strings.')
   }
   // A different host header could address another virtual host.
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'host')) {
-    throw noRequest('The host is the one of the address: leave out the header "host".')
+    throw noRequest('Remove the header "host": it always comes from the URL.')
   }
   return { url: target.href, method, headers, ...(body !== undefined && { body }) }
 }
@@ -169,5 +168,5 @@ function parsed(input: string): object {
   } catch {
     // Reported below.
   }
-  throw new HostRefusal('INVALID_ARGUMENTS', 'The input is one JSON object.')
+  throw new HostRefusal('INVALID_ARGUMENTS', 'The input must be a JSON object.')
 }

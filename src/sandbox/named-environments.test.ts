@@ -77,7 +77,7 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
     expect(await run('a', words.loop)).toMatchObject({ status: 'timeout' })
     expect(await run('a', words.recall)).toMatchObject({
       status: 'error',
-      reset: expect.stringContaining('processor time'),
+      reset: expect.stringContaining('CPU time'),
     })
     await run('a', words.remember)
     expect(await run('a', words.bomb)).toMatchObject({ status: 'out_of_memory' })
@@ -127,7 +127,7 @@ describe('what is kept', () => {
     await using environments = createEnvironments({ limits: defaultLimits, clock })
     environments.keep('a', bytes(1))
     clock.advance(defaultLimits.idleMs)
-    expect(environments.take('a')).toEqual({ reset: 'It had not been used for 10 min.' })
+    expect(environments.take('a')).toEqual({ reset: 'It was idle for 10 min.' })
     expect(environments.take('a')).toEqual({})
     environments.keep('a', bytes(1))
     await environments[Symbol.asyncDispose]()

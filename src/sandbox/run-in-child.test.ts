@@ -87,7 +87,7 @@ describe('a child that is not trusted', () => {
     ],
     ['a verdict that is deep', messageKinds.done, '['.repeat(60_000)],
     ['a result that is no JSON', messageKinds.value, '{'],
-    ['a memory that nobody asked for', messageKinds.memory, 'x'],
+    ['an unrequested environment state', messageKinds.memory, 'x'],
     ['to be ready again', messageKinds.ready, ''],
     ['an order', messageKinds.run, '{}'],
     ['a call without a name', messageKinds.call, '\n{}'],

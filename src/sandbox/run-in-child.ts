@@ -86,7 +86,7 @@ export function runInChild(options: {
   }
 
   const outOfTime = () => {
-    const message = `The program has used ${task.cpuMs / 1000} s of processor time, which is all it may.`
+    const message = `The program has used ${task.cpuMs / 1000} s of CPU time, which is the limit.`
     end({ ...new RunStopped('timeout', message).ending, broken: message })
   }
 
@@ -96,24 +96,24 @@ export function runInChild(options: {
     if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
     if (kind === messageKinds.memory) {
       // Allowed once, after the result, and only if requested.
-      if (!task.keep || !over || remembered) return misbehaved('a memory that nobody asked for')
+      if (!task.keep || !over || remembered) return misbehaved('an unrequested environment state')
       remembered = true
       return memory.resolve(payload)
     }
     if (over) return
     if (kind === messageKinds.log) {
       logBytes += payload.length
-      if (logBytes > limits.logBytes) return misbehaved('too long a log')
+      if (logBytes > limits.logBytes) return misbehaved('too much output')
       logs.push(payload)
     } else if (kind === messageKinds.value) {
       if (value !== undefined) return misbehaved('a second result')
       value = readValue(payload)
-      if (value === undefined) misbehaved('a result that is not JSON')
+      if (value === undefined) misbehaved('a value that is not JSON')
     } else if (kind === messageKinds.call) {
-      if (!hostCalls.take(id, payload)) misbehaved('a call that cannot be')
+      if (!hostCalls.take(id, payload)) misbehaved('an invalid host call')
     } else if (kind === messageKinds.done) {
       const result = readResult(payload)
-      if (!result) return misbehaved('a verdict that cannot be')
+      if (!result) return misbehaved('an invalid result')
       const { broken, ...found } = result
       end({ ...found, ...(broken && { broken: found.error?.message ?? 'The engine failed.' }) })
     } else misbehaved(`a message of kind ${kind}`)
@@ -125,7 +125,7 @@ export function runInChild(options: {
     broken: misbehaved,
     ended() {
       memory.resolve(undefined)
-      const message = 'The process of the program ended before the program did.'
+      const message = 'The sandbox process exited before the program finished.'
       end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
     },
   })

@@ -110,7 +110,7 @@ describe('a spare', () => {
   test('S7: one that does not come up is killed', async () => {
     const { spare, alive, clock } = nursery(() => new Promise(() => {}))
     const taken = spare.take(never)
-    const refused = expect(taken).rejects.toThrow('did not come up within 1 s (a fixed limit)')
+    const refused = expect(taken).rejects.toThrow('did not start within 1 s (a fixed limit)')
     await clock.pass(1000)
     await refused
     expect([...alive]).toEqual([])

@@ -31,7 +31,7 @@ export function createRunner(options: {
 
   /** Saves the environment's state; true if the child itself is kept. */
   const remember = async (key: string, engine: Engine, child: SandboxChild, ending: ChildResult, said: ChildRun) => {
-    if (ending.broken !== undefined) environments.forget(key, `Its last run broke it off. ${ending.broken}`)
+    if (ending.broken !== undefined) environments.forget(key, `Its last run failed. ${ending.broken}`)
     else if (engine === 'javascript') {
       const memory = await soon(said.memory)
       if (memory) environments.keep(key, { memory })
@@ -81,7 +81,7 @@ export function createRunner(options: {
       return {
         outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', ...(reset !== undefined && { reset }) },
         cleared: clear(key, engine, child, ending, said).catch((error) => {
-          log.error({ error }, 'a sandbox could not be cleared away')
+          log.error({ error }, 'cleaning up a sandbox failed')
         }),
       }
     },
@@ -89,6 +89,6 @@ export function createRunner(options: {
 }
 
 const tooLong = (timeoutMs: number) =>
-  `The program has not ended within ${timeoutMs / 1000} s (timeout_ms, or sandbox.timeout).`
-const tooLarge = 'What it remembered could not be kept: it was too large, or took too long.'
+  `The program did not finish within ${timeoutMs / 1000} s (timeout_ms, or sandbox.timeout).`
+const tooLarge = 'Its state could not be saved: it was too large or took too long.'
 const notFrozen = 'Its interpreter could not be kept.'

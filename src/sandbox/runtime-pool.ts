@@ -43,8 +43,8 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
       // The machine may have been busy, or packages may be installed meanwhile.
       now.until = clock.monotonic() + limits.againMs
       if (before) return
-      const how = result.runtime ? `are held only by tier ${result.runtime.tier}` : 'cannot be run'
-      log.warn({ missing: result.missing }, `programs for the engine of ${engine} ${how}`)
+      const how = result.runtime ? `run with isolation tier ${result.runtime.tier} only` : 'cannot be run'
+      log.warn({ missing: result.missing }, `${engine} programs ${how}`)
     })
     return (goesOn ?? now).found
   }
@@ -63,7 +63,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
     find,
     async take(engine, signal) {
       const { runtime, missing } = await find(engine)
-      if (!runtime) throw runRefused(`Programs in this language cannot be run here. ${missing.join(' ')}`)
+      if (!runtime) throw runRefused(`Programs in this language cannot run here. ${missing.join(' ')}`)
       try {
         return { child: await spareOf(engine, runtime).take(signal), tier: runtime.tier }
       } catch (error) {
@@ -141,7 +141,7 @@ export function createWarmChild(options: {
 async function up(child: SandboxChild, startMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = clock.after(startMs, () =>
-    reject(new Error(`it did not come up within ${startMs / 1000} s (a fixed limit)`)),
+    reject(new Error(`it did not start within ${startMs / 1000} s (a fixed limit)`)),
   )
   try {
     await waitFor(Promise.race([child.ready, promise]), signal)

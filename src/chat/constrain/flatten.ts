@@ -94,7 +94,7 @@ function mergeProperties(
     [other, one],
   ] as const) {
     if (patterned.patternProperties !== undefined && rest(closed) !== true) {
-      throw new CannotExpress(at, 'patternProperties', 'is joined with what is said about all other members')
+      throw new CannotExpress(at, 'patternProperties', 'cannot be combined with additionalProperties')
     }
   }
   if (isSchema(one.additionalProperties) && isSchema(other.additionalProperties)) {
@@ -123,7 +123,7 @@ function mergeItems(one: JsonSchemaObject, other: JsonSchemaObject, merged: Reco
   if (!speaks(one) || !speaks(other)) return
   const isTuple = one.prefixItems !== undefined || other.prefixItems !== undefined
   if (isTuple || !isSchema(one.items) || !isSchema(other.items)) {
-    throw new CannotExpress(at, 'allOf', 'says two things about the places of a list')
+    throw new CannotExpress(at, 'allOf', 'defines the items of an array twice')
   }
   merged.items = either(one.items, other.items)
 }
@@ -153,7 +153,7 @@ const merged = new Set([
 function refuseRivals(keyword: string, one: JsonSchemaObject, other: JsonSchemaObject, at: string): void {
   if (!Object.hasOwn(other, keyword) || keyword in combined || merged.has(keyword) || !joins.has(keyword)) return
   if (JSON.stringify(one[keyword]) === JSON.stringify(other[keyword])) return
-  throw new CannotExpress(at, keyword, 'is demanded twice, and both cannot be joined')
+  throw new CannotExpress(at, keyword, 'appears twice with different values')
 }
 
 const joins = new Set(['pattern', 'format', 'multipleOf', 'patternProperties', 'contains', 'not', 'if', 'then', 'else'])
@@ -169,7 +169,7 @@ export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 
   function flatten(schema: JsonSchemaObject, at: string, hops: number): AnySchema {
-    if (hops > maxHops) throw new CannotExpress(at, '$ref', 'goes round in a circle')
+    if (hops > maxHops) throw new CannotExpress(at, '$ref', 'is circular')
     const { $ref, allOf, ...own } = schema
     let flat: AnySchema = own
     if (typeof $ref === 'string') flat = joined(flat, resolve(root, $ref, at), at, hops)

@@ -4,7 +4,7 @@ import { type AnySchema, isSchema, isSchemaObject } from './schema.ts'
 /** Resolves a `$ref` inside the same schema. Nothing is ever fetched. */
 export function resolve(root: AnySchema, reference: string, at: string): AnySchema {
   const found = reference.startsWith('#') ? lookUp(root, reference.slice(1)) : undefined
-  if (!isSchema(found)) throw new CannotExpress(at, '$ref', `leads nowhere inside the schema (${shown(reference)})`)
+  if (!isSchema(found)) throw new CannotExpress(at, '$ref', `does not exist in the schema (${shown(reference)})`)
   return found
 }
 

@@ -19,8 +19,8 @@ describe('what it tells', () => {
   test.each([
     ['', 'is empty'],
     ['  \n', 'is empty'],
-    ['I cannot help with that.', 'holds no JSON'],
-    ['<think>Perhaps {"a": 1}? Let me see', 'is a thought that never ends'],
+    ['I cannot help with that.', 'contains no JSON'],
+    ['<think>Perhaps {"a": 1}? Let me see', 'is thinking that never ends'],
     ['<think>{"a": 1} it is</think>', 'is empty'],
     ['Well, {"a": 1} might do.</think>', 'is empty'],
   ])('S4: %j is unreadable', (text, why) => {

@@ -39,14 +39,14 @@ export function repair(text: string, { accepts = isContainer }: RepairOptions = 
 function mended(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
   const tokens = withoutTokens(text)
   const thought = withoutThinking(tokens.text)
-  if (!thought) return { unreadable: 'is a thought that never ends' }
+  if (!thought) return { unreadable: 'is thinking that never ends' }
   const quotation = withoutQuotation(thought.text)
   const fence = withoutFence(quotation.text)
   const before = [tokens, thought, quotation, fence].flatMap(({ repairs }) => repairs)
   if (fence.text.trim() === '') return { unreadable: 'is empty' }
   const strict = strictly(fence.text)
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
-  if (fence.text.length > longest) return { unreadable: `is too long to be mended (${fence.text.length} characters)` }
+  if (fence.text.length > longest) return { unreadable: `is too long to be repaired (${fence.text.length} characters)` }
   const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
   const deeper = plainer === undefined ? undefined : mended(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it once more', ...deeper.repairs] }
@@ -56,7 +56,7 @@ function mended(text: string, accepts: (value: unknown) => boolean, layers = 2):
     const all = bestOf(text, accepts)
     if (all) return all
   }
-  return best ? { ...best, repairs: [...before, ...best.repairs] } : { unreadable: 'holds no JSON' }
+  return best ? { ...best, repairs: [...before, ...best.repairs] } : { unreadable: 'contains no JSON' }
 }
 
 function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResult | undefined {

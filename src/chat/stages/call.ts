@@ -27,7 +27,7 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
     const given = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
     if (given.length === 0) {
       if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }
-      messages = [...messages, ...correctionMessages(answer.text, 'It calls no tool and says nothing.')]
+      messages = [...messages, ...correctionMessages(answer.text, 'It contains neither a tool call nor text.')]
       continue
     }
     const read = await parseCalls(withUniqueIds(given, messages), toolSet, run.validate, isComplete(answer.reason))
@@ -43,8 +43,7 @@ const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCal
 
 /** The calls with their problems as tool results. */
 function refused(read: readonly ParsedCall[]): readonly ChatMessage[] {
-  const wait =
-    'Not made yet: another call of this answer has to be put right first. Make it again together with that one.'
+  const wait = 'Not run yet: another call in this answer is invalid. Repeat this call together with the corrected one.'
   const calls = read.map(({ call: made }): FunctionCall => made)
   return [
     { role: 'assistant', content: null, tool_calls: calls },

@@ -27,7 +27,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
     if (tool) return [tool]
     log.warn(
       { chat: request.id, tool: name },
-      'a tool is not offered to models: its schema does not describe an object',
+      'tool not offered to models: its input schema does not describe an object',
     )
     return []
   }

@@ -57,7 +57,11 @@ export async function* execute(
   for (const call of calls) {
     const served = call.problem === undefined ? call.tool?.served : undefined
     if (!served) {
-      ran.set(call, { call: call.call, text: `Error: ${call.problem ?? 'This tool is not run here.'}`, isError: true })
+      ran.set(call, {
+        call: call.call,
+        text: `Error: ${call.problem ?? 'This tool is run by the client.'}`,
+        isError: true,
+      })
       continue
     }
     while (running >= config.parallel) yield* tellEnded()
@@ -122,7 +126,7 @@ export function resultText({ body, isError }: Result, most: number): string {
   const texts = parts.map(({ text }) => text)
   if (!hasText && structuredContent !== undefined) texts.unshift(JSON.stringify(structuredContent))
   const whole = texts.join('\n')
-  const said = whole === '' ? '(The tool gave an empty result.)' : whole
+  const said = whole === '' ? '(The tool returned an empty result.)' : whole
   return truncateText(isError ? asError(said) : said, most)
 }
 
@@ -131,7 +135,7 @@ export function failureText(thrown: unknown, log: Log, tool: string, most: numbe
   if (thrown instanceof ServerError)
     return truncateText(asError(words(thrown.error.value.message) ?? 'no reason given'), most)
   const error = ToolwayError.from(thrown)
-  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a call of the chat loop failed')
+  if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call of the chat loop failed')
   return asError(error.message)
 }
 
@@ -165,7 +169,7 @@ function partText(part: Content): PartText {
       return described(`resource ${words(uri)}, ${words(mimeType) ?? 'of unknown type'}, ${sizeOf(blob)}`)
     }
     default:
-      return described(`something of type ${words(part.type)}`)
+      return described(`content of type ${words(part.type)}`)
   }
 }
 

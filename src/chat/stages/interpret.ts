@@ -23,12 +23,12 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
     }
     // Streamed text cannot be taken back and must not be repeated.
     if (told.text !== '') {
-      run.note('The model broke off while it told of the results; the results themselves follow.')
+      run.note('The model broke off while summarizing the results; the raw results follow.')
       yield rawResults(conversation, true)
       return { reason: 'stop' }
     }
   }
-  run.note('The model could not put the results into words; they are given as the tools gave them.')
+  run.note('The model could not summarize the results; the raw results follow.')
   yield rawResults(conversation, false)
   return { reason: 'stop' }
 }
@@ -82,8 +82,9 @@ function readFinal(
   }
   if ('problem' in read) return { problem: `It ${read.problem}.`, answer: text }
   const { content } = restore(read.value) as Partial<FinalResponse>
-  if (!isText(content)) return { problem: 'content is missing, empty, or no text.', answer: text }
-  if (!content.startsWith(told)) return { problem: 'It does not go on as it began.', answer: text }
+  if (!isText(content)) return { problem: 'content is missing, empty, or not a string.', answer: text }
+  if (!content.startsWith(told))
+    return { problem: 'It does not continue the text that was already sent.', answer: text }
   return { rest: content.slice(told.length), reason: reasonOf(reason) }
 }
 
@@ -120,7 +121,7 @@ const maxOfEach = 8 * 1024
 export function rawResults(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
   const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${truncateText(text, maxOfEach)}`)
   const note = hasBegun
-    ? '\n\n(The model broke off here. These are the results that it was about to tell of:)'
-    : '(The model could not put the results into words. Here they are as the tools gave them:)'
+    ? '\n\n(The model broke off here. These are the raw results:)'
+    : '(The model could not summarize the results. These are the raw results:)'
   return { kind: 'text', text: [note, ...results].join('\n\n') }
 }

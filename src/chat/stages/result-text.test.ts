@@ -34,7 +34,7 @@ test.each<readonly [string, ResultBody, string]>([
     '[resource a:b, x/y, 3 bytes]',
   ],
   ['a link', { content: [{ type: 'resource_link', uri: 'a:b', description: 'That.' }] }, '[resource a:b: That.]'],
-  ['something new', { content: [{ type: 'hologram' }] }, '[something of type hologram]'],
+  ['something new', { content: [{ type: 'hologram' }] }, '[content of type hologram]'],
   [
     'words that are none',
     {
@@ -45,8 +45,8 @@ test.each<readonly [string, ResultBody, string]>([
     },
     '{"toString":1,"valueOf":1}\n[resource {"toString":1,"valueOf":1}]',
   ],
-  ['nothing', {}, '(The tool gave an empty result.)'],
-  ['nonsense', { content: 'text' as never }, '(The tool gave an empty result.)'],
+  ['nothing', {}, '(The tool returned an empty result.)'],
+  ['nonsense', { content: 'text' as never }, '(The tool returned an empty result.)'],
   ['a failure', { content: [{ type: 'text', text: 'no such file' }], isError: true }, 'Error: no such file'],
   ['a failure that says so', { content: [{ type: 'text', text: 'Error 7' }], isError: true }, 'Error 7'],
 ])('J5: what a model is told of %s', (_what, body, text) => {
@@ -60,7 +60,7 @@ test('V5: a model is told the numbers of structured content exactly', () => {
 
 test('J5: a long result is cut between characters, with a note', () => {
   const text = resultText(resultOf({ content: [{ type: 'text', text: '🌞'.repeat(100) }] }), 42)
-  expect(text).toBe(`${'🌞'.repeat(10)}\n[Cut off: these are the first 40 of 400 bytes.]`)
+  expect(text).toBe(`${'🌞'.repeat(10)}\n[Truncated: the first 40 of 400 bytes.]`)
   expect(truncateText('short', 15)).toBe('short')
 })
 
@@ -94,7 +94,7 @@ test('J5: a conversation is bounded: the oldest results are shortened first, and
   expect(sizes(13_000)).toEqual([1, expect.closeTo(1_080, -2), expect.closeTo(1_080, -2), 10_000])
   expect(truncateConversation(messages, 2_300).map(({ content }) => (content as string).slice(0, 8))).toEqual([
     'q',
-    '[Left ou',
+    '[Omitted',
     'bbbbbbbb',
     'cccccccc',
   ])

@@ -38,13 +38,13 @@ function readSelection(
   const read = parseObject(text, { accepts: (value) => 'selected_tools' in value, ended: true })
   if ('problem' in read) return { tools: [], problem: `It ${read.problem}.` }
   const { reasoning, selected_tools: names } = restore(read.value) as Partial<ToolSelectionResponse>
-  if (!Array.isArray(names)) return { tools: [], problem: 'selected_tools is missing, or no list.' }
+  if (!Array.isArray(names)) return { tools: [], problem: 'selected_tools is missing or not a list.' }
   const isName = (name: unknown): name is string => typeof name === 'string'
   const unknown = names.filter(isName).filter((name) => !toolSet.find(name))
   const tools = [...new Set(names.filter(isName).flatMap((name) => toolSet.find(name) ?? []))]
   const problems = [
-    ...(typeof reasoning === 'string' ? [] : ['reasoning is missing, or no text.']),
-    ...(names.every(isName) ? [] : ['selected_tools holds something other than names.']),
+    ...(typeof reasoning === 'string' ? [] : ['reasoning is missing or not a string.']),
+    ...(names.every(isName) ? [] : ['selected_tools contains something other than names.']),
     ...unknown.slice(0, 5).map((name) => toolSet.missing(name)),
   ]
   return { tools, ...(problems.length > 0 && { problem: problems.join(' ') }) }

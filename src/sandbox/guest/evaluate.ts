@@ -48,7 +48,7 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
 function explained(error: ProgramError, code: string, language: string): ProgramError {
   const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
   if (/^\s*(import|export)\b/.test(line)) {
-    return { ...error, message: 'There are no modules here: nothing can be imported or exported.' }
+    return { ...error, message: 'Modules are not supported: remove import and export.' }
   }
   if (language !== 'javascript' || typeof stripped(wrapped(code)) !== 'string') return error
   // A model that has read TypeScript declarations is likely to write types.

@@ -54,7 +54,7 @@ export async function createMachine(options: {
     },
     moduleLoader: {
       load: (name: string): string => {
-        throw new Error(`There are no modules to import here, and so no '${name}'.`)
+        throw new Error(`Modules are not supported: cannot import '${name}'.`)
       },
     },
     // Ignore the engine's own output.
@@ -159,7 +159,7 @@ export function limitMemory(module: Uint8Array, bytes: number): Uint8Array<Array
     }
     at += size.value
   }
-  throw new Error('The module has no memory of its own to limit.')
+  throw new Error('The module has no memory section.')
 
   function read(from: number): { readonly value: number; readonly next: number } {
     let value = 0

@@ -39,7 +39,7 @@ export function startProgram(options: {
     over = true
     for (const timer of timers.values()) clearTimeout(timer)
     printer.flush()
-    if (printer.cut) truncated.push(`Only the first ${task.logBytes} bytes of what was printed are shown.`)
+    if (printer.cut) truncated.push(`Only the first ${task.logBytes} bytes of the output are shown.`)
     options.ended({ ...result, truncated })
   }
 
@@ -65,7 +65,7 @@ export function startProgram(options: {
   const shortened = (text: string): string => {
     if (Buffer.byteLength(text) <= task.valueBytes) return text
     truncated.push(
-      `The result is larger than ${task.valueBytes} bytes: the beginning of its JSON text is given instead.`,
+      `The result is larger than ${task.valueBytes} bytes: only the beginning of its JSON text is returned.`,
     )
     // An escaped character takes up to six bytes.
     return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
@@ -89,15 +89,15 @@ export function startProgram(options: {
     print: (text) => printer.print(text.toString()) as undefined,
     call(id, name, input) {
       const [number, said] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
-      if (++made > task.calls) return `One program may make ${task.calls} calls; this one has made them.`
-      if (Buffer.byteLength(said) > task.callBytes) return `The input of a call may have ${task.callBytes} bytes.`
+      if (++made > task.calls) return `The limit of ${task.calls} calls per program is reached.`
+      if (Buffer.byteLength(said) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
       calls.add(number)
       printer.flush()
       channel.send(messageKinds.call, number, said)
       return undefined
     },
     timer(id, ms) {
-      if (timers.size >= maxTimers) return `There may be ${maxTimers} timers at once.`
+      if (timers.size >= maxTimers) return `The limit of ${maxTimers} timers is reached.`
       const number = id.toNumber()
       const fire = () => {
         timers.delete(number)
@@ -149,7 +149,7 @@ function trapped(thrown: unknown): Omit<ProgramResult, 'truncated'> {
 
 const outOfMemory: Omit<ProgramResult, 'truncated'> = {
   status: 'out_of_memory',
-  error: { name: 'MemoryError', message: 'The program needs more memory than it may have.' },
+  error: { name: 'MemoryError', message: 'The program exceeded its memory limit.' },
   broken: true,
 }
 
@@ -157,14 +157,14 @@ const outOfTime = (cpuMs: number): Omit<ProgramResult, 'truncated'> => ({
   status: 'timeout',
   error: {
     name: 'TimeoutError',
-    message: `The program has used ${cpuMs / 1000} s of processor time, which is all it may.`,
+    message: `The program has used ${cpuMs / 1000} s of CPU time, which is the limit.`,
   },
   broken: true,
 })
 
 const stuck: Omit<ProgramResult, 'truncated'> = {
   status: 'error',
-  error: { name: 'Error', message: 'The program waits for a promise that nothing is left to fulfil.' },
+  error: { name: 'Error', message: 'The program waits for a promise that can never settle.' },
 }
 
 /** Batches the program's output. */

@@ -232,7 +232,7 @@ def verdict(task, scope, loop):
             send(VALUE, 0, text)
         return {'status': 'ok', 'truncated': truncated}
     except MemoryError:
-        message = 'The program needs more memory than it may have.'
+        message = 'The program exceeded its memory limit.'
         error = {'name': 'MemoryError', 'message': message}
         return {'status': 'out_of_memory', 'error': error, 'truncated': truncated, 'broken': True}
     except SystemExit as error:
@@ -259,7 +259,7 @@ def main():
         found = verdict(task, scope, loop)
         printed.send()
         if printed.cut:
-            found['truncated'].append(f'Only the first {task["logBytes"]} bytes of what was printed are shown.')
+            found['truncated'].append(f'Only the first {task["logBytes"]} bytes of the output are shown.')
         send(DONE, 0, json.dumps(found).encode())
 
 

@@ -99,7 +99,7 @@ export function realm(native: Natives): RealmTools {
     return stringify({
       __proto__: null,
       name: text(() => error.name) ?? 'Error',
-      message: text(() => error.message) ?? text(() => shown(thrown)) ?? 'What was thrown cannot be shown.',
+      message: text(() => error.message) ?? text(() => shown(thrown)) ?? 'The thrown value cannot be shown.',
       stack: text(() => error.stack),
       code: text(() => error.code),
     })

@@ -49,7 +49,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const settle = () => {
     if (!greeted || first === undefined) return
     inner = wrapped ? childOf(first) : first
-    if (inner === undefined) readiness.failed('the kernel does not tell which process is the program')
+    if (inner === undefined) readiness.failed('the process id of the program is unknown')
     else readiness.ready()
   }
 

@@ -73,21 +73,23 @@ while (row.length > 0 && seen.size < 20000) {
 }
 found`,
   ),
-  fails('import of a module of Node', `await import('node:fs')`, { error: /no modules/ }),
-  fails('import of a module of the engine', `await import('std')`, { error: /no modules/ }),
-  fails('import of a data address', `await import('data:text/javascript,export default 1')`, { error: /no modules/ }),
-  fails('import of a file', `await import('/toolway/guest/main.ts')`, { error: /no modules/ }),
+  fails('import of a module of Node', `await import('node:fs')`, { error: /Modules are not supported/ }),
+  fails('import of a module of the engine', `await import('std')`, { error: /Modules are not supported/ }),
+  fails('import of a data address', `await import('data:text/javascript,export default 1')`, {
+    error: /Modules are not supported/,
+  }),
+  fails('import of a file', `await import('/toolway/guest/main.ts')`, { error: /Modules are not supported/ }),
   fails('an import statement', `import fs from 'node:fs'\nfs.readdirSync('/')`),
   fails('import.meta', `import.meta.url`),
   fails('a file', `await readText('/etc/passwd')`, { error: /folders|files/ }),
   fails('a file through its neighbour', `await readText('/etc/../proc/self/environ')`, { error: /folders|files/ }),
-  fails('a file with a zero', `await readText('/etc/passwd\\0.txt')`, { error: /whole path/ }),
+  fails('a file with a zero', `await readText('/etc/passwd\\0.txt')`, { error: /absolute path/ }),
   fails('the network', `await fetch('http://127.0.0.1:22/')`, { error: /network|hosts/ }),
   fails('the metadata of a cloud', `await fetch('http://169.254.169.254/latest/meta-data/')`, {
     error: /network|hosts/,
   }),
   fails('a host function of the sandbox that is none', `await host('sandbox.exec', '{"command":"id"}')`, {
-    error: /no sandbox.exec/,
+    error: /function sandbox\.exec/,
   }),
   fails('something else than text over the bridge', `await host(new Proxy({}, { get: () => () => 'x' }), {})`, {
     error: /two strings/,

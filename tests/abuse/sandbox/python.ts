@@ -82,9 +82,9 @@ export const signals: readonly Attack[] = [
   ends('killing everybody', `import os\nos.kill(-1, 9)`),
   ends('killing itself', `import os, signal\nos.kill(os.getpid(), 9)\n1`),
   ends('stopping itself', `import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n1`, { timeoutMs: 1000 }),
-  fails('leaving', `import os\nos._exit(0)`, { error: /ended before/ }),
+  fails('leaving', `import os\nos._exit(0)`, { error: /exited before/ }),
   ends('aborting', `import os\nos.abort()`),
-  fails('a fault', `import ctypes\nctypes.string_at(0)`, { error: /ended before/ }),
+  fails('a fault', `import ctypes\nctypes.string_at(0)`, { error: /exited before/ }),
   spins(
     'deaf to every signal',
     `import signal
@@ -163,7 +163,7 @@ time.sleep(5)`
 export const tampering: readonly Attack[] = [
   fails('a message of no kind', forge(`struct.pack('>BII', 77, 0, 2) + b'{}'`), { error: /tampered/ }),
   fails('a message without end', forge(`struct.pack('>BII', 3, 0, 0xffffffff)`), { error: /tampered/ }),
-  fails('a verdict that cannot be', forge(`struct.pack('>BII', 5, 0, 2) + b'{}'`), { error: /tampered/ }),
+  fails('an invalid result', forge(`struct.pack('>BII', 5, 0, 2) + b'{}'`), { error: /tampered/ }),
   fails('a result that is no JSON', forge(`struct.pack('>BII', 4, 0, 2) + b'{{'`), { error: /tampered/ }),
   fails('a call twice', forge(`(struct.pack('>BII', 2, 7, 7) + b'echo\\n"1"'.ljust(7)[:7]) * 2`), {
     error: /tampered/,
@@ -172,7 +172,7 @@ export const tampering: readonly Attack[] = [
   fails('ready again and again', `${forge(`struct.pack('>BII', 1, 0, 0) * 5000`)}\nwhile True: os.write(4, frame)`, {
     error: /tampered/,
   }),
-  fails('a memory that nobody asked for', forge(`struct.pack('>BII', 6, 0, 1) + b'x'`), { error: /tampered/ }),
+  fails('an unrequested environment state', forge(`struct.pack('>BII', 6, 0, 1) + b'x'`), { error: /tampered/ }),
   fails(
     'a flood of messages',
     `${forge(`(struct.pack('>BII', 3, 0, 1) + b'x') * 5000`)}\nwhile True: os.write(4, frame)`,

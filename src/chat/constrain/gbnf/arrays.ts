@@ -78,7 +78,7 @@ function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined
   if (!values || Object.keys(items as object).some((keyword) => !quiet.has(keyword))) {
-    throw new CannotExpress(at, 'uniqueItems', 'is asked of items that are not listed')
+    throw new CannotExpress(at, 'uniqueItems', 'requires items with an enum')
   }
   const different = [...new Set(values.map((value) => JSON.stringify(value)))]
   const { min, max } = boundsOf(context, schema, at, different.length)

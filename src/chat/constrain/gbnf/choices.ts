@@ -142,7 +142,7 @@ export function literals(values: readonly unknown[], schema: JsonSchemaObject, a
     'required',
   ]) {
     if (keyword in schema && !(keyword === 'required' && values.every((value) => typeof value !== 'object'))) {
-      throw new CannotExpress(at, keyword, 'stands beside a list of values, which says it all')
+      throw new CannotExpress(at, keyword, 'cannot be combined with enum or const')
     }
   }
   return any(...values.filter((value) => meets(value, schema)).map((value) => text(JSON.stringify(value))))

@@ -54,7 +54,7 @@ export function toGrammar(
   const flatten = createFlatten(schema, budget)
   const context: GrammarContext = { budget, flatten, limits, rules, cycles: findCycles(schema, budget), convert }
   const root = convert(schema, '', { nesting: 0, recursion: limits.recursion })
-  if (!root) throw new CannotExpress('', 'the schema', 'allows nothing, or nothing that ends')
+  if (!root) throw new CannotExpress('', 'the schema', 'allows no finite value')
   return rules.grammar(root)
 
   function convert(given: AnySchema, at: string, level: ConversionDepth): Expression | undefined {
@@ -95,10 +95,11 @@ function allowed(
   level: ConversionDepth,
 ): Expression | undefined {
   for (const keyword of refused) {
-    if (schema[keyword] !== undefined) throw new CannotExpress(at, keyword, 'cannot be said in a grammar')
+    if (schema[keyword] !== undefined) throw new CannotExpress(at, keyword, 'is not supported in a grammar')
   }
   const unknown = unknownType(schema)
-  if (unknown !== undefined) throw new CannotExpress(at, 'type', `names ${JSON.stringify(unknown)}, which is no type`)
+  if (unknown !== undefined)
+    throw new CannotExpress(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
   if (schema.anyOf !== undefined) return choices(context, 'anyOf', schema, at, level)
   if (schema.oneOf !== undefined) return choices(context, 'oneOf', schema, at, level)
   const values = listedValues(schema)

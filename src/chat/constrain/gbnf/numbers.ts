@@ -31,7 +31,7 @@ export function numbers(schema: JsonSchemaObject, at: string): Expression | unde
 }
 
 function multiples(factor: number, from: number, to: number, at: string): Expression | undefined {
-  if (!Number.isInteger(factor) || factor < 1) throw new CannotExpress(at, 'multipleOf', 'is no whole number')
+  if (!Number.isInteger(factor) || factor < 1) throw new CannotExpress(at, 'multipleOf', 'is not a positive integer')
   const [first, last] = [Math.ceil(from / factor), Math.floor(to / factor)]
   if (last - first > maxMultiples) throw new CannotExpress(at, 'multipleOf', 'allows too many numbers; set bounds')
   const list = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => (first + index) * factor)
@@ -60,7 +60,7 @@ function narrower(
     [exclusive, excluded],
   ] as const) {
     if (bound !== undefined && typeof bound !== 'boolean' && numberIn(bound) === undefined) {
-      throw new CannotExpress(at, name, 'is no number')
+      throw new CannotExpress(at, name, 'is not a number')
     }
   }
   const [one, other] = [numberIn(inclusive), numberIn(excluded)]

@@ -30,7 +30,7 @@ export function objects(
   const required = new Set(strings(schema.required))
   const named = namedMembers(schema)
   if (named.length > 0 && hasRuleForNames(schema))
-    throw new CannotExpress(at, 'propertyNames', 'stands beside named members')
+    throw new CannotExpress(at, 'propertyNames', 'cannot be combined with named properties')
   const parts: { readonly expression: Expression; readonly required: boolean }[] = []
   for (const [name, member] of named) {
     const value = context.convert(member, step(at, 'properties', name), level)
@@ -43,7 +43,7 @@ export function objects(
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
     // A repeated name counts once.
-    throw new CannotExpress(at, 'minProperties', 'asks for several members without saying their names')
+    throw new CannotExpress(at, 'minProperties', 'requires more members than are named')
   }
   const row = sequenceOf(context.rules, 'members', { parts, min, max, extra: extra && { expression: extra, most } })
   return row && all(text('{'), row, text('}'))
@@ -97,7 +97,7 @@ function patternPair(
   const alone =
     others.length === 0 && namedSchemas(schema.properties).length === 0 && schema.propertyNames === undefined
   if (!only || !alone || strings(schema.required).length > 0) {
-    throw new CannotExpress(at, 'patternProperties', 'stands beside other members')
+    throw new CannotExpress(at, 'patternProperties', 'cannot be combined with other members')
   }
   const place = step(at, 'patternProperties', only[0])
   const value = context.convert(only[1], place, level)

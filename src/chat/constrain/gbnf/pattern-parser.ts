@@ -13,7 +13,7 @@ export function parsePattern(pattern: string, at: string): PatternNode {
   if (pattern.length > longest) refuse('is too long')
   const cursor: PatternCursor = { signs: [...pattern], at: 0, refuse }
   const node = parseChoice(cursor, 0)
-  if (cursor.at < cursor.signs.length) refuse('has a bracket too many')
+  if (cursor.at < cursor.signs.length) refuse('has an unmatched parenthesis')
   return node
 }
 
@@ -59,10 +59,10 @@ const one = (ranges: readonly CodePointRange[]): PatternNode => ({ kind: 'sign',
 function parseGroup(cursor: PatternCursor, depth: number): PatternNode {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 40).join('')
   const head = /^\?(?::|<[A-Za-z_]\w*>)/.exec(rest)?.[0] ?? ''
-  if (rest.startsWith('?') && head === '') cursor.refuse('looks ahead or behind')
+  if (rest.startsWith('?') && head === '') cursor.refuse('uses a lookaround')
   cursor.at += head.length
   const inner = parseChoice(cursor, depth + 1)
-  if (cursor.signs[cursor.at] !== ')') cursor.refuse('has a bracket that is not closed')
+  if (cursor.signs[cursor.at] !== ')') cursor.refuse('has an unclosed parenthesis')
   cursor.at++
   return inner
 }
@@ -79,7 +79,7 @@ function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
     return { kind: 'repeat', inner, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Number.POSITIVE_INFINITY }
   const min = Number(from)
   const max = !comma ? min : to === '' ? Number.POSITIVE_INFINITY : Number(to)
-  if (max < min) cursor.refuse('repeats in the wrong order')
+  if (max < min) cursor.refuse('has a repetition with minimum above maximum')
   return { kind: 'repeat', inner, min, max }
 }
 
@@ -144,10 +144,10 @@ const only = (point: number): readonly CodePointRange[] => [[point, point]]
 function hexadecimal(cursor: PatternCursor, sign: 'x' | 'u'): number {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 10).join('')
   const form = sign === 'x' ? /^([0-9a-fA-F]{2})/ : /^(?:([0-9a-fA-F]{4})|\{([0-9a-fA-F]{1,6})\})/
-  const found = form.exec(rest) ?? cursor.refuse(`uses \\${sign} without its number`)
+  const found = form.exec(rest) ?? cursor.refuse(`uses \\${sign}, without a code point`)
   cursor.at += found[0].length
   const point = Number.parseInt(found[1] ?? found[2] ?? '', 16)
-  return point <= 0x10ffff ? point : cursor.refuse('names a character that does not exist')
+  return point <= 0x10ffff ? point : cursor.refuse('contains an invalid code point')
 }
 
 /** Parses a character class after its opening bracket. */
@@ -156,7 +156,7 @@ function parseSet(cursor: PatternCursor): readonly CodePointRange[] {
   if (negated) cursor.at++
   const ranges: CodePointRange[] = []
   for (;;) {
-    const sign = cursor.signs[cursor.at] ?? cursor.refuse('has a square bracket that is not closed')
+    const sign = cursor.signs[cursor.at] ?? cursor.refuse('has an unclosed character class')
     if (sign === ']') break
     const from = parseMember(cursor)
     const single = from.length === 1 && from[0]?.[0] === from[0]?.[1]
@@ -168,7 +168,7 @@ function parseSet(cursor: PatternCursor): readonly CodePointRange[] {
     cursor.at++
     const to = parseMember(cursor)
     const [low, high] = [from[0]?.[0] as number, to[0]?.[1] as number]
-    if (to.length !== 1 || low > high) cursor.refuse('has a range in the wrong order')
+    if (to.length !== 1 || low > high) cursor.refuse('has a range in descending order')
     ranges.push([low, high])
   }
   cursor.at++

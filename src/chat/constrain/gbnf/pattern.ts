@@ -53,7 +53,7 @@ function sized(node: PatternNode, length: LengthRange, at: string): PatternNode 
   }
   const held = capped(fitting, low)
   if (lengthOf(held).max <= length.max) return held
-  throw new CannotExpress(at, 'pattern', 'allows more characters than maxLength, in too many ways')
+  throw new CannotExpress(at, 'pattern', 'exceeds maxLength and cannot be shortened')
 }
 
 /** Raises the single variable repetition to reach `minLength`. */
@@ -65,11 +65,10 @@ function lengthened(node: PatternNode, min: number, at: string): PatternNode {
   const [only] = loose
   const unit = only?.kind === 'repeat' ? lengthOf(only.inner) : undefined
   if (loose.length !== 1 || only?.kind !== 'repeat' || !unit || unit.min !== unit.max || unit.min === 0) {
-    throw new CannotExpress(at, 'minLength', 'asks for more characters than the pattern, in too many ways')
+    throw new CannotExpress(at, 'minLength', 'exceeds the pattern and cannot be combined with it')
   }
   const raised = { ...only, min: only.min + Math.ceil(short / unit.min) }
-  if (raised.min > raised.max)
-    throw new CannotExpress(at, 'minLength', 'asks for more characters than the pattern allows')
+  if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the length of the pattern')
   return { kind: 'row', parts: parts.map((part) => (part === only ? raised : part)) }
 }
 
@@ -112,7 +111,7 @@ function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
   if (inner.kind === 'repeat' && inner.min <= 1) {
     return { ...inner, min: inner.min * node.min, max: inner.max === 0 ? 0 : inner.max * node.max }
   }
-  if (lengthOf(inner).min === 0) throw new CannotExpress(at, 'pattern', 'repeats what may be empty')
+  if (lengthOf(inner).min === 0) throw new CannotExpress(at, 'pattern', 'repeats a group that may be empty')
   if (!runsOn(inner, firstOf(inner))) return { ...node, inner }
   const max = Math.max(node.min, Math.min(node.max, maxAmbiguous))
   return { ...node, inner: capped(inner, maxAmbiguous), max }

@@ -14,7 +14,7 @@ export interface GrammarRules {
 /** Larger grammars are refused. */
 const longest = 512 * 1024
 
-const tooLarge = (): CannotExpress => new CannotExpress('', 'the schema', 'makes too large a grammar')
+const tooLarge = (): CannotExpress => new CannotExpress('', 'the schema', 'produces too large a grammar')
 
 export function createGrammarRules(): GrammarRules {
   const bodies = new Map<string, string>()

@@ -42,7 +42,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
   const meter = createMeter(limits, (why) => refuse('', 'the schema', why))
 
   const schema = convert(root, '', 0)
-  if (schema.type !== 'object') refuse('', 'the schema', 'is no object')
+  if (schema.type !== 'object') refuse('', 'the schema', 'is not an object')
   const whole = Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
   optional.set(whole, optional.get(schema) ?? new Set())
   return { schema: whole, dropped, restore: restorer(whole, optional) }
@@ -53,19 +53,19 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
 
   function convert(given: AnySchema, at: string, depth: number): JsonSchemaObject {
     meter.schema(at, depth)
-    if (!isSchemaObject(given)) return refuse(at, 'the schema', 'says nothing that could be strict')
+    if (!isSchemaObject(given)) return refuse(at, 'the schema', 'has no constraints')
     if (typeof given.$ref === 'string' && (cycles.has(given.$ref) || isBare(given))) return referred(given, at)
     const flat = flatten(given, at)
     if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'allows nothing or everything')
     const unknown = unknownType(flat)
-    if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is no type`)
+    if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
     for (const keyword of ['anyOf', 'oneOf'] as const)
       if (flat[keyword] !== undefined) return choice(keyword, flat, at, depth)
     return Array.isArray(flat.enum) || Object.hasOwn(flat, 'const') ? values(flat) : typed(flat, at, depth)
   }
 
   function referred(given: JsonSchemaObject, at: string): JsonSchemaObject {
-    if (!isBare(given)) refuse(at, '$ref', 'leads to itself and stands beside others')
+    if (!isBare(given)) refuse(at, '$ref', 'is recursive and has other keywords beside it')
     const reference = given.$ref as string
     if (reference === '#') return { $ref: '#' }
     if (!names.has(reference)) {
@@ -106,7 +106,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
   }
 
   function typed(schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
-    const types = typesOf(schema) ?? refuse(at, 'type', 'is not given')
+    const types = typesOf(schema) ?? refuse(at, 'type', 'is missing')
     const [only] = types
     if (types.length > 1 && types.some((type) => type === 'object' || type === 'array')) {
       return { anyOf: types.map((type) => typed({ ...schema, type }, at, depth)) }
@@ -116,7 +116,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     const words = described(schema, moved)
     if (only === 'object') return object(schema, at, depth, words)
     if (only !== 'array') return { type: types.length === 1 ? only : types, ...kept, ...words }
-    if (!isSchema(schema.items) || schema.prefixItems !== undefined) refuse(at, 'items', 'is not one schema for all')
+    if (!isSchema(schema.items) || schema.prefixItems !== undefined) refuse(at, 'items', 'must be a single schema')
     return {
       type: 'array',
       items: convert(schema.items as AnySchema, step(at, 'items'), depth + 1),
@@ -129,13 +129,13 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     const { additionalProperties: others, unevaluatedProperties, patternProperties, propertyNames } = schema
     const isOpen = schema.properties === undefined && others !== false && unevaluatedProperties !== false
     if (isOpen || others === true || isSchemaObject(others))
-      refuse(at, 'additionalProperties', 'allows members without names')
-    if (patternProperties !== undefined) refuse(at, 'patternProperties', 'allows members without names')
+      refuse(at, 'additionalProperties', 'allows unnamed members')
+    if (patternProperties !== undefined) refuse(at, 'patternProperties', 'allows unnamed members')
     if (propertyNames !== undefined) dropped.push({ at, keyword: 'propertyNames' })
     const required = new Set(strings(schema.required))
     const members = namedSchemas(schema.properties).filter(([name, member]) => member !== false || required.has(name))
     const missing = [...required].find((name) => !members.some(([known]) => known === name))
-    if (missing !== undefined) refuse(at, 'required', `asks for ${JSON.stringify(missing)} without saying what it is`)
+    if (missing !== undefined) refuse(at, 'required', `asks for ${JSON.stringify(missing)}, which is not in properties`)
     const properties = {}
     const added = new Set<string>()
     for (const [name, member] of members) {
@@ -244,7 +244,7 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   let [schemas, properties, values, characters] = [0, 0, 0, 0]
   const count = (text: string): void => {
     characters += text.length
-    if (characters > limits.characters) refuse('has names and values that are too long')
+    if (characters > limits.characters) refuse('has names and values that are too long in total in total')
   }
   return {
     schema(at: string, depth: number): void {

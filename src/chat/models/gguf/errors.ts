@@ -16,7 +16,7 @@ export const notInstalled = (name: string, cause: unknown): ToolwayError =>
   unavailable(name, `needs node-llama-cpp, which is not installed. Install it beside Toolway: ${command}`, cause)
 
 export const noBuild = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `finds no build of node-llama-cpp for this machine. Install one: ${command}`, cause)
+  unavailable(name, `has no build of node-llama-cpp for this platform. Install one: ${command}`, cause)
 
 export const noFile = (name: string, path: string, cause: unknown): ToolwayError =>
   unavailable(name, `cannot read its file ${path} (${codeOf(cause)}). Check models.${name}.path.`, cause)
@@ -28,33 +28,37 @@ export const noGguf = (name: string, path: string): ToolwayError =>
 export const cannotLoad = (name: string, path: string, said: string, cause: unknown): ToolwayError =>
   unavailable(
     name,
-    `cannot be loaded from ${path}. It may be damaged, half a download, or of a kind that this version of node-llama-cpp does not know.${said === '' ? '' : ` llama.cpp says: ${said}`}`,
+    `cannot be loaded from ${path}. The file may be damaged, incomplete, or unsupported by this version of node-llama-cpp.${said === '' ? '' : ` llama.cpp says: ${said}`}`,
     cause,
   )
 
 export const noMemory = (name: string, needed: number, free: number): ToolwayError =>
   unavailable(
     name,
-    `needs ${gibibytes(needed)} of memory, and ${gibibytes(free)} are free. Take a smaller model, or lower models.${name}.context.`,
+    `needs ${gibibytes(needed)} of memory, but only ${gibibytes(free)} are free. Use a smaller model, or lower models.${name}.context.`,
   )
 
 export const outOfMemory = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `does not fit into memory. Take a smaller model, or lower models.${name}.context.`, cause)
+  unavailable(name, `does not fit into memory. Use a smaller model, or lower models.${name}.context.`, cause)
 
 export const failed = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `failed while it answered (${cause instanceof Error ? cause.message : cause}). Try again.`, cause)
+  unavailable(
+    name,
+    `failed while generating an answer (${cause instanceof Error ? cause.message : cause}). Try again.`,
+    cause,
+  )
 
 export const closed = (name: string): ToolwayError =>
-  unavailable(name, 'is being closed. Ask again when Toolway has started anew.')
+  unavailable(name, 'is being closed. Try again after Toolway has restarted.')
 
 export const tooLong = (name: string, tokens: number, context: number): ToolwayError =>
   new ToolwayError(
     'INVALID_ARGUMENTS',
-    `The conversation has ${tokens} tokens; the model ${name} sees ${context} at once, its answer included. Send less or fewer tools, or raise models.${name}.context.`,
+    `The conversation has ${tokens} tokens; the model ${name} has a context of ${context}, including its answer. Send less text or fewer tools, or raise models.${name}.context.`,
   )
 
 export const textOnly = (name: string): ToolwayError =>
-  new ToolwayError('INVALID_ARGUMENTS', `The model ${name} takes text alone. Leave out images and sound.`)
+  new ToolwayError('INVALID_ARGUMENTS', `The model ${name} accepts only text. Remove images and audio.`)
 
 export const tooMany = (name: string, waiting: number): ToolwayError =>
   new ToolwayError(

@@ -55,7 +55,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(usage.completionTokens).toBeLessThanOrEqual(40)
     // Its vocabulary has a token for each character of the plain template.
     expect(usage.promptTokens).toBeGreaterThan('Hello?'.length)
-    expect(started.log.lines.filter(({ message }) => message === 'the model has been loaded')).toHaveLength(1)
+    expect(started.log.lines.filter(({ message }) => message === 'model loaded')).toHaveLength(1)
   })
 
   test('ends where it is told to, and says that it was cut off', async () => {
@@ -184,7 +184,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
       const asked = { messages, signal: patient() }
       const thrown = await failure(collectAnswer(model.complete(constraint ? { ...asked, constraint } : asked)))
       expect(thrown).toMatchObject({ code: 'INVALID_ARGUMENTS' })
-      expect(thrown.message).toMatch(/has 5\d\d tokens; the model embedded sees 256 at once/)
+      expect(thrown.message).toMatch(/has 5\d\d tokens; the model embedded has a context of 256/)
     }
     expect(await ask(model)).toMatchObject({ reason: 'stop' })
   })
@@ -214,7 +214,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] as const
     expect(await failure(collectAnswer(model.complete({ messages, signal: patient() })))).toMatchObject({
       code: 'INVALID_ARGUMENTS',
-      message: expect.stringContaining('text alone'),
+      message: expect.stringContaining('accepts only text'),
     })
   })
 
@@ -235,7 +235,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
   test('after a while without requests it leaves memory, and comes back', async () => {
     const { model, clock, log } = await running({ idle: 60_000 })
     const count = (message: string) => log.lines.filter((line) => line.message === message).length
-    const [loaded, unloaded] = ['the model has been loaded', 'the model has been idle and was unloaded']
+    const [loaded, unloaded] = ['model loaded', 'idle model unloaded']
     await ask(model)
     await clock.pass(59_000)
     await ask(model)
@@ -285,7 +285,7 @@ describe.skipIf(missingLibrary !== undefined)(
         expect(await failure(ask(model))).toMatchObject({
           code: 'SERVER_UNAVAILABLE',
           message: expect.stringMatching(
-            /needs [\d.]+ GiB of memory, and 0\.0 GiB are free.+models\.embedded\.context/,
+            /needs [\d.]+ GiB of memory, but only 0\.0 GiB are free.+models\.embedded\.context/,
           ),
         })
       }

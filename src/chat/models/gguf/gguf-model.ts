@@ -54,9 +54,8 @@ export function ggufModel(options: GgufModelOptions): Model {
   const weights = keepLoaded({
     load: () => loadLlamaModel({ name, path, context, threads, log, load, ...(free && { free }) }, closing.signal),
     idleMs: config.idle,
-    stuck: () =>
-      log.error({ model: name }, 'the model did not stop when it was told to; the next request loads it again'),
-    unloaded: () => log.info({ model: name }, 'the model has been idle and was unloaded'),
+    stuck: () => log.error({ model: name }, 'the model did not stop when cancelled; the next request loads it again'),
+    unloaded: () => log.info({ model: name }, 'idle model unloaded'),
     clock,
   })
 

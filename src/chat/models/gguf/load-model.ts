@@ -42,7 +42,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
   const { library, llama, listeners } = await begin(options)
   const complaints: string[] = []
   const listen = (line: string): void => {
-    log.debug({ model: name, line }, 'llama.cpp complains')
+    log.debug({ model: name, line }, 'llama.cpp reported an error')
     if (complaints.length < maxComplaints) complaints.push(line)
   }
   listeners.add(listen)
@@ -57,7 +57,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     // Without a chat template, the library would guess one from the architecture.
     const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
     const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
-    log.info({ model: name, bytes: size, context: context.contextSize }, 'the model has been loaded')
+    log.info({ model: name, bytes: size, context: context.contextSize }, 'model loaded')
     const samplerFault = catchSamplerFaults(context)
     failing.move()
     return {

@@ -18,9 +18,9 @@ describe('a server that refuses', () => {
       '401',
       refuses(401, `Incorrect API key provided: ${key}`),
       'SERVER_UNAVAILABLE',
-      /refuses our key.*models\.local\.apiKey/,
+      /rejected the API key.*models\.local\.apiKey/,
     ],
-    ['403', refuses(403, 'no'), 'SERVER_UNAVAILABLE', /refuses our key/],
+    ['403', refuses(403, 'no'), 'SERVER_UNAVAILABLE', /rejected the API key/],
     [
       '404',
       refuses(404, 'The model `qwen3` does not exist'),
@@ -34,7 +34,7 @@ describe('a server that refuses', () => {
       '302',
       (_asked, response) => response.writeHead(302, { location: 'http://evil.example/' }).end(),
       'SERVER_UNAVAILABLE',
-      /redirects/,
+      /redirect/,
     ],
     [
       'a plain sentence',
@@ -93,8 +93,8 @@ describe('a server that breaks', () => {
     ],
     ['answers with prose', sends('text/plain', 'Hello there'), /text\/plain instead/],
     ['answers with nothing', sends('application/json'), /answered with nothing/],
-    ['answers with half an object', sends('application/json', '{"choices": [{"mess'), /no JSON/],
-    ['streams something that is no JSON', sends('text/event-stream', 'data: oops\n\n'), /no JSON/],
+    ['answers with half an object', sends('application/json', '{"choices": [{"mess'), /not JSON/],
+    ['streams something that is no JSON', sends('text/event-stream', 'data: oops\n\n'), /not JSON/],
     [
       'streams an error',
       (_asked, response) => {
@@ -103,7 +103,7 @@ describe('a server that breaks', () => {
         send(response, { error: { message: `worker died, key ${key}` } })
         response.end()
       },
-      /gave up in the middle.*worker died, key \*\*\*/,
+      /reported an error in the middle.*worker died, key \*\*\*/,
     ],
     [
       'answers with an error and a good status',

@@ -42,16 +42,16 @@ export function refusalError(
   }
   // Do not quote it: it may contain part of the key.
   if (status === 401 || status === 403) {
-    return failed(server, `refuses our key (${http}). Check models.${name}.apiKey.`)
+    return failed(server, `rejected the API key (${http}). Check models.${name}.apiKey.`)
   }
   if (status === 404) {
-    return failed(server, `knows no such model or path (${http}). Check models.${name}.baseUrl and model.${quote}`)
+    return failed(server, `does not know this model or path (${http}). Check models.${name}.baseUrl and model.${quote}`)
   }
   if (status >= 300 && status < 400) {
-    return failed(server, `redirects, which is not followed. Put the final address into models.${name}.baseUrl.`)
+    return failed(server, `sent a redirect, which is not followed. Set the final address in models.${name}.baseUrl.`)
   }
   if (status >= 400 && status < 500) {
-    const advice = 'Send less, or something else.'
+    const advice = 'Change the request, for example by sending less.'
     return new ToolwayError(
       'INVALID_ARGUMENTS',
       `The server of the model ${name} refused the request (${http}). ${advice}${quote}`,
@@ -71,7 +71,7 @@ export const tooLong = (server: ModelServer, most: number): ToolwayError =>
 
 /** The server reported an error in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
-  failed(server, `gave up in the middle of its answer. ${look(server)} It says: ${serverMessage.message}`)
+  failed(server, `reported an error in the middle of its answer. ${look(server)} It says: ${serverMessage.message}`)
 
 /** The connection failed before or during the response. */
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {

@@ -86,12 +86,12 @@ export function openaiModel(options: OpenAIModelOptions): Model {
       const field = unsupportedField(refusal, body)
       if (field) {
         profile.markUnsupported(field)
-        log.info({ model: name, field }, 'the model server refuses this field; it is left out from now on')
+        log.info({ model: name, field }, 'the model server does not support this field; omitting it from now on')
       } else if (isBusy(refusal.status)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
         const left = timeouts.totalMs - (clock.monotonic() - began)
         if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refusalError(server, refusal)
-        log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; it is asked again')
+        log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; retrying')
         await pause(clock, ms, total.signal)
       } else {
         refusals.push({ plan, refusal })
@@ -118,7 +118,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     )
     const stall = new AbortController()
     const until = AbortSignal.any([step.signal, stall.signal])
-    const stalled = () => stall.abort(timeoutError(server, 'sent nothing more', timeouts.chunkMs, 'chunk'))
+    const stalled = () => stall.abort(timeoutError(server, 'stopped sending data', timeouts.chunkMs, 'chunk'))
     let begun = false
     try {
       way ??= openWay(url, patience)
@@ -164,7 +164,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     const forms = refusals.map(({ plan }) => plan.form)
     log.info(
       { model: name, refused: forms, taken: taken.form },
-      'the model server takes this form of constraint and refuses stronger ones',
+      'the model server refused stronger forms of the constraint; using this one',
     )
   }
 }

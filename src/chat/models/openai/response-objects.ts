@@ -62,7 +62,7 @@ function parsed(server: ModelServer, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw notACompletion(server, 'text that is no JSON')
+    throw notACompletion(server, 'text that is not JSON')
   }
 }
 

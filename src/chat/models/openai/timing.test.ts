@@ -85,7 +85,7 @@ describe('a server that is slow', () => {
     clock.advance(timeouts.chunkMs)
     expect(await error).toMatchObject({
       code: 'TIMEOUT',
-      message: expect.stringContaining('sent nothing more within 5 s'),
+      message: expect.stringContaining('stopped sending data within 5 s'),
     })
     await (await server.request(1)).abandoned
     expect(clock.pending).toBe(0)
