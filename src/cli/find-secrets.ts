@@ -2,6 +2,7 @@ import { concealPatterns } from '../audit/redact/patterns.ts'
 import { isCommonplace, isPath, isRandom, isSecret } from '../audit/redact/secrets.ts'
 import { type FindSecrets, type SecretSpan, textAt } from '../clients/secrets.ts'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
+import { secretKindAt } from '../config/schema-lookup.ts'
 import type { Path } from '../config/tree.ts'
 import { isSecretName } from '../core/secret-name.ts'
 
@@ -99,4 +100,4 @@ function ofArgument(words: readonly unknown[], index: number): Stretch[] {
   return hasForm(word) ? whole('argument', word) : []
 }
 
-const isCredential = (name: string): boolean => ['token', 'clientSecret', 'privateKey'].includes(name)
+const isCredential = (name: string): boolean => secretKindAt(['mcpServers', 'any', 'auth', name]) === true

@@ -11,7 +11,11 @@ interface JsonSchema {
 
 /** The JSON Schema that editors complete and check configuration files with. */
 export function editorSchema(): object {
-  const schema = z.toJSONSchema(configSchema, { io: 'input' }) as unknown as JsonSchema
+  const schema = z.toJSONSchema(configSchema, {
+    io: 'input',
+    // The mark is for us; editors may reject keywords that they do not know.
+    override: ({ jsonSchema }) => void delete jsonSchema.secret,
+  }) as unknown as JsonSchema
   const server = schema.properties.mcpServers?.additionalProperties.properties ?? {}
   server.transport?.enum?.push(...Object.keys(transportAliases))
   for (const [key, description] of Object.entries(serverExtras)) {

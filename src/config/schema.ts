@@ -27,7 +27,7 @@ export const configSchema = z
       ),
     defaults: defaultsSection.prefault({}).describe('What holds where nothing more particular is said.'),
     policy: policySection.prefault({}).describe('Rules that hold for every agent.'),
-    auth: authSection.prefault({}).describe('Who may come in.'),
+    auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Who may come in.'),
     limits: limitsSection.prefault({}).describe('How much may happen at a time.'),
     cache: cacheSection.prefault({}).describe('Results that are kept for a while.'),
     retry: retrySection.prefault({}).describe('When a failed call is sent again.'),

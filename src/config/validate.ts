@@ -3,6 +3,7 @@ import { isSecretName } from '../core/secret-name.ts'
 import { nearMiss } from '../lib/near.ts'
 import { type ConfigProblem, mayHoldSecret, problemAt } from './problems.ts'
 import { configSchema } from './schema.ts'
+import { knownKeysAt, type SecretKind, secretKindAt } from './schema-lookup.ts'
 import {
   branch,
   type ConfigTree,
@@ -89,7 +90,7 @@ function problemsOf(issues: readonly Issue[], tree: ConfigTree, schema: z.core.$
 }
 
 function unknownKey(tree: ConfigTree, schema: z.core.$ZodType, path: Path, key: string): ConfigProblem {
-  const known = keysAt(schema, path)
+  const known = knownKeysAt(schema, path)
   return unknownKeyAt(locationOf(tree, [...path, key]), key, known, keyPath([...path, key]))
 }
 
@@ -167,8 +168,7 @@ function shown(tree: ConfigTree, path: Path): string {
   if (found.kind === 'branch')
     return found.members.size === 0 ? 'an empty section' : `a section with ${[...found.members.keys()].join(', ')}`
   if (found.value === null) return 'nothing'
-  const [around, name] = [path.at(-2), path.at(-1)].map(String) as [string, string]
-  if (isSecretName(name) || /^(headers|env|hash|key)$/.test(name) || /^(headers|env|keys)$/.test(around)) {
+  if (isSecretName(String(path.at(-1))) || isWithinSecret(path)) {
     return found.value === '' ? 'an empty text' : `a ${typeof found.value === 'string' ? 'text' : typeof found.value}`
   }
   if (found.variables === 'filled') return `what the variables in ${found.written} hold`
@@ -177,31 +177,7 @@ function shown(tree: ConfigTree, path: Path): string {
   return mayHoldSecret(found.value) ? 'a text' : JSON.stringify(found.value)
 }
 
-interface Definition {
-  readonly type: string
-  readonly shape?: Readonly<Record<string, z.core.$ZodType>>
-  readonly innerType?: z.core.$ZodType
-  readonly in?: z.core.$ZodType
-  readonly valueType?: z.core.$ZodType
-  readonly element?: z.core.$ZodType
-  readonly options?: readonly z.core.$ZodType[]
-}
+const hiddenKinds: ReadonlySet<SecretKind | undefined> = new Set([true, 'digest', 'variables', 'headers'])
 
-/** What stands behind defaults, optionals and transformations; a union stands for all its options. */
-function unwrap(schema: z.core.$ZodType): Definition[] {
-  const definition = schema._zod.def as unknown as Definition
-  const inner = definition.innerType ?? definition.in
-  if (inner) return unwrap(inner)
-  return definition.options ? definition.options.flatMap(unwrap) : [definition]
-}
-
-/** The keys that a schema knows at a path; none where any key goes. */
-export function keysAt(schema: z.core.$ZodType, path: Path): string[] {
-  const definitions = unwrap(schema)
-  const [part, ...rest] = path
-  if (part === undefined) return [...new Set(definitions.flatMap(({ shape }) => Object.keys(shape ?? {})))]
-  return definitions.flatMap(({ shape, valueType, element }) => {
-    const next = shape ? shape[part] : (valueType ?? element)
-    return next ? keysAt(next, rest) : []
-  })
-}
+const isWithinSecret = (path: Path): boolean =>
+  path.some((_, index) => hiddenKinds.has(secretKindAt(path.slice(0, index + 1))))

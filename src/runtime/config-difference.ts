@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../config/schema.ts'
+import { secretKindAt } from '../config/schema-lookup.ts'
 import { isRecord } from '../lib/is-record.ts'
 
 export interface ConfigDifference {
@@ -127,26 +128,6 @@ function shown(value: unknown): string {
 const isStringList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((word) => typeof word === 'string')
 
-/** Keys below which there may be secrets; `*` stands for any name. */
-const secretKeys = [
-  'auth',
-  'mcpServers.*.env',
-  'mcpServers.*.headers',
-  'mcpServers.*.auth',
-  'mcpServers.*.args',
-  'mcpServers.*.command',
-  'mcpServers.*.url',
-  'models.*.apiKey',
-  'models.*.baseUrl',
-  'sinks.*.url',
-  'sinks.*.headers',
-  'sinks.*.arguments',
-  'stores.key',
-  'stores.redis',
-  'stores.postgres',
-  'telemetry.traces',
-].map((key) => key.split('.'))
-
-/** Whether a description of changes may contain the values at this key. */
+/** Whether a report of changes may include the values at this key. */
 export const mayShowValue = (path: readonly string[]): boolean =>
-  !secretKeys.some((key) => key.every((part, index) => part === '*' || part === path[index]))
+  path.every((_, index) => secretKindAt(path.slice(0, index + 1)) === undefined)

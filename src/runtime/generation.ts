@@ -13,6 +13,7 @@ import type { CreateChatOptions } from '../chat/chat.ts'
 import { modelNames } from '../chat/models/create-models.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
+import { secretSettings } from '../config/schema-lookup.ts'
 import { cachedTools } from '../config/warnings.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
@@ -128,7 +129,11 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     clock,
     log,
   })
-  const secrets = secretsOf(config, [token ?? '', ...loaded.secrets, ...Object.values(traces?.settings.headers ?? {})])
+  const secrets = secretsOf(secretSettings(config), [
+    token ?? '',
+    ...loaded.secrets,
+    ...Object.values(traces?.settings.headers ?? {}),
+  ])
   const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
   const redactName = remember(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)

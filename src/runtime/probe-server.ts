@@ -185,7 +185,7 @@ function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
     linesBefore: () => (lines() > linesBefore ? linesBefore : 0),
     orphanReaper: {
       ...orphanReaper,
-      enrol() {
+      register() {
         const registration = orphanReaper.register()
         const begun = performance.now()
         linesBefore = lines()

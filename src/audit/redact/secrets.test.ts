@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { type Config, configSchema } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { isRandom, secretsOf } from './secrets.ts'
 
 const configOf = (written: object) => configSchema.parse(written) as Config
@@ -41,7 +42,7 @@ test('B6: the secrets of a configuration are found wherever they may be written'
     sinks: { hook: { kind: 'webhook', url: `https://h/services/${random}3`, headers: { 'X-Token': 'of-a-hook' } } },
     stores: { redis: { url: 'redis://:of-redis@h' }, postgres: { url: 'postgres://u:of-postgres@h/d' } },
   })
-  expect(secretsOf(config, ['tw_generated']).sort()).toEqual(
+  expect(secretsOf(secretSettings(config), ['tw_generated']).sort()).toEqual(
     [
       'tw_generated',
       'our-own-long-token',
@@ -109,8 +110,8 @@ test('B6: what every other text contains is no secret: hiding it would hide ever
       },
     },
   })
-  expect(secretsOf(config)).toEqual([])
-  expect(secretsOf(configOf({}))).toEqual([])
+  expect(secretsOf(secretSettings(config))).toEqual([])
+  expect(secretsOf(secretSettings(configOf({})))).toEqual([])
 })
 
 test('words are told from what a machine made up', () => {

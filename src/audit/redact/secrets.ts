@@ -1,42 +1,25 @@
-import type { Config, ServerConfig } from '../../config/schema.ts'
+import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
 import { shortestSecret } from './conceal.ts'
 
 /**
- * The values in a configuration that must never be written down, and `more` beside them (the generated token). What
- * is too short or too common to be told from honest text is left out.
+ * The values of a configuration's secret settings that must not be written anywhere, and `more` beside them (such as the
+ * generated token). Values that are too short or too common to be told from ordinary text are left out.
  */
-export function secretsOf(config: Config, more: readonly string[] = []): string[] {
-  const { auth, mcpServers, models, sinks, stores, telemetry } = config
-  const found = [
-    ...more,
-    ...(auth.token === 'generated' || auth.token === 'none' ? [] : [auth.token]),
-    stores.key ?? '',
-    ...Object.values(mcpServers).flatMap(ofServer),
-    ...Object.values(models).flatMap((model) =>
-      model.kind === 'openai' ? [model.apiKey ?? '', ...ofUrl(model.baseUrl)] : [],
-    ),
-    ...Object.values(sinks).flatMap((sink) =>
-      sink.kind === 'webhook' ? [...ofUrl(sink.url), ...ofHeaders(sink.headers)] : [],
-    ),
-    ...[stores.redis?.url, stores.postgres?.url, telemetry.traces?.otlp].flatMap((url) => (url ? ofUrl(url) : [])),
-  ]
-  const worth = found
+export function secretsOf(settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
+  const worth = [...more, ...[...settings].flatMap(ofSetting)]
     .map((value) => value.trim())
     .filter((value) => value.length >= shortestSecret && !value.includes('${') && !isCommonplace(value))
   return [...new Set(worth)]
 }
 
-function ofServer(server: ServerConfig): string[] {
-  if (server.transport === 'stdio') {
-    return [...Object.entries(server.env).flatMap(([name, value]) => ofNamed(name, value)), ...ofArguments(server.args)]
-  }
-  return [...ofAuth(server.auth), ...ofUrl(server.url), ...ofHeaders(server.headers)]
-}
-
-function ofAuth(auth: Extract<ServerConfig, { url: string }>['auth']): string[] {
-  if (auth?.type === 'bearer') return [auth.token]
-  return auth ? [auth.clientSecret ?? '', auth.privateKey ?? ''] : []
+function ofSetting({ kind, value }: SecretSetting): string[] {
+  if (kind === 'words') return Array.isArray(value) ? ofArguments(value) : []
+  if (kind === 'headers') return ofHeaders(value as Readonly<Record<string, string>>)
+  if (kind === 'variables') return Object.entries(value as object).flatMap(([name, one]) => ofNamed(name, one))
+  if (typeof value !== 'string') return []
+  if (kind === 'address') return ofUrl(value)
+  return kind === true ? [value] : []
 }
 
 /** A variable is a secret by its name, or because nobody would make such a value up. */

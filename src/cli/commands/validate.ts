@@ -3,6 +3,7 @@ import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { ConfigError } from '../../config/problems.ts'
 import type { ServerConfig } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
 import { policyDoubts } from '../../policy/config-warnings.ts'
@@ -44,7 +45,7 @@ interface Understood {
 }
 
 const understood = ({ config, secrets }: LoadedConfig): readonly Understood[] => {
-  const { line: conceal } = createRedactor({ secrets: secretsOf(config, secrets), keys: [] })
+  const { line: conceal } = createRedactor({ secrets: secretsOf(secretSettings(config), secrets), keys: [] })
   return Object.entries(config.mcpServers).map(([name, server]) => {
     return { name, transport: server.transport, target: conceal(target(server)), disabled: server.disabled }
   })

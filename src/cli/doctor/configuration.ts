@@ -8,6 +8,7 @@ import type { LoadedConfig } from '../../config/load.ts'
 import { locate } from '../../config/locate.ts'
 import { ConfigError, type ConfigProblem } from '../../config/problems.ts'
 import type { Config } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { homeOf } from '../../core/home.ts'
 import { policyDoubts } from '../../policy/config-warnings.ts'
 import { commandName, relativeTo, type Shell, shortPath } from '../kit.ts'
@@ -157,7 +158,7 @@ export async function redactorFor({
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
   const { text } = await privateFile({ path, shown: path, what: 'the token' })
-  const known = secretsOf(config, [...secrets, text ?? ''])
+  const known = secretsOf(secretSettings(config), [...secrets, text ?? ''])
   return createRedactor({ secrets: known, keys: config.audit.redact })
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { secretsOf } from '../../audit/redact/secrets.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
+import { secretSettings } from '../../config/schema-lookup.ts'
 import { isLoopback } from '../../config/unauthenticated.ts'
 import type { Clock } from '../../core/clock.ts'
 import { didYouMean } from '../../lib/near.ts'
@@ -103,7 +104,7 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
       { name: 'seal', what: 'the key of sealed answers' },
       { name: 'audit-key', what: 'the key of the audit log' },
     ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
-    const secrets = secretsOf(config)
+    const secrets = secretsOf(secretSettings(config))
     const found = await Promise.all([
       ...kept.map(async (file) => (await privateFile(file)).finding),
       ...files.map(({ path }) => spelledOut(path, short(path), secrets)),

@@ -1,7 +1,7 @@
 import { problemAt } from '../problems.ts'
 import { configSchema } from '../schema.ts'
+import { knownKeysAt } from '../schema-lookup.ts'
 import { type BranchNode, branch, type ConfigTree, leaf, member, type TreeMember } from '../tree.ts'
-import { keysAt } from '../validate.ts'
 import { instead, inverted, type TranslationReport } from './shape.ts'
 
 /** How other clients spell the keys of a server, and what each spelling means here; editors are told of them too. */
@@ -71,6 +71,6 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
 
 /** Every key of a server that we know ourselves; the entries of the other dialects may use them too. */
 export const serverKeys: readonly string[] = [
-  ...keysAt(configSchema, ['mcpServers', '*']),
+  ...knownKeysAt(configSchema, ['mcpServers', '*']),
   ...Object.keys({ ...serverAliases, ...serverExtras }),
 ]

@@ -3,9 +3,9 @@ import { address, duration, flag, names, numeric, safeAddress, text, textLike } 
 
 const key = z.strictObject({
   id: text('a name for the key').describe('Name of the key, as audit shows it.'),
-  hash: textLike(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits').describe(
-    'Hash of the key; the key itself is never stored.',
-  ),
+  hash: textLike(/^sha256:[0-9a-f]{64}$/, 'sha256: and 64 hexadecimal digits')
+    .meta({ secret: 'digest' })
+    .describe('Hash of the key; the key itself is never stored.'),
   agents: names('the name of an agent').default([]).describe('Agents that the key may act as.'),
   admin: flag().prefault(false).describe('Whether the key may use the admin interface.'),
 })
@@ -17,9 +17,11 @@ const overTls = <T extends z.ZodType<string>>(schema: T) =>
   })
 
 const jwt = z.strictObject({
-  issuer: overTls(address('https', 'http')).describe('Issuer that tokens must name.'),
+  issuer: overTls(address('https', 'http')).meta({ secret: 'publicAddress' }).describe('Issuer that tokens must name.'),
   audience: text('the audience of tokens').describe('Audience that tokens must name.'),
-  jwksUrl: overTls(address('https', 'http')).describe('Where the keys of the issuer are published.'),
+  jwksUrl: overTls(address('https', 'http'))
+    .meta({ secret: 'publicAddress' })
+    .describe('Where the keys of the issuer are published.'),
   agentClaim: text('the name of a claim').default('agent').describe('Claim that names the agent.'),
   scopes: z
     .record(textLike(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'a scope'), names('the name of an agent'))
@@ -44,6 +46,7 @@ export const authSection = z.strictObject({
       error: `generated, none, or a token of at least ${minTokenLength} characters: shorter ones can be guessed`,
     })
     .default('generated')
+    .meta({ secret: true })
     .describe(
       'generated: one that is made at the first start, kept, and printed at each; none: everyone is let in; anything else is the token itself.',
     ),
@@ -55,6 +58,6 @@ export const authSection = z.strictObject({
   failureInterval: duration({ least: '1ms' })
     .prefault('1s')
     .describe('Time in which an address that has used up maxFailures may send one more.'),
-  keys: z.array(key).default([]).describe('API keys.'),
+  keys: z.array(key).default([]).meta({ secret: 'digest' }).describe('API keys.'),
   jwt: jwt.optional().describe('JSON Web Tokens of an identity provider.'),
 })

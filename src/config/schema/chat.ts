@@ -75,9 +75,9 @@ const timeouts = z.strictObject({
 
 const openai = z.strictObject({
   kind: z.literal('openai').describe('Any server that speaks the OpenAI interface.'),
-  baseUrl: address('http', 'https').describe('Its address, up to and including /v1.'),
+  baseUrl: address('http', 'https').meta({ secret: 'address' }).describe('Its address, up to and including /v1.'),
   model: text('the name of a model').describe('Name of the model, as its server knows it.'),
-  apiKey: text('an API key').optional().describe('API key; best written as a variable.'),
+  apiKey: text('an API key').optional().meta({ secret: true }).describe('API key; best written as a variable.'),
   constraint: z
     .enum(['auto', 'json_schema', 'grammar', 'json_object', 'none'])
     .default('auto')

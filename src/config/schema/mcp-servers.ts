@@ -25,9 +25,13 @@ const oauth = z.strictObject({
     .default('authorization_code')
     .describe('Who the token stands for: a person who signs in with toolway auth, or Toolway itself.'),
   clientId: text('a client id').optional().describe('Client id, where the server does not register clients itself.'),
-  clientSecret: text('a client secret').optional().describe('Secret of that client; best written as a variable.'),
+  clientSecret: text('a client secret')
+    .optional()
+    .meta({ secret: true })
+    .describe('Secret of that client; best written as a variable.'),
   privateKey: text('a private key')
     .optional()
+    .meta({ secret: true })
     .describe('Private key of that client (PKCS #8, PEM), instead of a secret; best written as ${file:PATH}.'),
   signingAlgorithm: z
     .enum(['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'])
@@ -38,6 +42,7 @@ const oauth = z.strictObject({
     .describe('Address of a document that describes this client, for authorization servers that read such.'),
   issuer: address('https', 'http')
     .optional()
+    .meta({ secret: 'publicAddress' })
     .describe('The only authorization server to deal with; otherwise the one that the server names.'),
   scopes: names('a scope').optional().describe('Scopes to ask for; otherwise those that the server names.'),
   perPrincipal: flag()
@@ -71,9 +76,9 @@ export const serverName = textLike(
 const serverAuth = z.discriminatedUnion('type', [
   z.strictObject({
     type: z.literal('bearer').describe('A token that is sent as it is.'),
-    token: textLike(/^[\x21-\x7e]+$/, 'a token without spaces: it is sent in an HTTP header').describe(
-      'The token; best written as a variable.',
-    ),
+    token: textLike(/^[\x21-\x7e]+$/, 'a token without spaces: it is sent in an HTTP header')
+      .meta({ secret: true })
+      .describe('The token; best written as a variable.'),
   }),
   oauth,
 ])
@@ -82,20 +87,29 @@ const fields = z.strictObject({
   description: z.string().default('').describe('What the server is for; list_servers shows it.'),
   command: text('a command')
     .optional()
+    .meta({ secret: 'words' })
     .describe('Program to start; the server then speaks over its standard input and output.'),
-  args: z.array(verbatim()).default([]).describe('Arguments of the program, passed on as they are.'),
+  args: z
+    .array(verbatim())
+    .default([])
+    .meta({ secret: 'words' })
+    .describe('Arguments of the program, passed on as they are.'),
   env: z
     .record(textLike(/^[^=\0]+$/, 'the name of a variable'), verbatim())
     .default({})
+    .meta({ secret: 'variables' })
     .describe('Environment of the program; nothing else of ours but PATH, HOME and the like.'),
   cwd: path().optional().describe('Folder that the program starts in; the folder of this file otherwise.'),
-  url: address('http', 'https').optional().describe('Address of a server that is reached over HTTP.'),
+  url: address('http', 'https')
+    .optional()
+    .meta({ secret: 'address' })
+    .describe('Address of a server that is reached over HTTP.'),
   transport: z
     .enum(['stdio', 'http', 'sse'])
     .optional()
     .describe('How to reach it; inferred from command and url. sse is the older HTTP transport.'),
-  headers: headers.describe('HTTP headers sent to it.'),
-  auth: serverAuth.optional().describe('Credential for it: bearer with a token, or oauth.'),
+  headers: headers.meta({ secret: 'headers' }).describe('HTTP headers sent to it.'),
+  auth: serverAuth.optional().meta({ secret: 'section' }).describe('Credential for it: bearer with a token, or oauth.'),
   disabled: flag().prefault(false).describe('Leaves the server out; its variables need not be set.'),
   session: z
     .enum(['shared', 'caller', 'call'])

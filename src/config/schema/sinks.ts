@@ -24,8 +24,8 @@ const file = z.strictObject({
 
 const webhook = z.strictObject({
   kind: z.literal('webhook').describe('Posts to a URL.'),
-  url: address('http', 'https').describe('Where to post to.'),
-  headers: headers.describe('Headers sent along.'),
+  url: address('http', 'https').meta({ secret: 'address' }).describe('Where to post to.'),
+  headers: headers.meta({ secret: 'headers' }).describe('Headers sent along.'),
   attempts: numeric({ min: 1, max: 10 }).prefault(4).describe('How often it is tried at most.'),
   timeout: limit().prefault('10s').describe('Time limit of one attempt.'),
   ...common,
@@ -41,6 +41,7 @@ const tool = z.strictObject({
   arguments: z
     .record(z.string(), z.unknown())
     .default({})
+    .meta({ secret: 'payload' })
     .describe('Its arguments; {content}, {id} and what a file name may have are filled in.'),
   ...common,
 })

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { address, duration, flag, names, path } from './values.ts'
 
 const traces = z.strictObject({
-  otlp: address('http', 'https').describe('OTLP endpoint that traces are sent to.'),
+  otlp: address('http', 'https').meta({ secret: 'address' }).describe('OTLP endpoint that traces are sent to.'),
   disabled: flag().prefault(false).describe('Turns traces off.'),
 })
 
@@ -17,7 +17,7 @@ export const telemetrySection = z.strictObject({
     .describe(
       'Serves GET /metrics to admins and to credentials for all agents, or to everybody where auth.token is none.',
     ),
-  traces: traces.optional().describe('OpenTelemetry traces.'),
+  traces: traces.optional().meta({ secret: 'section' }).describe('OpenTelemetry traces.'),
 })
 
 /** The record of every call. */

@@ -1,5 +1,7 @@
 import type { Redactor } from '../../audit/redact/redactor.ts'
 import type { Config } from '../../config/schema.ts'
+import { secretKindAt } from '../../config/schema-lookup.ts'
+import type { Path } from '../../config/tree.ts'
 import type { Caller } from '../../core/call.ts'
 import { isSecretName } from '../../core/secret-name.ts'
 import { isRecord } from '../../lib/is-record.ts'
@@ -50,38 +52,30 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
 
 const hidden = '[redacted]'
 
-/** Members whose values are never shown, whatever they are: only their names are. */
-const covered: ReadonlySet<string> = new Set(['env', 'headers'])
-
-/** Texts that are secrets by where they stand. */
-const secret: ReadonlySet<string> = new Set(['token', 'key', 'apiKey', 'hash', 'clientSecret', 'privateKey'])
-
 /** Words that may stand in the place of a token. */
 const harmless: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
-/** Addresses may hold a password, or a key among their parameters. */
-const addresses: ReadonlySet<string> = new Set(['url', 'baseUrl', 'otlp', 'jwksUrl', 'issuer'])
-
 /**
- * A configuration as an operator may see it, and whoever looks over their shoulder: what is a secret by its place is
- * replaced, and everything else goes past the redactor, which knows the secrets in whatever text they are.
+ * A configuration as an operator may see it, even with somebody looking over their shoulder. Settings that the schema
+ * marks as secret are replaced; all other text goes through the redactor, which knows the secrets by value.
  */
 export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
-  const show = (value: unknown, key: string): unknown => {
-    if (covered.has(key) && isRecord(value)) return mapped(value, () => hidden)
+  const show = (value: unknown, path: Path): unknown => {
+    const kind = secretKindAt(path)
+    if ((kind === 'variables' || kind === 'headers') && isRecord(value)) return mapped(value, () => hidden)
     if (typeof value === 'string') {
-      if (secret.has(key)) return harmless.has(value) ? value : hidden
-      return redactor.text(addresses.has(key) ? plainAddress(value) : value)
+      if (kind === true || kind === 'digest') return harmless.has(value) ? value : hidden
+      return redactor.text(kind === 'address' || kind === 'publicAddress' ? plainAddress(value) : value)
     }
     if (Array.isArray(value)) {
-      const items = key === 'args' ? withoutSecrets(value) : value
-      return items.map((item) => show(item, ''))
+      const items = kind === 'words' ? withoutSecrets(value) : value
+      return items.map((item, index) => show(item, [...path, index]))
     }
-    // What goes into a tool is redacted as the arguments of any call are.
-    if (key === 'arguments' && isRecord(value)) return redactor.value(value)
-    return isRecord(value) ? mapped(value, show) : value
+    // Arguments of a sink's tool are redacted like those of any call.
+    if (kind === 'payload' && isRecord(value)) return redactor.value(value)
+    return isRecord(value) ? mapped(value, (part, key) => show(part, [...path, key])) : value
   }
-  return mapped(config, show)
+  return mapped(config, (part, key) => show(part, [key]))
 }
 
 /** `--token …` and `--api-key=…`, however short what follows is. */

@@ -1,0 +1,98 @@
+import * as z from 'zod'
+import { type Config, configSchema } from './schema.ts'
+import type { Path } from './tree.ts'
+
+/**
+ * How a setting is secret, as the schema marks it with `.meta({ secret: … })`. This is the only list of secret settings:
+ * redaction, the admin API, imports and error messages all read these marks.
+ *
+ * - `true`: a credential.
+ * - `digest`: the hash of a credential; it reveals nothing, but is not shown.
+ * - `address`: a URL that may contain a credential in any part.
+ * - `publicAddress`: a URL with a public path; its user name, password and query are not shown.
+ * - `variables`, `headers`: named values; a value is secret by its name or its look.
+ * - `words`: a command or its arguments, which may contain credentials.
+ * - `payload`: JSON that is redacted like the arguments of a call.
+ * - `section`: holds credentials; changes inside are reported without values.
+ */
+export type SecretKind =
+  | true
+  | 'digest'
+  | 'address'
+  | 'publicAddress'
+  | 'variables'
+  | 'headers'
+  | 'words'
+  | 'payload'
+  | 'section'
+
+/** A setting of a configuration that is, or may contain, a secret. */
+export interface SecretSetting {
+  readonly path: Path
+  readonly kind: SecretKind
+  readonly value: unknown
+}
+
+type Schema = z.core.$ZodType
+
+/** The parts of zod's internal definitions that we walk through. */
+interface SchemaDefinition {
+  readonly innerType?: Schema
+  readonly in?: Schema
+  readonly options?: readonly Schema[]
+  readonly shape?: Readonly<Record<string, Schema>>
+  readonly valueType?: Schema
+  readonly element?: Schema
+}
+
+/** Every secret setting that this configuration has, in the order of the schema. */
+export function* secretSettings(config: Config): Generator<SecretSetting> {
+  yield* settingsIn(config, [configSchema], [])
+}
+
+function* settingsIn(value: unknown, schemas: readonly Schema[], path: Path): Generator<SecretSetting> {
+  if (value === undefined || value === null || schemas.length === 0) return
+  const kind = kindOf(schemas)
+  const isContainer = kind === undefined || kind === 'section' || (kind === 'digest' && typeof value === 'object')
+  if (!isContainer) yield { path, kind, value }
+  else if (typeof value === 'object') {
+    for (const [key, part] of Object.entries(value)) yield* settingsIn(part, childrenOf(schemas, key), [...path, key])
+  }
+}
+
+/** How the setting at this path is secret; undefined where it is not. Any text stands for the name of a server. */
+export const secretKindAt = (path: Path): SecretKind | undefined =>
+  kindOf(path.reduce<readonly Schema[]>(childrenOf, [configSchema]))
+
+/** The keys that a schema knows at a path; none where any key is allowed. */
+export function knownKeysAt(schema: Schema, path: Path): string[] {
+  const definitions = path.reduce<readonly Schema[]>(childrenOf, [schema]).flatMap(unwrap)
+  return [...new Set(definitions.flatMap(({ shape }) => Object.keys(shape ?? {})))]
+}
+
+function kindOf(schemas: readonly Schema[]): SecretKind | undefined {
+  for (const schema of schemas) {
+    const { secret } = (z.globalRegistry.get(schema) ?? {}) as { readonly secret?: SecretKind }
+    const { innerType, in: input, options = [] } = definitionOf(schema)
+    const inner = innerType ?? input
+    const kind = secret ?? kindOf(inner ? [inner] : options)
+    if (kind !== undefined) return kind
+  }
+  return undefined
+}
+
+const childrenOf = (schemas: readonly Schema[], key: string | number): readonly Schema[] =>
+  schemas.flatMap(unwrap).flatMap(({ shape, valueType, element }) => {
+    const child = shape ? (Object.hasOwn(shape, key) ? shape[key] : undefined) : (valueType ?? element)
+    return child ? [child] : []
+  })
+
+/** The schema inside defaults, optionals and transformations; a union stands for all its options. */
+function unwrap(schema: Schema): SchemaDefinition[] {
+  const definition = definitionOf(schema)
+  const inner = definition.innerType ?? definition.in
+  if (inner) return unwrap(inner)
+  return definition.options ? definition.options.flatMap(unwrap) : [definition]
+}
+
+const definitionOf = (schema: Schema): SchemaDefinition => schema._zod.def as unknown as SchemaDefinition
