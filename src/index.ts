@@ -29,7 +29,7 @@ export type {
   ToolResult,
 } from './serve/program-access.ts'
 export { createLog } from './telemetry/log.ts'
-export { defineTool, type HandlerOptions, type Tool, type ToolContext } from './tools/define.ts'
+export { defineTool, type HandlerOptions, type Tool, type ToolContext } from './tools/define-tool.ts'
 export type { JsonSchema, StandardSchema, ToolSchema } from './tools/schema.ts'
 export { defineSink } from './tools/sinks/sink.ts'
 

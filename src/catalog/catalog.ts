@@ -7,16 +7,12 @@ import type { Entry, Kind } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
-import { type ChangeListener, createChanges } from './changes.ts'
 import type { FlagsOf } from './item.ts'
-import { createMerge } from './merge.ts'
 import { createReadiness } from './readiness.ts'
 import { createSearchIndex } from './search/search-index.ts'
-import type { Snapshot } from './snapshot.ts'
-import { metaSource, summariesOf } from './summaries.ts'
-import { type Surfaces, surfaces } from './surfaces.ts'
+import { createMerge, type Snapshot } from './snapshot.ts'
 import { createView } from './view.ts'
-import { createVisibility } from './visible.ts'
+import { createVisibility, metaSource, type Surfaces, summariesOf, surfaces } from './visibility.ts'
 
 /** How long a list waits by default for servers of which nothing, or something, is remembered. */
 const firstListMs = 15_000
@@ -158,3 +154,55 @@ const changedKinds = (before: Snapshot, after: Snapshot): Kind[] =>
           old.length !== current.length || current.some((item, at) => item !== old[at] && item.json !== old[at]?.json)
         )
       })
+
+/** Servers come and go in bursts: callers hear of a burst once, soon after its end and at the latest after a second. */
+const quietMs = 100
+const latestMs = 1_000
+
+export type ChangeListener = (kinds: ReadonlySet<Kind>) => void
+
+interface Changes extends Disposable {
+  /** Something may have changed. */
+  touch(): void
+  onChange(listener: ChangeListener): Disposable
+}
+
+/** Tells listeners, debounced, what `changedKinds` finds when it is quiet again; nothing found, nothing told. */
+function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<Kind>): Changes {
+  const listeners = new Set<ChangeListener>()
+  let timer: Disposable | undefined
+  let latest = 0
+
+  const tell = () => {
+    timer = undefined
+    const kinds = changedKinds()
+    if (kinds.size === 0) return
+    for (const listener of listeners) {
+      try {
+        listener(kinds)
+      } catch (error) {
+        log.error({ err: error }, 'a listener failed to hear of changed lists')
+      }
+    }
+  }
+
+  return {
+    touch: () => {
+      const now = clock.monotonic()
+      if (timer) timer[Symbol.dispose]()
+      else latest = now + latestMs
+      timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
+    },
+    onChange: (listener) => {
+      // Wrapped, so that one function registered twice is two listeners.
+      const own: ChangeListener = (kinds) => listener(kinds)
+      listeners.add(own)
+      return { [Symbol.dispose]: () => void listeners.delete(own) }
+    },
+    [Symbol.dispose]() {
+      timer?.[Symbol.dispose]()
+      timer = undefined
+      listeners.clear()
+    },
+  }
+}

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { assign, type Claim } from './assign.ts'
-import { createNamer } from './names.ts'
+import { assign, type Claim, createNamer } from './names.ts'
 import { namingOf } from './source.fixture.ts'
 
 interface Named {

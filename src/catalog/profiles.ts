@@ -1,8 +1,7 @@
 import type { View } from '../core/access.ts'
 import { type Caller, type Capabilities, profileOf } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
-import { type Catalog, type CatalogOptions, createCatalog } from './catalog.ts'
-import type { ChangeListener } from './changes.ts'
+import { type Catalog, type CatalogOptions, type ChangeListener, createCatalog } from './catalog.ts'
 
 /** Kinds of clients at once: what they can be asked for decides, and there are only so many ways to say that. */
 const maxProfiles = 32

@@ -1,7 +1,8 @@
-import type { Kind } from '../core/entry.ts'
+import type { Served } from '../core/access.ts'
+import type { Entry, Kind } from '../core/entry.ts'
 import type { Item } from './item.ts'
-import { type Reading, readings, separators } from './separators.ts'
 import type { Snapshot } from './snapshot.ts'
+import { originalUri, parseTemplate, type Template } from './uris.ts'
 
 /**
  * Every entry that a spelling can mean, without repetition. A served name means its entry and nothing else; any other
@@ -55,3 +56,116 @@ function qualifierOf(text: string): string | undefined {
   const ends = separators.map((separator) => text.indexOf(separator)).filter((end) => end > 0)
   return ends.length === 0 ? undefined : text.slice(0, Math.min(...ends))
 }
+
+/** Between server and tool, in any spelling; the configured one joins them. */
+const separators: readonly string[] = ['::', '.', '__', '/']
+
+/** What may stand before a spelling: our own name, as clients prefix it. */
+const ownPrefixes = separators.map((separator) => `toolway${separator}`)
+
+/** One way to read a spelling: `text` is a served name, or a server and a tool with one of `separators` between. */
+interface Reading {
+  readonly text: string
+  readonly separators: readonly string[]
+}
+
+/** Every way to read a spelling, first as it stands. */
+function readings(spelling: string, configured: string): readonly Reading[] {
+  const known = separators.includes(configured) ? separators : [...separators, configured]
+  const stripped = ownPrefixes.filter((prefix) => spelling.startsWith(prefix))
+  return [
+    { text: spelling, separators: known },
+    ...stripped.map((prefix) => ({ text: spelling.slice(prefix.length), separators: known })),
+    ...(spelling.startsWith('toolway_') ? [{ text: spelling.slice('toolway_'.length), separators: ['_'] }] : []),
+  ]
+}
+
+/**
+ * Everything that a URI can mean: what is served under it; a template served as its server wrote it; in a server's form,
+ * whatever that server reads; and last the URI as a server itself lists it. Several answers make it ambiguous.
+ */
+export function resolveResource(snapshot: Snapshot, uri: string): readonly Served[] {
+  const served = snapshot.byName.resource.get(uri) ?? snapshot.byName.template.get(uri)
+  if (served) return [reading(served, served.entry.name)]
+  const unchanged = firstPerServer(
+    snapshot.items.template.filter((item) => item.name === item.entry.name),
+    uri,
+  )
+  if (unchanged.length > 0) return unchanged
+  const inside = [...snapshot.registry.keys()].flatMap((server) => resolveInside(snapshot, server, uri))
+  return inside.length > 0 ? inside : listedAs(snapshot, uri)
+}
+
+/** Everything that the text of a URI template can mean. */
+export function resolveTemplate(snapshot: Snapshot, template: string): readonly Served[] {
+  const served = snapshot.byName.template.get(template)
+  if (served) return [served]
+  const found: Item[] = []
+  for (const [server, own] of snapshot.registry) {
+    const original = originalUri(server, template)
+    const item = (original === undefined ? undefined : own.template.get(original)) ?? own.template.get(template)
+    if (item) found.push(item)
+  }
+  return found
+}
+
+/** The servers in whose form a URI is. */
+export const serversInUri = (names: Iterable<string>, uri: string): readonly string[] =>
+  [...names].filter((server) => originalUri(server, uri) !== undefined)
+
+/** Servers may read what they never list, so a server that has resources is asked for any URI in its form. */
+function resolveInside(snapshot: Snapshot, server: string, served: string): readonly Served[] {
+  const original = originalUri(server, served)
+  const own = snapshot.registry.get(server)
+  if (original === undefined || !own) return []
+  const listed = own.resource.get(original) ?? own.template.get(original)
+  if (listed) return [reading(listed, original)]
+  const matching = firstPerServer([...own.template.values()], original)
+  if (matching.length > 0) return matching
+  const [sibling] = own.resource.size > 0 ? own.resource.values() : own.template.values()
+  return sibling ? [unlisted(sibling.entry, original, served)] : []
+}
+
+function listedAs(snapshot: Snapshot, uri: string): readonly Served[] {
+  const found: Served[] = []
+  for (const own of snapshot.registry.values()) {
+    const item = own.resource.get(uri) ?? own.template.get(uri)
+    if (item) found.push(reading(item, uri))
+  }
+  return found
+}
+
+/** Of one server's templates the first that matches counts; of several servers' each does. */
+function firstPerServer(items: readonly Item[], uri: string): readonly Served[] {
+  const found = new Map<string, Served>()
+  for (const item of items) {
+    const { server } = item.entry
+    if (!found.has(server) && templateOf(item.entry).matches(uri)) found.set(server, reading(item, uri))
+  }
+  return [...found.values()]
+}
+
+const templates = new WeakMap<Entry, Template>()
+
+function templateOf(entry: Entry): Template {
+  const known = templates.get(entry) ?? parseTemplate(entry.name)
+  templates.set(entry, known)
+  return known
+}
+
+const reading = (item: Item, uri: string): Served => ({
+  name: item.name,
+  entry: item.entry,
+  get definition() {
+    return item.definition
+  },
+  uri,
+})
+
+/** Policy and audit must see what is really read, so the entry is named after it; any entry of the server can read it. */
+const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
+  name: served,
+  entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, ...(subscribe && { subscribe }) },
+  definition: { uri: served },
+  uri,
+})

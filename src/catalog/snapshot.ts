@@ -1,9 +1,11 @@
+import type { NamingConfig } from '../config/schema.ts'
 import type { Entry, Kind } from '../core/entry.ts'
-import { assign, type Conflict } from './assign.ts'
-import { type Item, type Label, pageOf, renamed } from './item.ts'
-import { type Part, type PerKind, perKind } from './parts.ts'
-import { servedUri } from './uris.ts'
-import type { Warn } from './warnings.ts'
+import type { Log } from '../core/log.ts'
+import type { Source } from '../core/source.ts'
+import type { Health } from '../core/source-status.ts'
+import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from './item.ts'
+import { assign, type Claim, type Conflict, createNamer, type NameChoice, ownSources } from './names.ts'
+import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 
 /** Everything that is served at one moment. Immutable; a change of any source makes another one. */
 export interface Snapshot {
@@ -70,3 +72,127 @@ function tell(kind: Kind, { server, name, wanted, winner, served }: Conflict, wa
   else
     warn(facts, 'an alias has other characters than A-Z a-z 0-9 _ -, is too long or ends like a hash; it is not used')
 }
+
+/** What one source adds to a snapshot; it depends on that source and on the naming alone. */
+export interface Part {
+  readonly source: Source
+  /** Set while the source cannot confirm what it once said. */
+  readonly stale: boolean
+  readonly claims: PerKind<readonly EntryClaim[]>
+}
+
+interface EntryClaim extends Claim {
+  readonly entry: Entry
+  /** The name is another one that the entry goes by: it can be called so, and is not listed twice. */
+  readonly alias?: true
+}
+
+export type PerKind<T> = Readonly<Record<Kind, T>>
+
+export const perKind = <T>(make: (kind: Kind) => T): PerKind<T> => ({
+  tool: make('tool'),
+  resource: make('resource'),
+  template: make('template'),
+  prompt: make('prompt'),
+})
+
+/** The rule that names an entry of any kind. */
+type Choose = (entry: Entry) => NameChoice
+
+export function createChooser(naming: NamingConfig): Choose {
+  const named = createNamer(naming)
+  return ({ kind, server, name }) => {
+    if (kind === 'tool' || kind === 'prompt') return named(server, name)
+    const unchanged = (naming.strategy === 'flat' || ownSources.includes(server)) && !isOwnUri(name)
+    const served = servedUri(server, name)
+    return { plain: unchanged ? [name, served] : [served], hashed: () => wrappedUri(server, name) }
+  }
+}
+
+const unconfirmed: ReadonlySet<Health> = new Set(['stale', 'starting', 'unhealthy', 'needs-auth'])
+
+/** Asks a source what it has. Of two entries with one name the first stays. */
+export function readPart(source: Source, choose: Choose, warn: Warn): Part {
+  const { health, heldBack } = source.status()
+  const claims = perKind(() => new Map<string, EntryClaim>())
+  for (const entry of source.entries()) {
+    const { kind, name } = entry
+    if (claims[kind].has(name)) {
+      warn({ server: source.name, kind, name }, 'a server lists one name twice; the first is served')
+      continue
+    }
+    const claim = { server: source.name, tier: tierOf(source), priority: source.priority, entry }
+    claims[kind].set(name, { ...claim, name, choice: choose(entry) })
+    for (const alias of entry.aliases ?? []) {
+      if (claims[kind].has(alias)) continue
+      claims[kind].set(alias, { ...claim, name: alias, choice: choose({ ...entry, name: alias }), alias: true })
+    }
+  }
+  const stale = !heldBack && unconfirmed.has(health)
+  return { source, stale, claims: perKind((kind) => [...claims[kind].values()]) }
+}
+
+/** The meta-tools come first, then the native tools, then all servers alike. */
+function tierOf(source: Source): number {
+  const own = ownSources.indexOf(source.name)
+  return own < 0 ? ownSources.length : own
+}
+
+type Warn = (facts: object, message: string) => void
+
+/** Names are given again on every change of any server; each warning is worth one line. */
+function warnOnce(log: Log): Warn {
+  const said = new Set<string>()
+  return (facts, message) => {
+    const key = message + JSON.stringify(facts)
+    if (said.has(key)) return
+    if (said.size >= 10_000) said.clear()
+    said.add(key)
+    log.warn(facts, message)
+  }
+}
+
+interface Merge {
+  /** Forgets what is known of one source; the next `snapshot` asks it again. */
+  invalidate(source: Source): void
+  /** The same object until something has been invalidated. */
+  snapshot(): Snapshot
+}
+
+/** Merges sources into snapshots. Only what has changed is made again: a part per source, an item per entry. */
+export function createMerge(sources: readonly Source[], naming: NamingConfig, log: Log, flagsOf?: FlagsOf): Merge {
+  const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
+  const choose = createChooser(naming)
+  const warn = warnOnce(log)
+  const parts = new Map<Source, Part>()
+  const items = new WeakMap<Entry, { label: Label; item: Item }>()
+  let current: Snapshot | undefined
+
+  const partOf = (source: Source): Part => {
+    const part = parts.get(source) ?? readPart(source, choose, warn)
+    parts.set(source, part)
+    return part
+  }
+
+  const itemOf = (entry: Entry, label: Label): Item => {
+    const known = items.get(entry)
+    if (known && sameLabel(known.label, label)) return known.item
+    const item = createItem(entry, label, flagsOf)
+    items.set(entry, { label, item })
+    return item
+  }
+
+  return {
+    invalidate: (source) => {
+      current = undefined
+      parts.delete(source)
+    },
+    snapshot: () => {
+      current ??= buildSnapshot(ordered.map(partOf), itemOf, warn)
+      return current
+    },
+  }
+}
+
+const sameLabel = (a: Label, b: Label): boolean =>
+  a.name === b.name && a.stale === b.stale && a.page === b.page && a.origin === b.origin

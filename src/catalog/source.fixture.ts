@@ -7,8 +7,7 @@ import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { createItem } from './item.ts'
-import { createChooser, readPart } from './parts.ts'
-import { buildSnapshot, type Snapshot } from './snapshot.ts'
+import { buildSnapshot, createChooser, readPart, type Snapshot } from './snapshot.ts'
 
 /** What a fake source offers: names alone, or whole definitions. */
 export interface Offer {

@@ -6,14 +6,13 @@ import type { Kind } from '../core/entry.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import type { Wait } from '../core/waiting.ts'
-import { ambiguous, nothingUsable, ownName, unheard, unknownEntry, unknownServer } from './missing.ts'
 import { couldBeNamed } from './names.ts'
+import { ambiguous, nothingUsable, ownName, unheard, unknownEntry, unknownServer } from './not-found.ts'
 import { defaultCallMs, type Readiness } from './readiness.ts'
-import { namedServers, resolveName } from './resolve.ts'
-import { resolveResource, resolveTemplate, serversInUri } from './resources.ts'
+import { namedServers, resolveName, resolveResource, resolveTemplate, serversInUri } from './resolve.ts'
 import type { SearchIndex } from './search/search-index.ts'
 import type { Snapshot } from './snapshot.ts'
-import type { Visible } from './visible.ts'
+import type { Visible } from './visibility.ts'
 
 export interface ViewOptions {
   readonly sources: ReadonlyMap<string, Source>

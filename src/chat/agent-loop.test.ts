@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { defineTool } from '../tools/define.ts'
+import { defineTool } from '../tools/define-tool.ts'
 import { ask, chatting } from './chat.fixture.ts'
 import { answers, calls, hangsUp, type Reply, refuses, says } from './models/server.fixture.ts'
 

@@ -3,7 +3,7 @@ import * as z from 'zod'
 import { Json } from '../core/json.ts'
 import { approve } from '../pipeline/approve.ts'
 import { mutePeer, user } from '../tools/access.fixture.ts'
-import { defineTool } from '../tools/define.ts'
+import { defineTool } from '../tools/define-tool.ts'
 import { add, ask, chatting, forecast } from './chat.fixture.ts'
 import { calls, says } from './models/server.fixture.ts'
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Policy } from '../policy/decide.ts'
-import type { Tool } from '../tools/define.ts'
+import type { Tool } from '../tools/define-tool.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
 import type { ProcessState } from './process-state.ts'
 

@@ -7,9 +7,9 @@ import { Json } from '../core/json.ts'
 import type { Result, ResultBody } from '../core/result.ts'
 import type { Source } from '../core/source.ts'
 import { compose } from '../pipeline/compose.ts'
-import type { Tool } from './define.ts'
+import type { Tool } from './define-tool.ts'
 import { type GatewayStatus, type MetaToolsOptions, metaTools } from './meta/index.ts'
-import { toolSource } from './source.ts'
+import { toolSource } from './tool-source.ts'
 
 export const user: Caller = {
   agent: 'default',

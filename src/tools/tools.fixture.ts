@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { defineTool, type Tool } from './define.ts'
+import { defineTool, type Tool } from './define-tool.ts'
 
 /** A tool that gives back what it got. */
 export const echo = (name: string, description = `Echoes as ${name}.`): Tool =>

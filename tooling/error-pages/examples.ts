@@ -1,4 +1,4 @@
-import { denialFor } from '../../src/catalog/pins/denial.ts'
+import { denialFor } from '../../src/catalog/pins/pin-evaluator.ts'
 import type { ErrorCode } from '../../src/core/errors.ts'
 import { type Example, type NoExample, tried } from './example.ts'
 import { auditOnFullDisk } from './full-disk.ts'

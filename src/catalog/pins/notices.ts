@@ -1,9 +1,9 @@
 import type { Log } from '../../core/log.ts'
+import { visible } from '../scan/escape-invisible.ts'
 import type { Finding } from '../scan/finding.ts'
-import { visible } from '../scan/visible.ts'
-import { briefly } from './changes.ts'
-import type { Pin, Sight } from './record.ts'
-import { labelOf, latestApproval, type PinsMode } from './state.ts'
+import { briefly } from './definition-diff.ts'
+import type { Pin, Sight } from './pin-record.ts'
+import { labelOf, latestApproval, type PinsMode } from './pin-state.ts'
 
 /** A server whose definitions change with the time of day must not fill the log. */
 const maxChanges = 5

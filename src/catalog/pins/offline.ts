@@ -1,8 +1,16 @@
 import type { Log } from '../../core/log.ts'
-import { type Approved, approveIn, isUnacknowledged, type Selection } from './approve.ts'
-import type { Origin, Pin, ServerPins } from './record.ts'
-import { labelOf, type PinState, type PinsMode, statesOf } from './state.ts'
-import { pinStore, pinsFolder } from './store.ts'
+import { pinStore, pinsFolder } from './pin-files.ts'
+import type { Origin, Pin, ServerPins } from './pin-record.ts'
+import {
+  type Approved,
+  approveIn,
+  isUnacknowledged,
+  labelOf,
+  type PinState,
+  type PinsMode,
+  type Selection,
+  statesOf,
+} from './pin-state.ts'
 
 /** The pins as they lie on disk, for whoever has no gateway running. */
 export interface OfflinePins {

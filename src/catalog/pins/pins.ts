@@ -2,21 +2,17 @@ import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
+import type { Source } from '../../core/source.ts'
 import { ownSources } from '../names.ts'
-import { type Approved, approveIn, type Selection } from './approve.ts'
-import { createJudge, type Pinned } from './judge.ts'
-import { createLooseFlags } from './loose-flags.ts'
+import { type Look, lookAt } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
-import type { ServerOrigin } from './origin.ts'
-import type { PinKind } from './record.ts'
-import { createScanQueue } from './scan-queue.ts'
-import type { Shelf } from './shelf.ts'
-import { openShelves } from './shelves.ts'
-import { type Look, lookAt } from './sight.ts'
-import { type PinState, type PinsMode, statesOf } from './state.ts'
-import { pinStore, pinsFolder } from './store.ts'
+import { createJudge, createLooseFlags, createScanQueue, type Pinned } from './pin-evaluator.ts'
+import { pinStore, pinsFolder } from './pin-files.ts'
+import type { PinKind, ServerOrigin } from './pin-record.ts'
+import { type Approved, approveIn, type PinState, type PinsMode, type Selection, statesOf } from './pin-state.ts'
+import { openShelves, type Shelf } from './pin-store.ts'
 
-export type { Pinned } from './judge.ts'
+export type { Pinned } from './pin-evaluator.ts'
 
 export interface PinsOptions {
   readonly mode: PinsMode
@@ -163,3 +159,25 @@ function noteOrigin(shelf: Shelf, origin: ServerOrigin, at: number, moved: (from
 /** Resources come and go with what a server holds, and our own tools are described by what is behind them. */
 const isPinned = ({ kind, server }: Entry): boolean =>
   (kind === 'tool' || kind === 'prompt') && !ownSources.includes(server)
+
+/** As many as are looked at between two turns of others. */
+const chunk = 100
+
+/** Looks at the definitions of a source whenever they may have changed, whether or not anybody lists them. */
+export function watchDefinitions(source: Pick<Source, 'entries' | 'onChange'>, pins: Pick<Pins, 'check'>): Disposable {
+  let left: Entry[] = []
+  let looking = false
+
+  const look = () => {
+    for (const entry of left.splice(0, chunk)) pins.check(entry)
+    looking = left.length > 0
+    if (looking) setImmediate(look)
+  }
+
+  return source.onChange(() => {
+    left = [...source.entries()]
+    if (looking) return
+    looking = true
+    setImmediate(look)
+  })
+}

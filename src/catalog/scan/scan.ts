@@ -1,11 +1,8 @@
-import { decodedIn } from './decode.ts'
+import { hiddenCharacters } from '../../lib/hidden-characters.ts'
+import { excerptOf } from './escape-invisible.ts'
 import type { Finding, FindingKind } from './finding.ts'
-import { fold, mixedWord, readings } from './fold.ts'
-import { hiddenIn } from './hidden.ts'
+import { decodedIn, fold, mixedWord, readings, sentencesOf } from './normalize.ts'
 import { type Hit, hitsIn } from './rules/index.ts'
-import { sentencesOf } from './sentences.ts'
-import { textsOf } from './texts.ts'
-import { excerptOf } from './visible.ts'
 
 /** Changes with the rules, so that what an earlier Toolway found is looked for anew. */
 export const scannerVersion = 2
@@ -80,3 +77,102 @@ const unwrapped = (text: string): string =>
 
 /** A name taken apart: `sendKeysTo` and `send_keys_to` are three words. */
 const words = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_.-]+/g, ' ')
+
+interface Place {
+  readonly at: number
+  count: number
+  insideWord: boolean
+}
+
+/** Characters of a text that hide something from its reader. Honest uses in emoji and in other scripts are none. */
+function hiddenIn(text: string, where: string): Finding[] {
+  const places = new Map<FindingKind, Place>()
+  for (const { character, at } of hiddenCharacters(text)) {
+    const kind = kindOf(character.codePointAt(0) as number)
+    const place = places.get(kind) ?? { at, count: 0, insideWord: false }
+    place.count++
+    place.insideWord ||= isInsideWord(text, at, at + character.length)
+    places.set(kind, place)
+  }
+  return [...places].map(([kind, place]) => {
+    // One that stands alone between words is often left over from a word processor or from the start of a file.
+    const leftover = kind === 'hidden-character' && place.count === 1 && !place.insideWord
+    return { kind, severity: leftover ? 'low' : 'high', where, excerpt: excerptOf(text, place.at, 1) }
+  })
+}
+
+function kindOf(point: number): FindingKind {
+  if (point < 0xa0 && point !== 0xad) return 'escape'
+  if (point >= 0xe0000 && point <= 0xe007f) return 'tag-characters'
+  return (point >= 0x202a && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ? 'bidi' : 'hidden-character'
+}
+
+const letterBefore = /\p{L}$/u
+const letterAfter = /^\p{L}/u
+
+const isInsideWord = (text: string, from: number, to: number): boolean =>
+  letterBefore.test(text.slice(Math.max(0, from - 2), from)) && letterAfter.test(text.slice(to, to + 2))
+
+/** One text of a definition and where it stands. */
+interface DefinitionText {
+  readonly where: string
+  readonly text: string
+}
+
+interface DefinitionTexts {
+  readonly texts: readonly DefinitionText[]
+  /** Whether something was left out because there is too much of it, or because it lies too deep. */
+  readonly cut: boolean
+}
+
+/** More than any definition for a model's context should hold. */
+const maxCharacters = 262_144
+const maxTexts = 20_000
+const maxDepth = 64
+
+/** Every text of a definition: values and names of members, at any depth. `_meta` is for programs and changes freely. */
+function textsOf(definition: Readonly<Record<string, unknown>>, skipped: ReadonlySet<string> = none): DefinitionTexts {
+  const texts: DefinitionText[] = []
+  let characters = 0
+  let cut = false
+
+  const add = (where: string, text: string) => {
+    const room = maxCharacters - characters
+    if (texts.length >= maxTexts || room <= 0) {
+      cut = true
+      return
+    }
+    if (text.length > room) cut = true
+    texts.push({ where, text: text.length > room ? text.slice(0, room) : text })
+    characters += text.length
+  }
+
+  const walk = (value: unknown, where: string, depth: number): void => {
+    if (typeof value === 'string') add(where, value)
+    if (typeof value !== 'object' || value === null) return
+    if (depth > maxDepth || cut) {
+      cut = true
+      return
+    }
+    if (Array.isArray(value)) {
+      for (const [index, item] of value.entries()) walk(item, `${where}[${index}]`, depth + 1)
+      return
+    }
+    for (const [key, item] of Object.entries(value)) {
+      if ((depth === 0 && key === '_meta') || skipped.has(key)) continue
+      const inside = where === '' ? key : `${where}.${key.slice(0, maxKey)}`
+      // Words of the protocol and of JSON Schema say nothing; names that the server chose may.
+      if (!isPlainKey(key)) add(inside, key)
+      walk(item, inside, depth + 1)
+    }
+  }
+
+  walk(definition, '', 0)
+  return { texts, cut }
+}
+
+const none: ReadonlySet<string> = new Set()
+const maxKey = 100
+
+/** A key too short to say anything, made of letters alone. */
+const isPlainKey = (key: string): boolean => key.length < 16 && /^[A-Za-z$][A-Za-z0-9]*$/.test(key)

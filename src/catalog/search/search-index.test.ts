@@ -3,10 +3,8 @@ import { expect, test } from 'vitest'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Definition } from '../../core/entry.ts'
 import { createItem, type Item } from '../item.ts'
-import { best } from './best.ts'
-import { createSearchIndex } from './search-index.ts'
-import { stem } from './stem.ts'
-import { tokens } from './tokens.ts'
+import { best, createSearchIndex } from './search-index.ts'
+import { stem, tokens } from './tokenizer.ts'
 
 const itemOf = (definition: Definition, server = 's'): Item => {
   const name = String(definition.name)

@@ -1,7 +1,6 @@
 import type { Item } from '../item.ts'
-import { best } from './best.ts'
 import { createPostings } from './postings.ts'
-import { stepsOf } from './steps.ts'
+import { tokens } from './tokenizer.ts'
 
 /** Ranks tools by how well their names, descriptions and parameters fit the words of a task (BM25). */
 export interface SearchIndex {
@@ -111,4 +110,62 @@ function highest(scores: Float64Array, places: readonly number[]): number {
   let most = 0
   for (const place of places) if ((scores[place] as number) > most) most = scores[place] as number
   return most || 1
+}
+
+/** The first `limit` of some numbers by an order, in that order, without sorting all the others. */
+export function best(
+  candidates: Iterable<number>,
+  limit: number,
+  compare: (a: number, b: number) => number,
+): readonly number[] {
+  // A heap with the worst of the kept at its top: most candidates are turned away after one comparison.
+  const kept: number[] = []
+  for (const candidate of candidates) {
+    if (kept.length < limit) rise(kept, candidate, compare)
+    else if (limit > 0 && compare(candidate, kept[0] as number) < 0) sink(kept, candidate, compare)
+  }
+  return kept.sort(compare)
+}
+
+function rise(heap: number[], value: number, compare: (a: number, b: number) => number): void {
+  let at = heap.length
+  while (at > 0) {
+    const parent = (at - 1) >> 1
+    if (compare(heap[parent] as number, value) >= 0) break
+    heap[at] = heap[parent] as number
+    at = parent
+  }
+  heap[at] = value
+}
+
+/** Puts a value in the place of the top. */
+function sink(heap: number[], value: number, compare: (a: number, b: number) => number): void {
+  let at = 0
+  for (;;) {
+    let child = 2 * at + 1
+    if (child >= heap.length) break
+    if (child + 1 < heap.length && compare(heap[child + 1] as number, heap[child] as number) > 0) child++
+    if (compare(value, heap[child] as number) >= 0) break
+    heap[at] = heap[child] as number
+    at = child
+  }
+  heap[at] = value
+}
+
+/** Where one step of a task ends and the next begins: sentences, lines, and the words that say so. */
+const border = /(?<=[.?!;。？！；])\s+|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
+
+/** Nobody reads a task of more words; what comes after is no question any more. */
+const longest = 4_000
+const maxSteps = 12
+
+/** The words of a task, step by step, each word once in a step. A step without words is none. */
+function stepsOf(task: string): readonly (readonly string[])[] {
+  const steps = task
+    .slice(0, longest)
+    .split(border)
+    .map((step) => [...new Set(tokens(step))])
+    .filter((words) => words.length > 0)
+  if (steps.length <= maxSteps) return steps
+  return [...steps.slice(0, maxSteps - 1), [...new Set(steps.slice(maxSteps - 1).flat())]]
 }

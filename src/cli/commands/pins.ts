@@ -1,10 +1,16 @@
-import type { Selection } from '../../catalog/pins/approve.ts'
-import { type Line, lineDiff, linesOf } from '../../catalog/pins/changes.ts'
+import { type Line, lineDiff, linesOf } from '../../catalog/pins/definition-diff.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/offline.ts'
-import type { Sight } from '../../catalog/pins/record.ts'
-import { isOpen, latestApproval, type PinState, type PinsMode, stateOf } from '../../catalog/pins/state.ts'
+import type { Sight } from '../../catalog/pins/pin-record.ts'
+import {
+  isOpen,
+  latestApproval,
+  type PinState,
+  type PinsMode,
+  type Selection,
+  stateOf,
+} from '../../catalog/pins/pin-state.ts'
+import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { scanDefinition } from '../../catalog/scan/scan.ts'
-import { visible } from '../../catalog/scan/visible.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { createLog } from '../../telemetry/log.ts'

@@ -1,4 +1,4 @@
-import { metaSource } from '../../catalog/summaries.ts'
+import { metaSource } from '../../catalog/visibility.ts'
 import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../core/executor.ts'
 import { codeAnswer } from './answer.ts'
-import type { CallStatus, InnerCall } from './ledger.ts'
+import type { CallStatus, InnerCall } from './call-log.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
 const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))

@@ -1,10 +1,7 @@
 import type { Outcome } from '../../core/executor.ts'
-import { type ToldCall, toldCalls } from './call-list.ts'
-import { plainText } from './declarations/plain-text.ts'
-import { tooDeep } from './json-depth.ts'
-import type { InnerCall } from './ledger.ts'
-import { maxAnswer } from './limits.ts'
-import { jsonLength, shortened } from './shorten.ts'
+import { maxAnswer } from './bridge.ts'
+import { type InnerCall, type ToldCall, toldCalls } from './call-log.ts'
+import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 
 /** What `execute_code` answers. */
 export interface CodeAnswer {

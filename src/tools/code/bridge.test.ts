@@ -7,7 +7,7 @@ import { Json } from '../../core/json.ts'
 import { type ResultBody, resultOf } from '../../core/result.ts'
 import { approve } from '../../pipeline/approve.ts'
 import { mutePeer, user } from '../access.fixture.ts'
-import { defineTool, type Tool } from '../define.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 import { createWorkshop, successOf } from './code.fixture.ts'
 

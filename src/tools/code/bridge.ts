@@ -1,21 +1,24 @@
 import type { Access } from '../../core/access.ts'
-import type { Call } from '../../core/call.ts'
+import type { Call, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { HostRefusal, type Program } from '../../core/executor.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
-import { carry } from '../meta/carry.ts'
-import { plainText } from './declarations/plain-text.ts'
-import { failureOf, refusalOf } from './failure.ts'
-import { createGate } from './gate.ts'
-import { createLedger, type InnerCall } from './ledger.ts'
-import type { CodeLimits } from './limits.ts'
-import { meant } from './meant.ts'
-import { type Question, readQuestion, readQuestions } from './question.ts'
-import { unasked } from './unasked.ts'
-import { unwrapped, wordsOf } from './unwrap.ts'
+import { carry } from '../meta/nested-call.ts'
+import { createLedger, type InnerCall } from './call-log.ts'
+import {
+  failureOf,
+  type Question,
+  readQuestion,
+  readQuestions,
+  refusalOf,
+  unwrapped,
+  wordsOf,
+} from './program-messages.ts'
+import { plainText } from './text.ts'
+import { meant } from './tool-names.ts'
 
 export interface BridgeOptions {
   readonly access: Access
@@ -150,3 +153,86 @@ function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSigna
   signal.addEventListener('abort', abort, { once: true })
   return { signal: controller.signal, [Symbol.dispose]: () => signal.removeEventListener('abort', abort) }
 }
+
+/** Lets a few in at a time; the others wait in the order in which they came. */
+interface Gate {
+  /** A place, to be given back by disposing of it. Rejects with the signal's reason where that aborts first. */
+  enter(signal: AbortSignal): Promise<Disposable>
+}
+
+function createGate(places: number): Gate {
+  let free = places
+  const waiting = new Set<() => void>()
+
+  const leave = () => {
+    const [next] = waiting
+    if (next === undefined) free++
+    else next()
+  }
+
+  return {
+    async enter(signal) {
+      signal.throwIfAborted()
+      if (free > 0) free--
+      else await turn(signal)
+      return { [Symbol.dispose]: leave }
+    },
+  }
+
+  function turn(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const stop = () => {
+        waiting.delete(admit)
+        reject(signal.reason)
+      }
+      const admit = () => {
+        waiting.delete(admit)
+        signal.removeEventListener('abort', stop)
+        resolve()
+      }
+      signal.addEventListener('abort', stop, { once: true })
+      waiting.add(admit)
+    })
+  }
+}
+
+/**
+ * The way back from a call inside a program: there is none. A program is nobody's conversation, so whatever needs a
+ * person's yes fails closed, and what tools say on their way is as little the caller's concern as what they answer.
+ */
+const unasked: Peer = {
+  rounds: false,
+  logLevel: undefined,
+  notify() {},
+  ask: () =>
+    Promise.reject(
+      new ToolwayError(
+        'DENIED_BY_POLICY',
+        'Nobody can be asked from inside a program. Call this tool by itself, outside of execute_code, so that a person can answer.',
+        { auditReason: 'not_approved' },
+      ),
+    ),
+}
+
+/** What one program may ask of its host. The host counts, whatever the sandbox counts for itself. */
+export interface CodeLimits {
+  readonly calls: number
+  readonly inFlight: number
+  /** Characters of one question, arguments included. */
+  readonly question: number
+  /** Characters of all questions that are not answered yet. */
+  readonly open: number
+  /** Characters of one answer. */
+  readonly answer: number
+}
+
+export const codeLimits: CodeLimits = {
+  calls: 200,
+  inFlight: 8,
+  question: 1024 * 1024,
+  open: 8 * 1024 * 1024,
+  answer: 1024 * 1024,
+}
+
+/** Of what a program said and gave, its calls and all else: what a model is shown in characters. */
+export const maxAnswer = 24_000

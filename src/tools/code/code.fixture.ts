@@ -3,12 +3,12 @@ import type { Access, Served, View } from '../../core/access.ts'
 import type { Call, Interceptor } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { bodyOf, callOf, createHouse, type HouseOptions } from '../access.fixture.ts'
-import type { Tool } from '../define.ts'
-import { toolSource } from '../source.ts'
+import type { Tool } from '../define-tool.ts'
+import { toolSource } from '../tool-source.ts'
 import type { CodeAnswer } from './answer.ts'
+import { type CodeLimits, codeLimits } from './bridge.ts'
 import { type ExecuteCodeOptions, executeCode } from './execute-code.ts'
 import { createFixtureExecutor, type FixtureExecutor } from './executor.fixture.ts'
-import { type CodeLimits, codeLimits } from './limits.ts'
 
 export interface Workshop {
   readonly executor: FixtureExecutor

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import * as z from 'zod'
 import { createHouse, refusalOf, structuredOf } from '../access.fixture.ts'
-import { defineTool } from '../define.ts'
+import { defineTool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 
 const read = defineTool({

@@ -1,20 +1,17 @@
+import { createHash } from 'node:crypto'
 import * as z from 'zod'
 import type { Config } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
-import type { Call } from '../../core/call.ts'
+import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Lease } from '../../core/cluster.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Executor, Isolation, Language } from '../../core/executor.ts'
 import { type Result, resultOf } from '../../core/result.ts'
-import { defineTool, type Tool } from '../define.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { codeAnswer } from './answer.ts'
-import { createBridge } from './bridge.ts'
-import { describeSandbox } from './describe-sandbox.ts'
-import { codeTool, environmentKey, ownerOf, usualLanguage } from './environment.ts'
-import { type CodeLimits, codeLimits } from './limits.ts'
-import { javascriptPrelude } from './prelude-javascript.ts'
-import { pythonPrelude } from './prelude-python.ts'
+import { type CodeLimits, codeLimits, createBridge, maxAnswer } from './bridge.ts'
+import { javascriptPrelude, pythonPrelude } from './preludes.ts'
 
 export interface ExecuteCodeOptions {
   readonly executor: Executor
@@ -120,3 +117,90 @@ function refuseUnavailable({ tier, languages, missing }: Isolation, language: La
   const sentence = `${language} cannot be run here; "language" must be one of ${languages.join(', ')}. ${why}`
   throw new ToolwayError('INVALID_ARGUMENTS', sentence.trim())
 }
+
+/** The name of the tool that runs programs. */
+export const codeTool = 'execute_code'
+
+/**
+ * The key of a named environment. It belongs to one principal acting as one agent, whatever others call theirs; who
+ * has shown no credential is nobody else only within a session. JavaScript and TypeScript are one language at run time.
+ */
+function environmentKey(caller: Caller, name: string, language: Language): string {
+  const { authenticated, session } = caller
+  const spoken = language === 'typescript' ? 'javascript' : language
+  const key = [ownerOf(caller), authenticated ? null : session, name, spoken]
+  return createHash('sha256').update(JSON.stringify(key)).digest('hex')
+}
+
+/** Whose programs share what there is for one. Who has shown no credential could be anybody in the next session. */
+const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
+
+/** What a program is written in that does not say so. */
+const usualLanguage = (languages: readonly Language[]): Language =>
+  languages.includes('javascript') ? 'javascript' : (languages[0] as Language)
+
+/** The key of the environment that the arguments of a call name, before anybody has checked them. */
+export function environmentAsked(
+  caller: Caller,
+  { environment, language }: Readonly<Record<string, unknown>>,
+  languages: readonly Language[],
+): string | undefined {
+  if (typeof environment !== 'string') return undefined
+  const spoken = languages.find((one) => one === language) ?? usualLanguage(languages)
+  return environmentKey(caller, environment, spoken)
+}
+
+const spelt: Readonly<Record<Language, string>> = {
+  javascript: 'JavaScript',
+  typescript: 'TypeScript',
+  python: 'Python',
+}
+
+const scopes = {
+  javascript:
+    'In scope: await tools.server.tool({…}) calls any of your tools and gives its structured content or text ' +
+    '(several at once: Promise.all), await search("task"), await describe("server.tool"); a failed call throws ' +
+    'ToolError {code, message}.',
+  python:
+    'call_tool("server.tool", {…}), call_tools([("server.tool", {…}), …]), search(task), describe(name), ToolError.',
+}
+
+interface SandboxGrants {
+  readonly languages: readonly Language[]
+  readonly timeout: number
+  readonly allowNetwork: readonly string[]
+  readonly allowPaths: readonly string[]
+}
+
+/** What a model has to know before it writes a program, in few words: they are in every context. */
+function describeSandbox(grants: SandboxGrants): string {
+  const { languages } = grants
+  const python = languages.includes('python')
+  const javascript = languages.some((language) => language !== 'python')
+  return [
+    `Runs a program (${languages.map((language) => spelt[language]).join(', ')}) in a sandbox${withheld(grants)}.`,
+    'Use it to combine, filter or count the results of many tool calls: only the last expression, or what is returned,',
+    `and what is printed reach you (${maxAnswer / 1000},000 characters).`,
+    ...(javascript ? [scopes.javascript] : []),
+    ...(python ? [`${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`] : []),
+    ...granted(grants, javascript),
+    `At most ${grants.timeout / 1000} s and ${codeLimits.calls} calls.`,
+  ].join(' ')
+}
+
+function withheld({ allowNetwork, allowPaths }: SandboxGrants): string {
+  const none = [...(allowNetwork.length === 0 ? ['network'] : []), ...(allowPaths.length === 0 ? ['files'] : [])]
+  return none.length === 0 ? '' : ` without ${none.join(' and ')}`
+}
+
+function granted({ allowNetwork, allowPaths }: SandboxGrants, javascript: boolean): readonly string[] {
+  return [
+    ...(javascript && allowNetwork.length > 0 ? [`In JavaScript fetch(url) reaches ${some(allowNetwork)}.`] : []),
+    ...(allowPaths.length > 0
+      ? [`Files under ${some(allowPaths)} can be read (JavaScript: await readText(path)).`]
+      : []),
+  ]
+}
+
+const some = (names: readonly string[]): string =>
+  names.length > 5 ? `${names.slice(0, 5).join(', ')} and ${names.length - 5} more` : names.join(', ')

@@ -1,14 +1,11 @@
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
-import { defineTool, type Tool } from '../define.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
 import { guardedGet } from '../native/fetch/guarded-get.ts'
-import { modelArgument } from './arguments.ts'
-import { choiceFor, servedModel } from './choose.ts'
-import { noAnswer, type Place } from './failures.ts'
-import type { InferenceOptions } from './options.ts'
-import { get, post } from './server.ts'
+import { get, noAnswer, type Place, post } from './model-server.ts'
+import { choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
 /** Images from a description (F17). */
 export function diffusion(options: InferenceOptions): Tool | undefined {

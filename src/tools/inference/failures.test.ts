@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { bodyOf, refusalOf, runTool } from '../access.fixture.ts'
-import type { Tool } from '../define.ts'
+import type { Tool } from '../define-tool.ts'
 import { key, openai, over, tools } from './inference.fixture.ts'
 import { answers, mp3, sends } from './model-server.fixture.ts'
 

@@ -2,11 +2,16 @@ import * as z from 'zod'
 import type { ChatMessage } from '../../core/chat.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
-import { defineTool, type Tool } from '../define.ts'
-import { modelArgument } from './arguments.ts'
-import { type Choice, choiceFor } from './choose.ts'
-import { completionOf, type LanguageModel } from './language-model.ts'
-import type { InferenceOptions, Read } from './options.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
+import {
+  type Choice,
+  choiceFor,
+  completionOf,
+  type InferenceOptions,
+  type LanguageModel,
+  modelArgument,
+  type Read,
+} from './models.ts'
 
 const longest = 1_000_000
 

@@ -1,11 +1,11 @@
-import type { Tool } from '../define.ts'
+import type { Tool } from '../define-tool.ts'
 import { diffusion } from './diffusion.ts'
 import { generate } from './generate.ts'
-import type { InferenceOptions } from './options.ts'
+import type { InferenceOptions } from './models.ts'
 import { speech } from './speech.ts'
 import { vision } from './vision.ts'
 
-export type { InferenceOptions } from './options.ts'
+export type { InferenceOptions } from './models.ts'
 
 /** The tools over the configured models (F17); those for which there is no model are not among them. */
 export const inferenceTools = (options: InferenceOptions): Tool[] =>

@@ -4,10 +4,10 @@ import { nativeSection } from '../../config/schema/native.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
 import { bodyOf, runTool } from '../access.fixture.ts'
-import type { Tool } from '../define.ts'
+import type { Tool } from '../define-tool.ts'
 import { inferenceTools } from './index.ts'
 import { type Reply, scriptedServer } from './model-server.fixture.ts'
-import type { InferenceOptions } from './options.ts'
+import type { InferenceOptions } from './models.ts'
 
 /** What the model servers are asked with. */
 export const key = 'sk-secret-key-1234'

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { bodyOf, refusalOf, runTool } from '../access.fixture.ts'
-import type { Tool } from '../define.ts'
+import type { Tool } from '../define-tool.ts'
 import { gguf, openai, tools } from './inference.fixture.ts'
 import { says, scriptedServer } from './model-server.fixture.ts'
 

@@ -1,14 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
 import { type Result, resultOf } from '../../core/result.ts'
-import { defineTool, type Tool } from '../define.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { bytesFrom, modelArgument } from './arguments.ts'
-import { choiceFor, servedModel } from './choose.ts'
-import { noAnswer, type Place } from './failures.ts'
-import { formOf } from './form.ts'
-import type { InferenceOptions } from './options.ts'
-import { post } from './server.ts'
+import { noAnswer, type Place, post } from './model-server.ts'
+import { bytesFrom, choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
 /** Text to speech, and speech to text (F17). */
 export function speech(options: InferenceOptions): Tool | undefined {
@@ -100,5 +97,24 @@ function textIn(bytes: Buffer): string | undefined {
     return typeof text === 'string' ? text : undefined
   } catch {
     return undefined
+  }
+}
+
+interface FormFile {
+  readonly name: string
+  readonly fileName: string
+  readonly mimeType: string
+  readonly bytes: Buffer
+}
+
+/** A form with one file, as browsers send it. Names are ours; a value cannot end its own part. */
+function formOf(fields: Readonly<Record<string, string>>, file: FormFile) {
+  const boundary = `toolway-${randomUUID()}`
+  const head = (name: string, more = '') => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n`
+  const texts = Object.entries(fields).map(([name, value]) => `${head(name)}\r\n${value}\r\n`)
+  const begin = `${head(file.name, `; filename="${file.fileName}"`)}content-type: ${file.mimeType}\r\n\r\n`
+  return {
+    contentType: `multipart/form-data; boundary=${boundary}`,
+    body: Buffer.concat([Buffer.from(texts.join('') + begin), file.bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]),
   }
 }

@@ -1,14 +1,11 @@
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
-import { defineTool, type Tool } from '../define.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
 import { guardedGet } from '../native/fetch/guarded-get.ts'
-import { bytesFrom, modelArgument } from './arguments.ts'
-import { choiceFor } from './choose.ts'
 import { languageModel } from './generate.ts'
-import { completionOf } from './language-model.ts'
-import type { InferenceOptions } from './options.ts'
+import { bytesFrom, choiceFor, completionOf, type InferenceOptions, modelArgument } from './models.ts'
 
 const maxImages = 8
 

@@ -4,7 +4,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { bodyOf, createHouse, mutePeer, refusalOf, structuredOf, user } from '../access.fixture.ts'
-import { defineTool } from '../define.ts'
+import { defineTool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 
 const raw: Result = {

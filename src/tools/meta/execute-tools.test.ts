@@ -6,7 +6,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, resultOf, textResult } from '../../core/result.ts'
 import { bodyOf, createHouse, mutePeer, refusalOf, structuredOf } from '../access.fixture.ts'
-import { defineTool, type Tool } from '../define.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { echo } from '../tools.fixture.ts'
 
 interface Answer {

@@ -2,12 +2,18 @@ import * as z from 'zod'
 import type { Found, Served, View } from '../../core/access.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { nearMisses } from '../../lib/near.ts'
-import { defineTool, type Tool } from '../define.ts'
-import { behindSentence } from './behind.ts'
-import { carrierTimeoutMs, waitOf } from './carry.ts'
-import { oneLine } from './one-line.ts'
-import { agentId, type MetaToolsOptions } from './options.ts'
-import { missingFrom, refuseClosed, serversAsked, toolsBehind } from './reach.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
+import { carrierTimeoutMs, waitOf } from './nested-call.ts'
+import {
+  agentId,
+  behindSentence,
+  type MetaToolsOptions,
+  missingFrom,
+  oneLine,
+  refuseClosed,
+  serversAsked,
+  toolsBehind,
+} from './shared.ts'
 
 /** One tool under two names: `find_tool`, and `search_tools`, which is what code mode shows. */
 export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { matches } from '../../lib/wildcard.ts'
 import { bodyOf, createHouse, structuredOf } from '../access.fixture.ts'
-import { toolSource } from '../source.ts'
+import { toolSource } from '../tool-source.ts'
 import { echo, numbered } from '../tools.fixture.ts'
 
 interface Answer {

@@ -1,9 +1,110 @@
 import * as z from 'zod'
-import { defineTool, type Tool } from '../define.ts'
-import { carrierTimeoutMs, waitOf } from './carry.ts'
-import { oneLine } from './one-line.ts'
-import { agentId, type MetaToolsOptions } from './options.ts'
-import { missingFrom, refuseClosed, serversAsked, toolsBehind } from './reach.ts'
+import type { Served, View } from '../../core/access.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import { type Listing, type Result, resultOf, structuredResult } from '../../core/result.ts'
+import { tokensOf } from '../../core/tokens.ts'
+import { matches } from '../../lib/wildcard.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
+import { carrierTimeoutMs, waitOf } from './nested-call.ts'
+import {
+  agentId,
+  type MetaToolsOptions,
+  missingFrom,
+  oneLine,
+  refuseClosed,
+  serverNotFound,
+  serversAsked,
+  toolsBehind,
+} from './shared.ts'
+
+export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'get_server_tools',
+    title: 'Get the tools of a server',
+    description:
+      'Gives the definitions (name, description, inputSchema) of the tools of one server: read them before you call ' +
+      'execute_tool. On a large server narrow it down by names or pattern, and bound it by max_schema_tokens.',
+    input: z.object({
+      agent_id: agentId,
+      server: z.string().describe('A name from list_servers.'),
+      names: z.array(z.string()).optional().describe('Only these tools; names that do not exist are left out.'),
+      pattern: z.string().optional().describe('Only tools whose name matches; * stands for anything: "read_*".'),
+      max_schema_tokens: z.int().min(0).optional().describe('Cut the list before it costs more tokens than this.'),
+    }),
+    readOnly: true,
+    // The time that the server has to start is bounded by its own timeout.
+    timeoutMs: carrierTimeoutMs,
+    async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
+      let available = toolsBehind(view, server)
+      if (available.length === 0) {
+        await view.started(server, waitOf(call))
+        available = toolsBehind(view, server)
+      }
+      const problem = available.length === 0 ? whyEmpty(view, server) : undefined
+      if (problem) return refusal(server, problem, names?.length)
+      const wanted = names && new Set(names)
+      const asked = available.filter(
+        ({ entry: { name } }) => (wanted?.has(name) ?? true) && (pattern === undefined || matches(pattern, name)),
+      )
+      const { kept, tokens } = budget === undefined ? { kept: asked, tokens: null } : within(budget, asked)
+      const answer = {
+        tools: kept.map(({ entry: { name, definition } }) => ({
+          name,
+          description: definition.description ?? '',
+          inputSchema: definition.inputSchema ?? { type: 'object' },
+        })),
+        server,
+        total_available: available.length,
+        returned: kept.length,
+        tokens_used: tokens,
+        truncated: kept.length < asked.length,
+      }
+      return { ...structuredResult(answer), listing: listingOf(names?.length, kept.length, tokens) }
+    },
+  })
+
+const listingOf = (requested: number | undefined, returned: number, tokens: number | null): Listing => ({
+  ...(requested !== undefined && { requested }),
+  returned,
+  ...(tokens !== null && { tokens }),
+})
+
+/** Ends at the first tool that does not fit: the list stays a beginning of the whole, so that asking on by name is easy. */
+function within(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
+  let tokens = 0
+  for (const [index, { entry }] of asked.entries()) {
+    const cost = tokensOf(entry.name, entry.definition)
+    if (tokens + cost > budget) return { kept: asked.slice(0, index), tokens }
+    tokens += cost
+  }
+  return { kept: asked, tokens }
+}
+
+/** An empty list must not pass for good news: the server may be unknown, or down before it ever said what it has. */
+function whyEmpty(view: View, server: string): ToolwayError | undefined {
+  const status = view.servers().find(({ name }) => name === server)?.status
+  if (!status) return view.refusal(server) ?? serverNotFound(view, server)
+  if (status.health === 'needs-auth') return new ToolwayError('AUTH_REQUIRED', status.reason, { server })
+  const reason = status.reason === '' ? '' : ` (${status.reason})`
+  if (status.health === 'starting' || status.health === 'stale') {
+    const sentence = `The server "${server}" is still starting${reason}, so its tools are not known yet; ask again soon.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
+  }
+  if (status.health !== 'unhealthy' && status.health !== 'disabled') return view.refusal(server, 'tool')
+  const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; server_health tells more.`
+  return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
+}
+
+/** The fields of every other answer, so that a script need not look twice, and the error in both places where it is looked for. */
+function refusal(server: string, problem: ToolwayError, requested: number | undefined): Result {
+  const { data, message } = problem
+  const error = { ...data, message }
+  const answer = { tools: [], server, total_available: 0, returned: 0, tokens_used: null, truncated: false, error }
+  const content = [{ type: 'text', text: JSON.stringify(answer) }]
+  const body = { content, structuredContent: answer, isError: true, _meta: { 'dev.toolway/error': data } }
+  return { ...resultOf(body), refusal: problem, listing: listingOf(requested, 0, null) }
+}
 
 export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
-import { defineTool } from '../define.ts'
+import { defineTool } from '../define-tool.ts'
 
 const digests = ['sha256', 'sha384', 'sha512', 'sha3-256', 'sha3-512', 'blake2b512', 'sha1', 'md5'] as const
 const encodings = ['base64', 'base64url', 'hex', 'utf8'] as const

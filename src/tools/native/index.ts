@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Tool } from '../define.ts'
-import { type FetchOptions, fetchTool } from './fetch/index.ts'
+import type { Tool } from '../define-tool.ts'
+import { type FetchOptions, fetchTool } from './fetch/fetch.ts'
 import { hash } from './hash.ts'
 import { timeTool } from './time.ts'
 

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { nativeSection } from '../../config/schema/native.ts'
+import { builtInNames } from '../tool-source.ts'
 import { echo } from '../tools.fixture.ts'
 import { nativeTools } from './index.ts'
-import { builtInNames } from './names.ts'
 
 const { tools: names, fetch: config } = nativeSection.parse({})
 const clock = createManualClock()

@@ -1,10 +1,9 @@
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { defineTool, type Tool } from '../define.ts'
-import { describeDifference, durationFrom, later } from './time/duration.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { formatNames, formatted, isoText, offsetText, weekdayOf } from './time/format.ts'
-import { type Moment, momentFrom } from './time/parse.ts'
+import { describeDifference, durationFrom, later, type Moment, momentFrom } from './time/moment.ts'
 import { type Zone, zoneNamed } from './time/zone.ts'
 
 const point = z.union([z.string().max(200), z.number()])

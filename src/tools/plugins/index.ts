@@ -1,12 +1,14 @@
+import { existsSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import type { Tool } from '../define.ts'
-import { builtInNames } from '../native/names.ts'
+import type { Tool } from '../define-tool.ts'
 import type { Sink } from '../sinks/sink.ts'
-import { findModules } from './find-modules.ts'
+import { builtInNames } from '../tool-source.ts'
 import { type ChildOptions, createChild } from './isolated/child-process.ts'
 import { type LoadedModule, loadModule } from './load-module.ts'
 import { PluginsRefused } from './refused.ts'
+import { writableByOthers } from './writable-by-others.ts'
 
 export { PluginsRefused } from './refused.ts'
 
@@ -81,4 +83,24 @@ function namedTwice(modules: readonly LoadedModule[]): string[] {
     }
   }
   return problems
+}
+
+const isModule = (name: string) => /^[^._].*\.[cm]?[jt]s$/.test(name) && !/\.(?:d|test|spec)\.[cm]?[jt]s$/.test(name)
+const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
+
+/** The modules of one place in `native.plugins`: the file; the index of a folder, or each module in it. */
+function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
+  if (!existsSync(path)) return { problem: `There is no plugin at ${path}; mend native.plugins.` }
+  const problem = writableByOthers(path)
+  if (problem !== undefined) return { problem: `The plugin ${path} is refused: ${problem}` }
+  if (!statSync(path).isDirectory()) return { files: [path] }
+  const names = readdirSync(path)
+  const index = beginnings.find((name) => names.includes(name))
+  const files = (index === undefined ? names.filter(isModule).sort() : [index]).map((name) => join(path, name))
+  if (files.length === 0) return { problem: `There is no module in the folder ${path}; mend native.plugins.` }
+  for (const file of files) {
+    const inside = writableByOthers(file)
+    if (inside !== undefined) return { problem: `The plugin ${file} is refused: ${inside}` }
+  }
+  return { files }
 }

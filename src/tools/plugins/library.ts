@@ -3,5 +3,5 @@
 export { ServerError, ToolwayError } from '../../core/errors.ts'
 export { Json } from '../../core/json.ts'
 export { resultOf, structuredResult, textResult } from '../../core/result.ts'
-export { defineTool } from '../define.ts'
+export { defineTool } from '../define-tool.ts'
 export { defineSink } from '../sinks/sink.ts'

@@ -1,11 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
-import type { Tool } from '../define.ts'
-import type { Sink } from '../sinks/sink.ts'
-import { exportedBy } from './exported.ts'
-import { filesOf, registerPluginHooks, taggedUrl } from './hooks.ts'
+import type { Tool } from '../define-tool.ts'
+import { isSink, type Sink } from '../sinks/sink.ts'
+import { filesOf, noteFiles, registerPluginHooks, tagFor, taggedUrl } from './module-hooks.ts'
 import { loadProblem } from './refused.ts'
-import { noteFiles, tagFor } from './tags.ts'
 
 export interface LoadedModule {
   readonly file: string
@@ -43,3 +41,41 @@ export async function loadModule(file: string, options: LoadOptions): Promise<Lo
     noteFiles(file)
   }
 }
+
+interface Exported {
+  readonly tools: readonly Tool[]
+  readonly sinks: readonly Sink[]
+  /** Why what a module exports cannot be what its author meant. */
+  readonly problem?: string
+}
+
+/** What a module offers: tools and sinks, alone or in lists, under any name. Other exports are its own affair. */
+function exportedBy(module: Readonly<Record<string, unknown>>): Exported {
+  const found = new Set<unknown>()
+  for (const [name, value] of Object.entries(module)) {
+    const all = Array.isArray(value) ? value : [value]
+    const wrong = all.map(wrongness).find((problem) => problem !== undefined)
+    if (wrong !== undefined) return { tools: [], sinks: [], problem: `exports "${name}", which ${wrong}` }
+    const fits = all.filter((one) => isTool(one) || isSink(one))
+    if (name === 'default' && (fits.length < all.length || fits.length === 0)) {
+      const problem = 'has a default export that is no tool and no sink, nor a list of them'
+      return { tools: [], sinks: [], problem }
+    }
+    for (const one of fits) found.add(one)
+  }
+  if (found.size === 0) return { tools: [], sinks: [], problem: 'exports no tool and no sink' }
+  return { tools: [...found].filter(isTool), sinks: [...found].filter(isSink) }
+}
+
+const isTool = (value: unknown): value is Tool =>
+  isObject(value) && typeof value.run === 'function' && isObject(value.definition) && typeof value.name === 'string'
+
+/** Something that was meant to be a tool or a sink, and is none yet. */
+function wrongness(value: unknown): string | undefined {
+  if (!isObject(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
+  if (typeof value.run === 'function') return 'looks like a tool that was not made by defineTool'
+  return typeof value.write === 'function' ? 'looks like a sink that was not made by defineSink' : undefined
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null

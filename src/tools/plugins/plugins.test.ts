@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { runTool } from '../access.fixture.ts'
-import type { Tool } from '../define.ts'
+import type { Tool } from '../define-tool.ts'
 import { pluginFolder, toolSource } from './plugins.fixture.ts'
 
 const said = async (tool: Tool | undefined, args: object = {}) =>

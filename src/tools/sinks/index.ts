@@ -1,15 +1,18 @@
+import { randomUUID } from 'node:crypto'
 import type { Config } from '../../config/schema.ts'
 import type { Access } from '../../core/access.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import type { Tool } from '../define.ts'
-import { fileSink } from './file/index.ts'
+import type { ResultBody } from '../../core/result.ts'
+import type { Tool } from '../define-tool.ts'
+import { withoutHidden } from '../hidden-characters.ts'
+import { fileSink } from './file.ts'
 import type { Sink } from './sink.ts'
 import { sinkTool } from './sink-tool.ts'
-import { stdoutSink } from './stdout.ts'
-import { toolSink } from './tool.ts'
-import { webhookSink } from './webhook/index.ts'
+import { fillAll } from './template.ts'
+import { webhookSink } from './webhook.ts'
 
 export interface SinksOptions {
   readonly sinks: Config['sinks']
@@ -62,4 +65,54 @@ function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<S
       log.warn({ sink: name }, 'standard output belongs to the client here, so this sink is left out')
       return undefined
   }
+}
+
+/** Prints. What could speak to a terminal is taken out: an agent's words are for people. */
+const stdoutSink = (name: string, print: (text: string) => Promise<void> | void): Omit<Sink, 'description'> => ({
+  name,
+  async write({ id, content }) {
+    const text = withoutHidden(content)
+    await print(text.endsWith('\n') ? text : `${text}\n`)
+    return { uri: `sink://${name}/${id}` }
+  },
+})
+
+interface ToolSinkConfig {
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** Hands artifacts to a tool: a call of its own, for the same caller and under the same rules as any. */
+const toolSink = (name: string, config: ToolSinkConfig, access: Access): Omit<Sink, 'description'> => ({
+  name,
+  async write(artifact, { call, signal }) {
+    const { entry } = await access.view(call.caller).resolve('tool', config.tool)
+    // A sink behind a sink could be behind itself.
+    if (entry.server === 'sink' || entry.traits.carries) {
+      throw new ToolwayError(
+        'INTERNAL',
+        `sinks.${name}.tool is ${entry.server}.${entry.name}, which runs other calls; the operator has to name a tool.`,
+      )
+    }
+    const args = fillAll(config.arguments, artifact) as Record<string, unknown>
+    const result = await access.handle({
+      id: randomUUID(),
+      parent: call.id,
+      caller: call.caller,
+      entry,
+      input: { arguments: Json.of(args), meta: {} },
+      signal,
+      peer: call.peer,
+      ...(call.trace && { trace: call.trace }),
+    })
+    if (result.isError) return result
+    return { uri: uriIn(result.body.value) ?? `sink://${name}/${artifact.id}`, tool: `${entry.server}.${entry.name}` }
+  },
+})
+
+/** Where the tool says that it has put it, if it does. */
+function uriIn({ content = [], structuredContent }: ResultBody): string | undefined {
+  const linked = content.find(({ type }) => type === 'resource_link')?.uri
+  const told = linked ?? (structuredContent as { uri?: unknown } | null | undefined)?.uri
+  return typeof told === 'string' && told.length <= 2_000 && URL.canParse(told) ? told : undefined
 }

@@ -11,7 +11,7 @@ import type { Interceptor } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
 import { bodyOf, createHouse, type House, refusalOf, runTool, structuredOf } from '../access.fixture.ts'
-import { defineTool, type Tool } from '../define.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
 import { createSinks, type SinksOptions } from './index.ts'
 import { defineSink } from './sink.ts'
 

@@ -1,5 +1,4 @@
-import { any, pattern, type Rule } from './rule.ts'
-import { never, put, secret, secretWords, send, take, talk, talkWords } from './words.ts'
+import { any, never, pattern, put, type Rule, secret, secretWords, send, take, talk, talkWords } from './rule.ts'
 
 const goods = any(
   'all, each, every, any, everything, cop(?:y|ies), cookies?, keys?, files?, conversations?, chats?, customers?, contacts?',

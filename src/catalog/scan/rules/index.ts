@@ -1,11 +1,10 @@
 import { consentRules } from './consent.ts'
 import { exfiltrationRules } from './exfiltration.ts'
+import { overrideRules, structureRules } from './instruction.ts'
 import { languageRules } from './languages.ts'
-import { overrideRules } from './override.ts'
 import type { Rule } from './rule.ts'
 import { secrecyRules } from './secrecy.ts'
 import { shadowingRules } from './shadowing.ts'
-import { structureRules } from './structure.ts'
 
 /** A rule and the sentence that it speaks of. */
 export interface Hit {

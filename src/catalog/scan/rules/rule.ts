@@ -34,3 +34,59 @@ const forms = (word: string): string[] => (word.endsWith('s?') ? [word.slice(0, 
 /** Joins parts into a pattern of whole words. Gaps in it are short, so that matching stays linear. */
 export const pattern = (parts: TemplateStringsArray, ...inserted: readonly (string | Phrases)[]): RegExp =>
   new RegExp(String.raw(parts, ...inserted.map(String)), 'u')
+
+export const never = any(
+  "do not, don't, dont, never, must not, mustn't, should not, shouldn't, shall not, may not, avoid, refrain from",
+  "without, not to, no need to, needn't, under no circumstances, in no case, by no means, stop, skip, abstain from, resist",
+)
+
+/** The person before the model. Several users are mostly those of some product. */
+export const person = any(
+  'the user, the end user, the end-user, the human, the person, the operator, the customer, the owner, the traveller',
+  'your user, any human, any user, humans?, anyone, anybody, someone, somebody',
+)
+
+/** Base forms only: a tool that itself `sends` is described, a model that is to `send` is told to. */
+export const put = any(
+  'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
+  'deposit, add, copy, embed, transmit, forward, upload, carry, deliver, email, e-mail, mail, post, slip, relay, enter',
+  'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
+)
+
+/** The same without what people do with their own keys. */
+export const send = any(
+  'send, submit, attach, append, hand, share, deposit, copy, embed, transmit, forward, upload, deliver, email, e-mail',
+  'mail, post, slip, relay, encode, dump, leak, replicate, smuggle, expose, exfiltrate, print, output, include, paste',
+)
+
+export const take = any(
+  'read, open, load, cat, get, fetch, retrieve, extract, collect, gather, copy, peek, look, include, attach, grab',
+  'obtain, find, dump, print, harvest, access, locate, search, take, scan, view, consult, examine, inspect, pull, steal',
+)
+
+/** What opens other doors. */
+export const secret = any(
+  'private keys?, ssh keys?, api[- ]?keys?, access keys?, aws secret access keys?, secret (?:access )?keys?',
+  'encryption keys?, signing keys?, passwords? files?, passwords?, passphrases?, secrets?, credentials?, login data',
+  'login details, seed phrases?, recovery phrases?, mnemonics?, (?:database )?connection strings?, (?:session )?cookies?',
+  '(?:access|session|auth|bearer|refresh|oauth) tokens?, tokens?, credit cards?, card numbers?, cvv, cvc',
+  'one-time codes?, one-time passwords?, verification codes?, otp, 2fa codes?, social security numbers?, bank details',
+)
+
+/** Words that the phrases above contain, since some begin with another one. */
+export const secretWords: readonly string[] =
+  'key keys apikey apikeys api-key api-keys password passwords passphrase passphrases secret secrets credential credentials login phrase phrases mnemonic mnemonics string strings cookie cookies token tokens card cards cvv cvc code codes otp number numbers bank'.split(
+    ' ',
+  )
+
+/** What the model and its user have said to one another, and what the model was told. */
+export const talk = any(
+  'conversations?(?! ids?\\b), chat (?:history|log|context|messages?), chats?(?! ids?\\b), dialog(?:ue)?s?, transcripts?',
+  'message history, conversation (?:history|log|context), session history, system (?:prompt|message|instructions?)',
+  'hidden prompt, user messages?, user (?:input|prompt)',
+)
+
+export const talkWords: readonly string[] =
+  'conversation conversations chat chats dialog dialogs dialogue dialogues transcript transcripts message messages prompt prompts system user history'.split(
+    ' ',
+  )

@@ -1,5 +1,4 @@
-import { any, pattern, type Rule } from './rule.ts'
-import { never, person } from './words.ts'
+import { any, never, pattern, person, type Rule } from './rule.ts'
 
 const tell = any(
   'tell, telling, inform, informing, notify, notifying, alert, alerting, warn, warning, advise, advising',

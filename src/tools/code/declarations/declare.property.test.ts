@@ -1,8 +1,7 @@
 import { stripTypeScriptTypes } from 'node:module'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { declare } from './declare.ts'
-import { toolDeclaration } from './tool-declaration.ts'
+import { declare, toolDeclaration } from './tool-declaration.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
 const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))

@@ -1,7 +1,6 @@
 import { stripTypeScriptTypes } from 'node:module'
 import { expect, test } from 'vitest'
-import { declare } from './declare.ts'
-import { toolDeclaration } from './tool-declaration.ts'
+import { declare, toolDeclaration } from './tool-declaration.ts'
 
 const methodOf = (inputSchema: unknown, more: object = {}) =>
   toolDeclaration(

@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../../../tests/fixtures/folders.ts'
-import { declare } from './declare.ts'
-import { toolDeclaration } from './tool-declaration.ts'
+import { declare, toolDeclaration } from './tool-declaration.ts'
 
 const compiler = fileURLToPath(new URL('../bin/tsc', import.meta.resolve('typescript')))
 

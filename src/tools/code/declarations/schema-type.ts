@@ -1,11 +1,18 @@
-import type { Allowance } from './allowance.ts'
-import { arrayType } from './array-type.ts'
-import { literalType } from './literal.ts'
-import { objectType } from './object-type.ts'
-import type { Place } from './place.ts'
-import { referred } from './reference.ts'
-import { isSchema, listOf, type Schema } from './schema.ts'
-import { atom, intersection, type Type, union, unknownType } from './type.ts'
+import { quoted } from '../text.ts'
+import {
+  type Allowance,
+  atom,
+  closed,
+  intersection,
+  isSchema,
+  listOf,
+  literalType,
+  remarks,
+  type Schema,
+  type Type,
+  union,
+  unknownType,
+} from './type-text.ts'
 
 /** Deeper than this nobody reads, and parsers of types have stacks. */
 const deepest = 8
@@ -91,4 +98,110 @@ function each(schemas: unknown, place: Place): Type[] {
     types.push(schemaType(schema, place))
   }
   return types
+}
+
+/** Where in a schema the writer is. */
+export interface Place {
+  /** The whole document, which references are about. */
+  readonly root: unknown
+  readonly allowance: Allowance
+  readonly depth: number
+  /** The references that led here: one that comes again leads round in a circle. */
+  readonly through: readonly string[]
+}
+
+/** Hands the schemas inside a schema back to whoever writes schemas. */
+export type WriteSchema = (schema: unknown, place: Place) => Type
+
+const maxTuple = 32
+
+/** `string[]`, or a tuple where places have schemas of their own, in the words of either draft. */
+function arrayType(schema: Schema, place: Place, write: WriteSchema): Type {
+  const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
+  if (places.length === 0) return atom(`${closed(write(itemsOf(schema), place))}[]`)
+  const needed = typeof schema.minItems === 'number' ? schema.minItems : 0
+  const types = places.map((item, at) => `${closed(write(item, place))}${at < needed ? '' : '?'}`)
+  const rest = schema.prefixItems === undefined ? schema.additionalItems : schema.items
+  return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(write(rest, place))}[]`])].join(', ')}]`)
+}
+
+/** A list of none says nothing about the others. */
+const itemsOf = ({ items }: Schema): unknown => (Array.isArray(items) ? true : items)
+
+const maxKey = 200
+/** What fits on one line is easier to read there. */
+const maxLine = 100
+
+/** `{ path: string; head?: number }`, with what else may be in it behind an `&`. */
+function objectType(schema: Schema, place: Place, write: WriteSchema): Type {
+  const properties = isSchema(schema.properties) ? schema.properties : {}
+  const required = new Set(listOf(schema.required).slice(0, 1000))
+  const members: string[] = []
+  const keys = place.allowance.keys(properties)
+  for (const key of keys) {
+    if (place.allowance.spent) break
+    if (key.length <= maxKey) members.push(member(key, properties[key], required.has(key)))
+  }
+  const untold = keys.length - members.length
+  if (untold > 0) members.push(`/* and ${untold} more */ [key: string]: unknown`)
+  const rest = others(schema, place, write)
+  if (keys.length === 0) return rest ?? atom(schema.additionalProperties === false ? '{}' : 'Record<string, unknown>')
+  return intersection([atom(body(members)), ...(rest ? [rest] : [])])
+
+  function member(key: string, value: unknown, needed: boolean): string {
+    const comment = isSchema(value) ? remarks(value) : ''
+    const name = `${propertyName(key)}${needed ? '' : '?'}`
+    place.allowance.spend(name.length + comment.length + 4)
+    const { text } = write(value, place)
+    return comment === '' ? `${name}: ${text}` : `/** ${comment} */\n${name}: ${text}`
+  }
+}
+
+export const propertyName = (key: string): string => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : quoted(key))
+
+/** Members in braces: on one line where they fit, else each on its own. */
+export function body(members: readonly string[]): string {
+  const line = `{ ${members.join('; ')} }`
+  if (line.length <= maxLine && !line.includes('\n')) return line
+  return `{\n${members.map((text) => `  ${text.replaceAll('\n', '\n  ')};`).join('\n')}\n}`
+}
+
+/** What members without a name of their own are; undefined where nothing is said about them. */
+function others(schema: Schema, place: Place, write: WriteSchema): Type | undefined {
+  const patterns = isSchema(schema.patternProperties) ? schema.patternProperties : {}
+  const types: Type[] = []
+  for (const key of place.allowance.keys(patterns)) {
+    if (place.allowance.spent) break
+    types.push(write(patterns[key], place))
+  }
+  if (isSchema(schema.additionalProperties)) types.push(write(schema.additionalProperties, place))
+  if (types.length === 0) return undefined
+  return atom(`Record<string, ${union(types).text}>`)
+}
+
+const maxPointer = 1000
+
+/**
+ * What a `$ref` leads to inside its own document; undefined for everything else. Nothing is ever fetched or read: a
+ * server would decide what.
+ */
+function referred(root: unknown, reference: string): unknown {
+  if (reference.length > maxPointer) return undefined
+  if (reference === '#') return root
+  if (!reference.startsWith('#/')) return undefined
+  let place: unknown = root
+  for (const part of reference.slice(2).split('/')) {
+    const key = decoded(part)?.replaceAll('~1', '/').replaceAll('~0', '~')
+    if (key === undefined || typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) return undefined
+    place = (place as Record<string, unknown>)[key]
+  }
+  return place
+}
+
+function decoded(part: string): string | undefined {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return undefined
+  }
 }

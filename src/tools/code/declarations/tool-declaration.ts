@@ -1,9 +1,7 @@
 import type { Definition } from '../../../core/entry.ts'
-import { createAllowance } from './allowance.ts'
-import { propertyName } from './object-type.ts'
-import { commentText, quoted } from './plain-text.ts'
-import { isSchema } from './schema.ts'
-import { schemaType } from './schema-type.ts'
+import { commentText, quoted } from '../text.ts'
+import { body, propertyName, schemaType } from './schema-type.ts'
+import { createAllowance, isSchema } from './type-text.ts'
 
 const maxDescription = 1000
 /** What is left for a result once the arguments have been written: those are what a program must get right. */
@@ -33,3 +31,10 @@ const typeOf = (schema: unknown, characters: number): string =>
 
 const needsSome = (schema: unknown): boolean =>
   isSchema(schema) && Array.isArray(schema.required) && schema.required.length > 0
+
+/** The methods of each server, by the identifier of the server, as one declaration of `tools`. */
+export function declare(servers: ReadonlyMap<string, readonly string[]>): string {
+  if (servers.size === 0) return ''
+  const members = [...servers].map(([server, methods]) => `${propertyName(server)}: ${body(methods)}`)
+  return `declare const tools: ${body(members)}`
+}

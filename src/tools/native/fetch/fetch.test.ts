@@ -2,9 +2,9 @@ import { brotliCompressSync, gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import { UnsafeUrl, vetUrl } from '../../../policy/guards/url.ts'
 import { bodyOf, refusalOf, runTool } from '../../access.fixture.ts'
-import { fetchTool } from './index.ts'
+import { fetchTool } from './fetch.ts'
+import type { Vet } from './guarded-get.ts'
 import { gives, leads, loopback, site } from './site.fixture.ts'
-import type { Vet } from './vet.ts'
 
 const config = { maxBytes: 64 * 1024, timeout: 20_000, allowPrivate: false }
 /** The real guard, which finds every name on this machine and takes that for a public place. */

@@ -1,5 +1,5 @@
 import { ToolwayError } from '../../../core/errors.ts'
-import type { Moment } from './parse.ts'
+import type { Moment } from './moment.ts'
 import { type Wall, wallAt } from './zone.ts'
 
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { refusalOf, runTool } from '../../access.fixture.ts'
-import type { Tool } from '../../define.ts'
+import type { Tool } from '../../define-tool.ts'
 import { pluginFolder, toolSource } from '../plugins.fixture.ts'
 
 test('S2: an isolated tool that talks on the channel of its process does the gateway no harm', async () => {

@@ -2,9 +2,9 @@ import type { Call, Peer } from '../../../core/call.ts'
 import { systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { Json } from '../../../core/json.ts'
-import type { Tool } from '../../define.ts'
+import type { Tool } from '../../define-tool.ts'
 import { loadModule } from '../load-module.ts'
-import type { FromChild, SentError, ToChild } from './messages.ts'
+import type { FromChild, SentError, ToChild } from './child-process.ts'
 
 /** The program of a child: loads one plugin and runs its tools for the gateway, until the gateway is gone. */
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createManualClock } from '../../../../tests/fixtures/clock.ts'
 import { refusalOf, runTool } from '../../access.fixture.ts'
-import type { Tool } from '../../define.ts'
+import type { Tool } from '../../define-tool.ts'
 import { pluginFolder, toolSource } from '../plugins.fixture.ts'
 
 // Processes take seconds to start where many tests run at the same time.

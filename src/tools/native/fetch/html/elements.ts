@@ -1,7 +1,7 @@
 const set = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 
 /** Without content and end tag. */
-export const voids = set('area base br col embed hr img input link meta param source track wbr')
+const voids = set('area base br col embed hr img input link meta param source track wbr')
 
 /** Nobody reads these: programs, style, and what only a browser can show. */
 export const unread = set(
@@ -17,9 +17,7 @@ export const blocks = set(
 export const paragraphs = set('p h1 h2 h3 h4 h5 h6 pre blockquote table ul ol dl article section figure hr')
 
 /** What an opening tag ends although nobody has said so, up to the elements that hold it. */
-export const ends: Readonly<
-  Record<string, { readonly closed: ReadonlySet<string>; readonly within: ReadonlySet<string> }>
-> = {
+const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; readonly within: ReadonlySet<string> }>> = {
   li: { closed: set('li'), within: set('ul ol menu') },
   dt: { closed: set('dt dd'), within: set('dl') },
   dd: { closed: set('dt dd'), within: set('dl') },
@@ -37,4 +35,62 @@ export function isHidden(attributes: ReadonlyMap<string, string>): boolean {
   return /(?:^|[;\s])(?:display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?:\.0+)?\s*(?:;|$|!)|font-size\s*:\s*0)/i.test(
     style.slice(0, 2000),
   )
+}
+
+/** An element that has begun, and what is to be done at its end. */
+interface OpenElement {
+  readonly name: string
+  end?(): void
+}
+
+/** The elements around the present place. A page can close them in any order, or never. */
+interface OpenElements {
+  /** Closes what the opening tag of this name closes without a word. */
+  before(name: string): void
+  push(element: OpenElement): void
+  /** Closes the innermost element of this name and all in it; nothing where none is open. */
+  close(name: string): void
+  closeAll(): void
+}
+
+/** Deeper pages exist to exhaust those who read them. */
+const deepest = 256
+
+export function createOpenElements(): OpenElements {
+  const open: OpenElement[] = []
+  const counts = new Map<string, number>()
+  const count = (name: string, by: number) => counts.set(name, (counts.get(name) ?? 0) + by)
+
+  const pop = (): OpenElement | undefined => {
+    const element = open.pop()
+    if (element) count(element.name, -1)
+    element?.end?.()
+    return element
+  }
+
+  const close = (name: string): void => {
+    if ((counts.get(name) ?? 0) === 0) return
+    while (pop()?.name !== name);
+  }
+
+  return {
+    before(name) {
+      const rule = ends[name]
+      if (!rule) return
+      for (let at = open.length - 1; at >= 0; at--) {
+        const found = open[at]?.name ?? ''
+        if (rule.within.has(found)) return
+        if (rule.closed.has(found)) return close(found)
+      }
+    },
+    push(element) {
+      if (voids.has(element.name) || open.length >= deepest) return element.end?.()
+      open.push(element)
+      count(element.name, 1)
+    },
+    close,
+    closeAll() {
+      while (pop());
+    },
+  }
 }

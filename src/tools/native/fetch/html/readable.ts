@@ -1,8 +1,6 @@
 import { setImmediate as othersFirst } from 'node:timers/promises'
-import { blocks, isHidden, paragraphs, unread } from './elements.ts'
-import { decodeEntities } from './entities.ts'
-import { createOpenElements } from './open-elements.ts'
-import { tokensOf } from './tokens.ts'
+import { blocks, createOpenElements, isHidden, paragraphs, unread } from './elements.ts'
+import { decodeEntities, tokensOf } from './tokens.ts'
 import { createWriter, type Writer } from './writer.ts'
 
 export interface Readable {

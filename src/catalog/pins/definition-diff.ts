@@ -1,0 +1,115 @@
+import { visible } from '../scan/escape-invisible.ts'
+import { definitionText } from './definition-snapshot.ts'
+
+type Copy = Readonly<Record<string, unknown>> | undefined
+
+/** The fields in which two definitions differ; `definition` where there is no copy of one of them. */
+export function changedFields(before: Copy, after: Copy): string[] {
+  if (!before || !after) return ['definition']
+  const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const changed = fields.filter((field) => definitionText(before[field]) !== definitionText(after[field]))
+  return changed.length > 0 ? changed : ['definition']
+}
+
+/** What changed, field by field, in a few words: only the part that differs, with nothing invisible. */
+export function briefly(before: Copy, after: Copy): string {
+  if (!before || !after) return ''
+  const parts = changedFields(before, after).map((field) => {
+    const [was, is] = differing(textOf(before[field]), textOf(after[field]))
+    return `${field}: ${was === '' ? 'added' : `“${was}” →`} “${is}”`
+  })
+  return parts.slice(0, maxParts).join('; ')
+}
+
+const maxParts = 4
+const longest = 120
+const context = 16
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
+
+/** Two texts without what they begin and end with alike, but for a few letters. */
+function differing(a: string, b: string): [string, string] {
+  let start = 0
+  while (start < a.length && start < b.length && a[start] === b[start]) start++
+  let end = 0
+  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++
+  const from = Math.max(0, start - context)
+  const part = (text: string) => {
+    if (text === '') return ''
+    const shown = visible(text.slice(from, text.length - Math.max(0, end - context)).toWellFormed())
+    const cut = shown.length > longest
+    const ends = cut || end > context
+    return `${from > 0 ? '…' : ''}${shown.slice(0, longest)}${ends ? '…' : ''}`
+  }
+  return [part(a), part(b)]
+}
+
+/** A definition as lines to read: texts as they are, the rest as JSON, nothing invisible. */
+export function linesOf(definition: Copy): string[] {
+  if (!definition) return ['(no copy was kept)']
+  return Object.keys(definition)
+    .sort((a, b) => rank(a) - rank(b) || (a < b ? -1 : 1))
+    .flatMap((field) => {
+      const value = definition[field]
+      const text = typeof value === 'string' ? value : JSON.stringify(sorted(value), undefined, 2)
+      const lines = visible(text ?? '', 'lines').split('\n')
+      return lines.length === 1 ? [`${field}: ${lines[0]}`] : [`${field}:`, ...lines.map((line) => `  ${line}`)]
+    })
+}
+
+const order = ['name', 'title', 'description', 'instructions', 'annotations', 'inputSchema', 'outputSchema']
+const rank = (field: string): number => (order.includes(field) ? order.indexOf(field) : order.length)
+
+const sorted = (value: unknown): unknown => JSON.parse(definitionText(value)) as unknown
+
+export type Line = readonly [mark: ' ' | '-' | '+', text: string]
+
+/** Lines that went, came and stayed, in an order to read. */
+export function lineDiff(before: readonly string[], after: readonly string[]): Line[] {
+  let start = 0
+  while (start < before.length && start < after.length && before[start] === after[start]) start++
+  let end = 0
+  const least = Math.min(before.length, after.length) - start
+  while (end < least && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
+  const old = before.slice(start, before.length - end)
+  const fresh = after.slice(start, after.length - end)
+  const same = (lines: readonly string[]) => lines.map((line): Line => [' ', line])
+  return [...same(before.slice(0, start)), ...middle(old, fresh), ...same(before.slice(before.length - end))]
+}
+
+/** More lines than this on both sides are not compared one by one. */
+const maxCells = 1_000_000
+
+function middle(old: readonly string[], fresh: readonly string[]): Line[] {
+  if (old.length * fresh.length > maxCells) {
+    return [...old.map((line): Line => ['-', line]), ...fresh.map((line): Line => ['+', line])]
+  }
+  // Longest common part of what follows, for every pair of positions.
+  const width = fresh.length + 1
+  const common = new Uint32Array((old.length + 1) * width)
+  for (let row = old.length - 1; row >= 0; row--) {
+    for (let column = fresh.length - 1; column >= 0; column--) {
+      common[row * width + column] =
+        old[row] === fresh[column]
+          ? common[(row + 1) * width + column + 1]! + 1
+          : Math.max(common[(row + 1) * width + column]!, common[row * width + column + 1]!)
+    }
+  }
+  const lines: Line[] = []
+  let row = 0
+  let column = 0
+  while (row < old.length || column < fresh.length) {
+    if (row < old.length && column < fresh.length && old[row] === fresh[column]) {
+      lines.push([' ', old[row] as string])
+      row++
+      column++
+    } else if (
+      column >= fresh.length ||
+      (row < old.length && common[(row + 1) * width + column]! >= common[row * width + column + 1]!)
+    ) {
+      lines.push(['-', old[row++] as string])
+    } else lines.push(['+', fresh[column++] as string])
+  }
+  return lines
+}

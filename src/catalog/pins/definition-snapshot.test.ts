@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Definition } from '../../core/entry.ts'
+import { canonical } from '../../lib/canonical-json.ts'
+import { hashOf, pinnedPart } from './definition-snapshot.ts'
+
+const definitions = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), {
+  maxKeys: 6,
+}) as fc.Arbitrary<Definition>
+
+/** The same value with the members of every object the other way round. */
+const reversed = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(reversed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([key, inner]) => [key, reversed(inner)]),
+  )
+}
+
+/** Every value that differs from the given one in one place. */
+function* altered(value: unknown): Generator<unknown> {
+  yield [value]
+  if (typeof value === 'string') yield `${value}.`
+  if (typeof value === 'number') yield value === 0 ? 1 : -value
+  if (typeof value === 'boolean') yield !value
+  if (value === null) yield ''
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries()) {
+      for (const other of altered(item)) yield value.with(index, other)
+      yield value.toSpliced(index, 1)
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) {
+      const { [key]: _, ...rest } = value as Record<string, unknown>
+      yield rest
+      for (const other of altered(item)) yield Object.fromEntries([...Object.entries(rest), [key, other]])
+    }
+  }
+}
+
+test('B5: the hash does not depend on the order of members', () => {
+  fc.assert(
+    fc.property(definitions, (definition) => {
+      expect(hashOf(reversed(definition) as Definition)).toBe(hashOf(definition))
+    }),
+  )
+})
+
+test('B5: the hash changes with every value, wherever it stands', () => {
+  fc.assert(
+    fc.property(definitions, (definition) => {
+      const hash = hashOf(definition)
+      for (const other of altered(definition)) {
+        if (JSON.stringify(reversed(other)) !== JSON.stringify(reversed(definition))) {
+          expect(hashOf(other as Definition)).not.toBe(hash)
+        }
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('B5: canonical JSON is JSON of the same value', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      expect(JSON.parse(canonical(value))).toEqual(JSON.parse(JSON.stringify(value)))
+    }),
+  )
+})
+
+test('B5: members named like parts of a prototype count like any other', () => {
+  const plain = JSON.parse('{"name":"a","__proto__":{"x":1}}') as Definition
+  expect(hashOf(plain)).not.toBe(hashOf({ name: 'a' }))
+  expect(pinnedPart(plain)).toBe(plain)
+})

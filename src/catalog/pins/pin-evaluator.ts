@@ -1,0 +1,205 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Denial } from '../../core/decision.ts'
+import type { Entry } from '../../core/entry.ts'
+import { visible } from '../scan/escape-invisible.ts'
+import { isScanned, type Look, lookAt, scan, sightOf, verdictOf } from './definition-snapshot.ts'
+import type { Notices } from './notices.ts'
+import { type Pin, type PinKind, type Sight, trustsFirstSight } from './pin-record.ts'
+import { approvalOf, isReleased, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
+import type { Shelf } from './pin-store.ts'
+
+/** What pins say about one definition. */
+export interface Pinned {
+  readonly usable: boolean
+  /** Absent for what is not pinned: resources, our own tools, everything while pins are off. */
+  readonly state?: PinState
+  /** Set where it is not usable. */
+  readonly denial?: Denial
+}
+
+/** One name of one server. */
+export interface Subject {
+  readonly server: string
+  readonly kind: PinKind
+  readonly name: string
+}
+
+export interface JudgeOptions {
+  readonly mode: PinsMode
+  readonly notices: Notices
+  readonly queue: ScanQueue
+  /** The scanner has found something in a definition of this server. */
+  flagged(server: string): void
+  readonly clock: Clock
+}
+
+/** A server that invents names must not fill the disk, nor push out the pins of its other names. */
+const maxPins = 10_000
+
+/** Compares what is seen with what is pinned, and remembers it. */
+export function createJudge(options: JudgeOptions): (shelf: Shelf, subject: Subject, look: Look) => Pinned {
+  const { mode, notices, queue, clock } = options
+
+  const pinnedBy = (subject: Subject, pin: Pin, hash: string): Pinned => {
+    const usable = mode !== 'quarantine' || isReleased(approvalOf(pin, hash))
+    const state = stateOf(subject.server, { ...pin, seen: { ...pin.seen, hash } }, mode)
+    return usable ? { usable, state } : { usable, state, denial: denialFor(state) }
+  }
+
+  /** Has the scanner look at a definition, and notes beside the pin what it finds. */
+  const inspect = (shelf: Shelf, { server, kind, name }: Subject, look: Look): void => {
+    const findings = scan(look)
+    const verdict = verdictOf(findings)
+    const pin = shelf.pin(kind, name)
+    if (!pin) return
+    const judged = <T extends Sight>(sight: T): T => (sight.hash === look.hash ? { ...sight, ...verdict } : sight)
+    shelf.put({ ...pin, approved: pin.approved.map(judged), pending: pin.pending.map(judged) })
+    notices.found(server, labelOf(server, kind, name), look.hash, findings)
+    if (findings.length > 0) options.flagged(server)
+  }
+
+  return (shelf, subject, look) => {
+    const { server, kind, name } = subject
+    const { hash } = look
+    const at = clock.now()
+    const pin = shelf.pin(kind, name)
+    if (!pin && shelf.size >= maxPins) {
+      notices.full(server)
+      const pinned = pinnedBy(subject, { kind, name, approved: [], pending: [], seen: { hash, at } }, hash)
+      return pinned.denial ? { ...pinned, denial: denialForCrowd(pinned.denial, labelOf(server, kind, name)) } : pinned
+    }
+    const approval = pin && approvalOf(pin, hash)
+    const waiting = pin?.pending.find((sight) => sight.hash === hash)
+    const sight = approval ?? waiting ?? sightOf(look, at)
+    const seen = pin?.seen.hash === hash ? pin.seen : { hash, at }
+    if (!pin) first(shelf, subject, sight)
+    else if (approval) {
+      if (seen !== pin.seen) shelf.put({ ...pin, seen })
+    } else {
+      if (!waiting || seen !== pin.seen) shelf.put({ ...pin, pending: [...pin.pending, { ...sight, at }], seen })
+      if (pin.approved.length > 0) notices.changed(server, pin, sight)
+      else notices.unapproved(server)
+    }
+    if (!isScanned(sight)) {
+      // What is to be kept from callers must be found before they see it.
+      if (mode === 'quarantine') inspect(shelf, subject, look)
+      else queue.add(() => inspect(shelf, subject, look))
+    }
+    return pinnedBy(subject, shelf.pin(kind, name) as Pin, hash)
+  }
+
+  function first(shelf: Shelf, { server, kind, name }: Subject, sight: Sight): void {
+    const trusted = trustsFirstSight(shelf.record)
+    const approved = trusted ? [{ ...sight, by: 'first sight' as const }] : []
+    shelf.put({ kind, name, approved, pending: trusted ? [] : [sight], seen: { hash: sight.hash, at: sight.at } })
+    if (!trusted) notices.unapproved(server)
+    else if (shelf.wasKnown) notices.isNew(server, labelOf(server, kind, name))
+  }
+}
+
+/** Why a definition may not be used, and what an operator can do about it. */
+export function denialFor({ label, condition, changed, flags }: PinState): Denial {
+  const shown = visible(label)
+  const reason =
+    condition === 'changed'
+      ? `its ${listed(changed)} changed since it was approved`
+      : condition === 'unapproved'
+        ? 'nobody has approved it since the pins of its server were lost'
+        : `its definition holds ${listed(flags)}`
+  return {
+    allowed: false,
+    code: 'QUARANTINED',
+    rule: 'policy.pins',
+    reason: `${shown} is quarantined: ${reason}. An operator can look at it with \`toolway pins show ${shown}\` and let it through with \`toolway pins approve ${shown}\`.`,
+  }
+}
+
+/** The same for a name that there is no room to pin. */
+const denialForCrowd = (denial: Denial, label: string): Denial => ({
+  ...denial,
+  reason: `${visible(label)} is quarantined: its server has offered more names than can be pinned. An operator can narrow them down with tools.include of this server.`,
+})
+
+const listed = (words: readonly string[]): string => {
+  const shown = words.slice(0, 4).map((word) => visible(word).slice(0, 60))
+  if (shown.length < 2) return shown[0] ?? 'definition'
+  return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
+}
+
+/** As much as a listing may be held up by looking at definitions nobody has looked at before. */
+const nowMs = 100
+const sliceMs = 10
+
+/** Does small pieces of work at once as long as they cost little, and the rest between other things. */
+export interface ScanQueue extends AsyncDisposable {
+  /** Runs `work` now, or soon if much has been done just now. */
+  add(work: () => void): void
+  /** Settles when nothing is left. */
+  done(): Promise<void>
+}
+
+export function createScanQueue(): ScanQueue {
+  const waiting: (() => void)[] = []
+  let spent = 0
+  let resetting = false
+  let running: Promise<void> | undefined
+
+  const timed = (work: () => void) => {
+    const start = performance.now()
+    work()
+    spent += performance.now() - start
+  }
+
+  const rest = async () => {
+    while (waiting.length > 0) {
+      await new Promise<void>((resolve) => setImmediate(resolve))
+      for (const until = performance.now() + sliceMs; waiting.length > 0 && performance.now() < until; )
+        waiting.shift()?.()
+    }
+    running = undefined
+  }
+
+  return {
+    add(work) {
+      if (!resetting) {
+        resetting = true
+        setImmediate(() => {
+          spent = 0
+          resetting = false
+        })
+      }
+      if (spent < nowMs && waiting.length === 0) return timed(work)
+      waiting.push(work)
+      running ??= rest()
+    },
+    done: async () => running,
+    async [Symbol.asyncDispose]() {
+      waiting.length = 0
+      await running
+    },
+  }
+}
+
+interface LooseFlagsOptions {
+  readonly queue: ScanQueue
+  readonly notices: Notices
+  flagged(server: string): void
+}
+
+/** What the scanner finds in definitions that are not pinned; none until it has looked. */
+export function createLooseFlags({ queue, notices, flagged }: LooseFlagsOptions): (entry: Entry) => readonly string[] {
+  const known = new WeakMap<Entry, readonly string[]>()
+  return (entry) => {
+    const flags = known.get(entry)
+    if (flags) return flags
+    known.set(entry, [])
+    queue.add(() => {
+      const look = lookAt(entry.verbatim ?? entry.definition)
+      const findings = scan(look)
+      known.set(entry, verdictOf(findings).flags)
+      notices.found(entry.server, `${entry.kind}:${entry.server}.${entry.name}`, look.hash, findings)
+      if (findings.length > 0) flagged(entry.server)
+    })
+    return known.get(entry) ?? []
+  }
+}

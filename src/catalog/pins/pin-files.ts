@@ -1,0 +1,156 @@
+import { createHash } from 'node:crypto'
+import { type FSWatcher, watch } from 'node:fs'
+import { mkdir, readdir, readFile, rename, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { writeAtomic } from '../../lib/atomic-write.ts'
+import { lockFile } from '../../lib/file-lock.ts'
+import { parseRecord, recordText, type ServerPins } from './pin-record.ts'
+
+/** A file that cannot be one of ours is not read into memory. */
+const largestFile = 64 * 1_048_576
+
+/** What a file looks like from outside: changes when somebody has written it. */
+/** Other processes may have queued up to write the same file. */
+const lockWaitMs = 12_000
+
+export type Signature = string
+
+/** The files with pins, one per server; several processes share them. */
+export interface PinStore {
+  readonly folder: string
+  /** Every server's record, and the files that could not be read. */
+  load(): Promise<{ readonly records: readonly ServerPins[]; readonly unreadable: ReadonlySet<string> }>
+  /** The record in this file; undefined if there is none, 'unreadable' if it was damaged or belongs to a newer Toolway. */
+  read(name: string): Promise<ServerPins | 'unreadable' | undefined>
+  /** Changes a server's record while nobody else does; what `change` returns unchanged is not written. */
+  update(server: string, change: (current: ServerPins | undefined) => ServerPins): Promise<ServerPins>
+  /** How each file looks from outside. */
+  signatures(): Promise<ReadonlyMap<string, Signature>>
+}
+
+/** Where the pins are, in the folder for everything that survives a restart. */
+export const pinsFolder = (folder: string): string => join(folder, 'pins')
+
+const setAside = '.damaged'
+
+export function pinStore(folder: string, log: Log): PinStore {
+  const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
+    const path = join(folder, name)
+    try {
+      if ((await stat(path)).size > largestFile) throw new Error('it is too large')
+      const record = parseRecord(await readFile(path, 'utf8'))
+      if (record === 'newer') {
+        log.warn({ path }, 'pins were written by a newer Toolway; they are left as they are and nothing is trusted')
+        return 'unreadable'
+      }
+      if (record && fileName(record.server) === name) return record
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+        return (await stat(path + setAside).catch(() => undefined)) ? 'unreadable' : undefined
+      }
+      log.warn({ path, err: error }, 'cannot read the pins of a server; nothing of it is trusted at first sight')
+      return 'unreadable'
+    }
+    await rename(path, path + setAside)
+    log.warn(
+      { path: path + setAside },
+      'the pins of a server were damaged and have been set aside; approve its definitions anew with `toolway pins approve`',
+    )
+    return 'unreadable'
+  }
+
+  return {
+    folder,
+    read,
+    async load() {
+      const names = new Set((await list(folder)).map((name) => name.replace(setAside, '')))
+      const records: ServerPins[] = []
+      const unreadable = new Set<string>()
+      for (const name of names) {
+        const record = await read(name)
+        if (record === 'unreadable') unreadable.add(name)
+        else if (record) records.push(record)
+      }
+      return { records, unreadable }
+    },
+    async update(server, change) {
+      await mkdir(folder, { recursive: true, mode: 0o700 })
+      const name = fileName(server)
+      await using _lock = await lockFile(join(folder, `.${name}.lock`), lockWaitMs)
+      const found = await read(name)
+      if (found === 'unreadable' && (await exists(join(folder, name)))) {
+        throw new Error(`${name} cannot be read, so it is not overwritten`)
+      }
+      const current = found === 'unreadable' ? undefined : found
+      const next = change(current)
+      if (next !== current) await writeAtomic(join(folder, name), recordText(next))
+      return next
+    },
+    async signatures() {
+      const found = new Map<string, Signature>()
+      for (const name of await list(folder)) {
+        const { mtimeMs, size, ino } = (await stat(join(folder, name)).catch(() => undefined)) ?? {}
+        if (mtimeMs !== undefined) found.set(name, `${mtimeMs} ${size} ${ino}`)
+      }
+      return found
+    },
+  }
+}
+
+const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
+
+const list = async (folder: string): Promise<string[]> =>
+  (await readdir(folder).catch(() => [])).filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
+
+/** Readable for people, and different for different servers on any file system. */
+export function fileName(server: string): string {
+  const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
+  return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
+}
+
+/** Not every file system tells of changes; the time of the folder does, since each write renames a file in it. */
+const everyMs = 500
+
+/** Calls `touched` when somebody may have written into the folder, which need not be there yet. */
+export function watchFolder(folder: string, clock: Clock, touched: () => void): Disposable {
+  let watcher: FSWatcher | undefined
+  let timer: Disposable | undefined
+  let last: number | undefined
+  let over = false
+
+  const listen = () => {
+    try {
+      watcher = watch(folder, { persistent: false }, touched)
+      watcher.on('error', () => {
+        watcher?.close()
+        watcher = undefined
+      })
+    } catch {
+      watcher = undefined
+    }
+  }
+
+  const look = async () => {
+    const mtimeMs = await stat(folder).then(
+      (found) => found.mtimeMs,
+      () => undefined,
+    )
+    if (over) return
+    if (mtimeMs !== undefined && !watcher) listen()
+    if (mtimeMs !== last) touched()
+    last = mtimeMs
+    timer = clock.after(everyMs, () => void look())
+  }
+
+  listen()
+  timer = clock.after(everyMs, () => void look())
+  return {
+    [Symbol.dispose]() {
+      over = true
+      timer?.[Symbol.dispose]()
+      watcher?.close()
+    },
+  }
+}

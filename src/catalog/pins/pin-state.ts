@@ -1,0 +1,139 @@
+import { changedFields } from './definition-diff.ts'
+import { type Approval, keyOf, mergePins, type Pin, type PinKind, type ServerPins, type Sight } from './pin-record.ts'
+
+export type PinsMode = 'off' | 'warn' | 'quarantine'
+
+/** `unapproved`: seen while nothing of its server was trusted at first sight. */
+export type PinCondition = 'pinned' | 'changed' | 'changed back' | 'unapproved'
+
+/** A pin as lists show it. */
+export interface PinState {
+  readonly server: string
+  readonly kind: PinKind
+  readonly name: string
+  /** How an operator names it: `server.tool`, `prompt:server.name` or `instructions:server`. */
+  readonly label: string
+  readonly condition: PinCondition
+  /** Whether quarantine keeps the definition that was seen last from being used. */
+  readonly quarantined: boolean
+  /** The hash of the definition that was seen last. */
+  readonly hash: string
+  readonly seenAt: number
+  readonly approvedAt?: number
+  readonly approvedBy?: Approval['by']
+  /** Fields in which the definition differs from the approved one. */
+  readonly changed: readonly string[]
+  /** What the scanner found in the definition that was seen last. */
+  readonly flags: readonly string[]
+  /** Hashes that wait for approval, the latest last. */
+  readonly pending: readonly string[]
+}
+
+export function labelOf(server: string, kind: PinKind, name: string): string {
+  if (kind === 'tool') return `${server}.${name}`
+  return kind === 'prompt' ? `prompt:${server}.${name}` : `instructions:${server}`
+}
+
+/** The approval that a definition is compared with: the latest. */
+export const latestApproval = (pin: Pin): Approval | undefined =>
+  pin.approved.reduce<Approval | undefined>(
+    (latest, next) => (latest && latest.at > next.at ? latest : next),
+    undefined,
+  )
+
+export const approvalOf = (pin: Pin, hash: string): Approval | undefined =>
+  pin.approved.find((approval) => approval.hash === hash)
+
+/** Whether quarantine lets a definition through. What no honest text needs is let through only by an operator. */
+export const isReleased = (approval: Approval | undefined, high = approval?.high): boolean =>
+  approval !== undefined && (approval.by === 'operator' || high !== true)
+
+export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
+  const { kind, name, seen, pending } = pin
+  const approval = approvalOf(pin, seen.hash)
+  const latest = approval ?? latestApproval(pin)
+  const sight: Sight | undefined = approval ?? pending.find(({ hash }) => hash === seen.hash)
+  return {
+    server,
+    kind,
+    name,
+    label: labelOf(server, kind, name),
+    condition: conditionOf(pin, approval),
+    quarantined: mode === 'quarantine' && !isReleased(approval),
+    hash: seen.hash,
+    seenAt: seen.at,
+    ...(latest && { approvedAt: latest.at, approvedBy: latest.by }),
+    changed: approval || !latest ? [] : changedFields(latest.definition, sight?.definition),
+    flags: sight?.flags ?? [],
+    pending: pending.map(({ hash }) => hash),
+  }
+}
+
+function conditionOf(pin: Pin, approval: Approval | undefined): PinCondition {
+  if (approval) return pin.pending.length > 0 ? 'changed back' : 'pinned'
+  return pin.approved.length > 0 ? 'changed' : 'unapproved'
+}
+
+/** Whether an operator has something to decide. */
+export const isOpen = ({ condition, quarantined }: PinState): boolean =>
+  quarantined || condition === 'changed' || condition === 'unapproved'
+
+export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
+  [...record.pins.values()]
+    .map((pin) => stateOf(record.server, pin, mode))
+    .sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0))
+
+/** Which definitions an operator means: one by its label, all of a server, or simply all. */
+export interface Selection {
+  readonly label?: string
+  readonly server?: string
+  /** Exactly this definition, and not whatever was seen last. */
+  readonly hash?: string
+}
+
+/** One definition that an operator has let through. */
+export interface Approved {
+  readonly label: string
+  readonly hash: string
+}
+
+const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
+  (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
+
+/** Lets through what was seen last of every pin that is meant; a whole server is thereby also acknowledged as it is. */
+export function approveIn(
+  record: ServerPins,
+  selection: Selection,
+  at: number,
+): { readonly record: ServerPins; readonly approved: readonly Approved[] } {
+  if (selection.server !== undefined && selection.server !== record.server) return { record, approved: [] }
+  const pins = new Map(record.pins)
+  const approved: Approved[] = []
+  for (const pin of record.pins.values()) {
+    if (!isSelected(selection, record.server, pin)) continue
+    const target = selection.hash ?? meant(pin, selection)
+    const known = approvalOf(pin, target)
+    // A first sight needs nobody's word unless something was found in it.
+    const sight = known ? (isReleased(known) ? undefined : known) : pin.pending.find(({ hash }) => hash === target)
+    if (!sight) continue
+    const approval = { ...sight, at, by: 'operator' as const }
+    pins.set(keyOf(pin.kind, pin.name), mergePins(pin, { ...pin, approved: [...pin.approved, approval] }))
+    approved.push({ label: labelOf(record.server, pin.kind, pin.name), hash: target })
+  }
+  const whole = selection.label === undefined
+  if (approved.length === 0 && !(whole && isUnacknowledged(record))) return { record, approved }
+  return { record: { ...record, pins, ...(whole && { acknowledged: at }) }, approved }
+}
+
+/**
+ * What was seen last. Where that is fine, whoever names this one definition means what waits beside it, such as a variant
+ * for other clients; whoever approves everything does not mean a change that has been taken back.
+ */
+function meant({ seen, pending, approved }: Pin, { label }: Selection): string {
+  const fine = isReleased(approved.find(({ hash }) => hash === seen.hash))
+  return (fine && label !== undefined ? pending.at(-1)?.hash : undefined) ?? seen.hash
+}
+
+/** Whether something about the server as a whole waits for an operator: it comes from elsewhere, or its pins were lost. */
+export const isUnacknowledged = ({ acknowledged, distrusted, origins }: ServerPins): boolean =>
+  distrusted > acknowledged || (origins.length > 1 && (origins.at(-1)?.at ?? 0) > acknowledged)

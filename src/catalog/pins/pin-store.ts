@@ -1,0 +1,230 @@
+import type { Clock } from '../../core/clock.ts'
+import type { Log } from '../../core/log.ts'
+import { fileName, type PinStore, watchFolder } from './pin-files.ts'
+import {
+  emptyRecord,
+  keyOf,
+  mergePins,
+  mergeRecords,
+  type Pin,
+  type PinKind,
+  type ServerPins,
+  type Sight,
+} from './pin-record.ts'
+
+/** How long news is gathered before it is written: the longer a write takes, the more is gathered for the next. */
+const gatherMs = 200
+const maxGatherMs = 5_000
+const restPerWrite = 20
+/** After a failure: the disk may be full for a while. */
+const againMs = 10_000
+
+/** One server's pins in memory, and on their way to the disk. */
+export interface Shelf extends AsyncDisposable {
+  readonly record: ServerPins
+  /** Counts what came from outside: an approval, another process's pins. */
+  readonly generation: number
+  /** Whether pins were there when this run began. */
+  readonly wasKnown: boolean
+  readonly size: number
+  pin(kind: PinKind, name: string): Pin | undefined
+  /** Adds what was seen; it is written soon. */
+  put(pin: Pin): void
+  /** Puts an operator's decision, or news about the server as a whole, in the place of what was known. */
+  replace(next: ServerPins): void
+  /** Takes in what another process has written. */
+  take(other: ServerPins): void
+  /** Writes what is not written yet. */
+  flush(): Promise<void>
+}
+
+export interface ShelfOptions {
+  readonly server: string
+  readonly found: ServerPins | undefined
+  /** Its file was there, but could not be read. */
+  readonly lost: boolean
+  /** Something came from outside by which decisions may come out otherwise. */
+  changed(): void
+  readonly store: PinStore
+  readonly clock: Clock
+  readonly log: Log
+}
+
+function createShelf(options: ShelfOptions): Shelf {
+  const { server, found, lost, store, clock, log } = options
+  let record = found ?? emptyRecord(server, lost ? clock.now() : 0)
+  let pins = new Map(record.pins)
+  let generation = 0
+  let dirty = false
+  let timer: Disposable | undefined
+  let writing = Promise.resolve()
+  let gather = gatherMs
+
+  /** The same object until something changes. */
+  const current = (): ServerPins => {
+    if (record.pins !== pins) record = { ...record, pins }
+    return record
+  }
+
+  const soon = (ms = gather) => {
+    dirty = true
+    timer ??= clock.after(ms, () => {
+      timer = undefined
+      flush().catch(() => {})
+    })
+  }
+
+  const take = (other: ServerPins): void => {
+    const merged = mergeRecords(current(), other)
+    const news = differs(current(), merged)
+    record = merged
+    pins = new Map(merged.pins)
+    if (!news) return
+    generation++
+    options.changed()
+  }
+
+  const write = async (): Promise<void> => {
+    if (!dirty) return
+    dirty = false
+    const start = performance.now()
+    try {
+      take(await store.update(server, (disk) => (disk ? grown(disk, mergeRecords(disk, current())) : current())))
+      gather = Math.min(maxGatherMs, Math.max(gatherMs, restPerWrite * (performance.now() - start)))
+    } catch (error) {
+      log.warn({ server, err: error }, 'could not save pins; they hold in this run and are saved as soon as possible')
+      soon(againMs)
+      throw error
+    }
+  }
+
+  function flush(): Promise<void> {
+    timer?.[Symbol.dispose]()
+    timer = undefined
+    const written = writing.then(write)
+    writing = written.catch(() => {})
+    return written
+  }
+
+  if (lost) soon()
+  return {
+    get record() {
+      return current()
+    },
+    get size() {
+      return pins.size
+    },
+    get generation() {
+      return generation
+    },
+    wasKnown: record.pins.size > 0,
+    pin: (kind, name) => pins.get(keyOf(kind, name)),
+    put(pin) {
+      const key = keyOf(pin.kind, pin.name)
+      const known = pins.get(key)
+      pins.set(key, known ? mergePins(known, pin) : pin)
+      soon()
+    },
+    replace(next) {
+      record = next
+      pins = new Map(next.pins)
+      generation++
+      soon()
+    },
+    take,
+    flush,
+    async [Symbol.asyncDispose]() {
+      await flush().catch(() => {})
+      timer?.[Symbol.dispose]()
+    },
+  }
+}
+
+/** What is on disk already need not be written. */
+const grown = (disk: ServerPins, merged: ServerPins): ServerPins =>
+  JSON.stringify([{ ...disk, pins: [...disk.pins.values()] }]) ===
+  JSON.stringify([{ ...merged, pins: [...merged.pins.values()] }])
+    ? disk
+    : merged
+
+/** Whether decisions may come out otherwise. */
+function differs(before: ServerPins, after: ServerPins): boolean {
+  if (before.acknowledged !== after.acknowledged || before.distrusted !== after.distrusted) return true
+  for (const [key, { approved }] of after.pins) {
+    const was = before.pins.get(key)?.approved
+    if (was === undefined || JSON.stringify(was.map(asDecision)) !== JSON.stringify(approved.map(asDecision)))
+      return true
+  }
+  return false
+}
+
+const asDecision = ({ hash, by, high, flags }: Sight & { readonly by: string }) => [hash, by, high, flags]
+
+/** The shelves of all servers, kept in step with what other processes write. */
+interface Shelves extends AsyncDisposable {
+  of(server: string): Shelf
+  all(): Iterable<readonly [server: string, shelf: Shelf]>
+  /** Takes in what other processes have written since. */
+  reload(): Promise<void>
+  flush(): Promise<void>
+}
+
+interface ShelvesOptions {
+  readonly store: PinStore
+  /** Decisions about this server may come out otherwise. */
+  changed(server: string): void
+  readonly clock: Clock
+  readonly log: Log
+}
+
+export async function openShelves({ store, changed, clock, log }: ShelvesOptions): Promise<Shelves> {
+  const shelves = new Map<string, Shelf>()
+  let signatures = await store.signatures()
+  const { records, unreadable } = await store.load()
+  let reloading: Promise<void> | undefined
+  let again = false
+
+  const add = (server: string, found?: ServerPins): Shelf => {
+    const lost = found === undefined && unreadable.has(fileName(server))
+    const shelf = createShelf({ server, found, lost, changed: () => changed(server), store, clock, log })
+    shelves.set(server, shelf)
+    return shelf
+  }
+  const of = (server: string): Shelf => shelves.get(server) ?? add(server)
+  for (const record of records) add(record.server, record)
+
+  const readAll = async (): Promise<void> => {
+    do {
+      again = false
+      const found = await store.signatures()
+      for (const [name, signature] of found) {
+        if (signatures.get(name) === signature || !name.endsWith('.json')) continue
+        const record = await store.read(name)
+        if (record && record !== 'unreadable') of(record.server).take(record)
+      }
+      signatures = found
+    } while (again)
+  }
+  const reload = (): Promise<void> => {
+    again = true
+    reloading ??= readAll()
+      .catch((error) => log.warn({ err: error }, 'could not look for approvals'))
+      .finally(() => {
+        reloading = undefined
+      })
+    return reloading
+  }
+  const watching = watchFolder(store.folder, clock, () => void reload())
+
+  return {
+    of,
+    all: () => shelves,
+    reload,
+    flush: async () => void (await Promise.all([...shelves.values()].map((shelf) => shelf.flush()))),
+    async [Symbol.asyncDispose]() {
+      watching[Symbol.dispose]()
+      await reloading
+      await Promise.allSettled([...shelves.values()].map((shelf) => shelf[Symbol.asyncDispose]()))
+    },
+  }
+}

@@ -1,0 +1,175 @@
+import { latinFor, lookalikes } from '../../lib/lookalikes.ts'
+
+const ignorable = /\p{Default_Ignorable_Code_Point}|[\0-\x08\x0e-\x1f\x7f-\x9f]/gu
+const ascii = /^[\x00-\x7f]*$/
+const words = /[\p{L}\p{M}]+/gu
+const latin = /\p{sc=Latn}/u
+
+/** A text as it reads once its disguise is off: compatible forms made plain, nothing hidden, look-alikes as Latin, in lower case. */
+export function fold(text: string): string {
+  if (ascii.test(text)) return text.toLowerCase()
+  return unmixed(text.normalize('NFKC').replace(ignorable, ''))
+    .replace(/[\u2018\u2019\u201b\u2032]/g, "'")
+    .toLowerCase()
+}
+
+/** A word that mixes Latin letters with others that look like Latin ones. */
+export function mixedWord(text: string): { readonly word: string; readonly at: number } | undefined {
+  if (ascii.test(text) || !lookalikes.test(text)) return undefined
+  for (const { 0: word, index } of text.matchAll(words)) {
+    if (isMixed(word)) return { word, at: index }
+  }
+  return undefined
+}
+
+const isMixed = (word: string): boolean => word.length > 2 && lookalikes.test(word) && latin.test(word)
+
+// Only in mixed words, so that honest Cyrillic and Greek stay what they are.
+const unmixed = (text: string): string =>
+  lookalikes.test(text) ? text.replace(words, (word) => (isMixed(word) ? latinFor(word) : word)) : text
+
+const digits: Readonly<Record<string, string>> = {
+  0: 'o',
+  1: 'i',
+  3: 'e',
+  4: 'a',
+  5: 's',
+  7: 't',
+  8: 'b',
+  '@': 'a',
+  $: 's',
+  '!': 'i',
+}
+const marked = /(?<![a-z0-9@$!.:/_-])[a-z0-9@$!]{2,24}(?![a-z0-9@$!_/-])/g
+const leet = /^(?=.*[a-z]).*[0134578@$]/
+const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
+
+/** Other readings of a folded text: digits in the place of letters, letters drawn apart. None for most texts. */
+export function readings(folded: string): string[] {
+  const others: string[] = []
+  const unleet = folded.replace(marked, (word) =>
+    leet.test(word) ? word.replace(/[0134578@$!]/g, (sign) => digits[sign] as string) : word,
+  )
+  if (unleet !== folded) others.push(unleet)
+  const together = joined(folded)
+  if (together !== folded) others.push(together)
+  return others
+}
+
+/** Letters drawn apart, put together again. With another sign between the letters spaces part words, else two spaces do. */
+const joined = (folded: string): string =>
+  folded.replace(apart, (run) =>
+    /[.\-_*]/.test(run) ? run.replace(/[.\-_*]/g, '') : run.replace(/ (?! )(?<! {2})/g, '').replace(/ {2,}/g, ' '),
+  )
+
+const base64 = /(?<![\w+/=-])[\w+/-]{16,}={0,2}(?![\w+/=])/g
+const hex = /(?<![\w])(?:0x)?((?:[0-9a-f]{2}){12,})(?!\w)/gi
+const percent = /(?:%[0-9a-f]{2}){4,}/gi
+const entity = /&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi
+const escapes = /\\(?:u\{?([0-9a-f]{2,6})\}?|x([0-9a-f]{2}))/gi
+
+/** What is spelt otherwise has no blanks, or signs that prose has not. */
+const unbroken = /[\w+/=-]{16}|%[0-9a-f]{2}%|&#|\\[ux]/i
+
+/** Words as people write them: with spaces, and hardly anything but letters. */
+function isProse(text: string): boolean {
+  if (text.length < 10 || !/[a-z]{2,}[ _][a-z]{2,}/i.test(text)) return false
+  const plain = text.replace(/[^A-Za-z0-9 .,;:!?'"`_~/@$<>()\n-]/g, '').length
+  return plain / text.length > 0.95
+}
+
+/** What is written in a text in some other spelling of letters, as far as it is prose. */
+export function decodedIn(text: string): string[] {
+  const found: string[] = []
+  if (!unbroken.test(text)) return []
+  for (const [run] of text.matchAll(base64)) {
+    const decoded = Buffer.from(run, 'base64').toString('utf8')
+    if (isProse(decoded)) found.push(decoded)
+  }
+  for (const [, digits = ''] of text.matchAll(hex)) {
+    const decoded = Buffer.from(digits, 'hex').toString('utf8')
+    if (isProse(decoded)) found.push(decoded)
+  }
+  if (text.includes('%')) {
+    for (const [run] of text.matchAll(percent)) found.push(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
+  }
+  // These are spelt letter by letter among others, so the text is read as a whole.
+  for (const pattern of [entity, escapes]) {
+    if ((text.match(pattern)?.length ?? 0) < 6) continue
+    found.push(
+      text.replace(pattern, (_, first?: string, second?: string) => {
+        const point =
+          pattern === entity && second !== undefined ? Number(second) : Number.parseInt(first ?? second ?? '', 16)
+        return point <= 0x10ffff ? String.fromCodePoint(point) : ''
+      }),
+    )
+  }
+  return found
+}
+
+/** A stand-in, what it stands for, and a sign of it that is cheap to look for. */
+type StandIn = readonly [name: string, sign: RegExp, pattern: RegExp]
+
+/**
+ * Stand-ins for what rules need to know of but not to spell out. They are in capitals, which folded text is not:
+ * FILE is a file known for its secrets, URL an address outside, NAME an argument or a tool by its name.
+ */
+const standIns: readonly StandIn[] = [
+  [' BEACON ', /!\[/, /!\[[^\]\n]{0,200}\]\([^)\n]{0,20}:\/\/[^)\n]{0,300}[?&][^)\n]{0,80}=[^)\n]{0,200}\)/g],
+  [' URL ', /:\/\//, /\b(?:https?|ftp|wss?):\/\/[^\s)'"`<>]+/g],
+  [' URL ', /@/, /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}(?::[\w./-]{0,100})?/g],
+  [' URL ', /\d\.\d/, /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b/g],
+  [
+    ' FILE ',
+    /\/\./,
+    /(?:~|\$home|%userprofile%|\/root|\/home\/[\w<>$-]{1,32}|\/users\/[\w<>$-]{1,32})\/\.(?:ssh|aws\/credentials|gnupg|netrc|npmrc|pypirc|docker|kube|git-credentials|config\/(?:gh|gcloud|google-chrome|chromium)|bash_history|zsh_history|cursor|claude|vscode|mozilla|azure|env)[\w./*-]*/g,
+  ],
+  [
+    ' FILE ',
+    /\.(?:ssh|aws|kube|gnupg|env|netrc|npmrc|git-|bash_|zsh_|pgpass)/,
+    /(?<![\w-])\.(?:(?:ssh|aws|kube|gnupg)\/[\w./-]+|env(?:\.[a-z]+)?|netrc|npmrc|git-credentials|bash_history|zsh_history|pgpass)(?![\w-])(?: files?)?/g,
+  ],
+  [
+    ' FILE ',
+    /id_|\/etc\/|\/proc\//,
+    /\bid_(?:rsa|dsa|ecdsa|ed25519)\b(?!\.pub)|\/etc\/(?:passwd|shadow|sudoers)\b|\/proc\/self\/environ\b/g,
+  ],
+  [
+    ' FILE ',
+    /\.(?:json|ya?ml|csv|toml|env|dat|txt)\b/,
+    /(?<![\w~$./-])[\w~$./-]{0,100}\b(?:mcp\.json|claude_desktop_config\.json|credentials\.(?:json|ya?ml|csv)|secrets?\.(?:json|ya?ml|toml|env|txt)|wallet\.dat|kubeconfig\.ya?ml|service[-_]account\.json)\b/g,
+  ],
+  [' NAME $1 ', /`/, /`([^`\n]{1,60})`/g],
+  [' NAME $1$2 ', /['"]/, /(?<![\w'])'([a-z][\w.-]{0,40})'(?!\w)|"([a-z][\w.-]{0,40})"/g],
+  [' NAME $1 ', /_/, /(?<!\w)([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?!\w)/g],
+]
+
+/** Quoted examples of what a tool looks for are mentioned, not said. */
+const mentioned =
+  /\b(?:such as|like|e\.g\.|for example|for instance|phrases?|attempts? to)[:,]? ["“«][^"”»\n]{0,200}["”»]/g
+
+/** Whether something is so is a question about a text that a tool looks at, and tells a model nothing. */
+const asked = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
+
+/** The sentences of a folded text, each in a form that rules can match. */
+export function sentencesOf(folded: string): string[] {
+  let text = /["“«]/.test(folded) ? folded.replace(mentioned, ' ') : folded
+  if (text.includes('?')) text = text.replace(asked, ' ')
+  for (const [name, sign, pattern] of standIns) if (sign.test(text)) text = text.replace(pattern, name)
+  return text
+    .split(/(?<=[.!?;])\s+|(?<=[。！？；])|\n+|\s-\s/)
+    .map((sentence) => sentence.replace(/[\s*]+/g, ' ').trim())
+    .filter((sentence) => sentence.length > 5)
+    .flatMap(pieces)
+}
+
+/** Nobody writes longer sentences in good faith; a longer one is looked at in pieces that overlap. */
+const longest = 1_000
+const overlap = 200
+
+function pieces(sentence: string): string[] {
+  if (sentence.length <= longest) return [sentence]
+  const found: string[] = []
+  for (let at = 0; at < sentence.length; at += longest - overlap) found.push(sentence.slice(at, at + longest))
+  return found
+}

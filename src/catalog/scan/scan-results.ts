@@ -1,0 +1,82 @@
+import type { Call, Interceptor } from '../../core/call.ts'
+import { Json } from '../../core/json.ts'
+import type { Log } from '../../core/log.ts'
+import type { Result, ResultBody } from '../../core/result.ts'
+import { withoutHidden } from '../../lib/hidden-characters.ts'
+import { members } from '../../lib/json-text/scan.ts'
+import { ownSources } from '../names.ts'
+import { visible } from './escape-invisible.ts'
+import type { Finding } from './finding.ts'
+import { scanDefinition } from './scan.ts'
+
+export interface ResultScanOptions {
+  readonly mode: 'warn' | 'strip'
+  readonly log: Log
+}
+
+/** Where callers find what was found. */
+export const findingsKey = 'dev.toolway/findings'
+/** More would only take room in the context of a model. */
+const maxMarked = 8
+/** Bytes in base64. */
+const binary: ReadonlySet<string> = new Set(['data', 'blob'])
+
+/**
+ * Scans what servers answer (tool results, resource contents, prompt messages) for hidden characters and instructions
+ * to the model. Findings are logged, counted, recorded and marked in `_meta`; `strip` takes hidden characters out.
+ */
+export function scanResults({ mode, log }: ResultScanOptions): Interceptor {
+  return async (call, next) => {
+    const result = await next(call)
+    if (ownSources.includes(call.entry.server)) return result
+    const findings = scanDefinition(result.body.value, binary)
+    if (findings.length === 0) return result
+    const kinds = [...new Set(findings.map(({ kind }) => kind))]
+    tell(call, findings, kinds)
+    const text = result.body.bytes.toString('utf8')
+    const body = Json.raw<ResultBody>(marked(mode === 'strip' ? stripped(text) : text, findings))
+    const { plain: _, ...rest } = result
+    return { ...rest, body, findings: kinds } satisfies Result
+  }
+
+  function tell({ id, entry, trail }: Call, findings: readonly Finding[], kinds: readonly string[]): void {
+    if (trail) trail.findings = kinds
+    const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
+    log.warn(
+      { server: entry.server, tool: entry.name, call: id, findings: shown },
+      'a result holds what people would not see or a model might obey',
+    )
+  }
+}
+
+const anyString = /"(?:[^"\\]|\\.)*"/gs
+const suspicious = /[^\x20-\x7e]|\\[urbf]/
+
+/** Changes texts alone, in the bytes: numbers must stay exactly as they came. */
+const stripped = (json: string): string =>
+  json.replace(anyString, (token) => {
+    if (!suspicious.test(token)) return token
+    const text: string = JSON.parse(token)
+    const clean = withoutHidden(text, 'kept')
+    return clean === text ? token : JSON.stringify(clean)
+  })
+
+/** The result with what was found in its `_meta`, all else as it came. */
+function marked(json: string, findings: readonly Finding[]): Buffer {
+  const bytes = Buffer.from(json)
+  const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))
+  const mark = JSON.stringify(shown)
+  const meta = members(bytes)?.get('_meta')
+  if (!meta) {
+    const start = json.indexOf('{') + 1
+    const comma = /^\s*\}/.test(json.slice(start)) ? '' : ','
+    return Buffer.from(`${json.slice(0, start)}"_meta":{"${findingsKey}":${mark}}${comma}${json.slice(start)}`)
+  }
+  // A server must not mark its own results.
+  const others = [...(members(meta) ?? [])]
+    .filter(([key]) => key !== findingsKey)
+    .map(([key, value]) => `${JSON.stringify(key)}:${value}`)
+  const merged = `{${[...others, `"${findingsKey}":${mark}`].join(',')}}`
+  const at = meta.byteOffset - bytes.byteOffset
+  return Buffer.concat([bytes.subarray(0, at), Buffer.from(merged), bytes.subarray(at + meta.length)])
+}

@@ -1,0 +1,208 @@
+/** Words that say nothing about what a tool does. */
+const stopWords: ReadonlySet<string> = new Set(
+  (
+    'a an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it ' +
+    'its just may me might my no not of on or our out please she should so some such than that the their them then there ' +
+    'these they this those to too up us was we were what when where which while who will with would you your'
+  ).split(' '),
+)
+
+/** The longest text that is worth reading word by word: what comes after is no description any more. */
+const maxText = 20_000
+
+/** The stems of the words in a text, in order. Names are taken apart: `getUserInfo`, `get_user_info`, `HTTPServer2`. */
+export function tokens(text: string): string[] {
+  const words = text
+    .slice(0, maxText)
+    .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1 $2')
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu)
+  const found: string[] = []
+  for (const word of words ?? []) if (!stopWords.has(word)) found.push(stemOf(word))
+  return found
+}
+
+const stems = new Map<string, string>()
+
+/** Tools use few different words, many times over. */
+function stemOf(word: string): string {
+  const known = stems.get(word)
+  if (known !== undefined) return known
+  if (stems.size >= 20_000) stems.clear()
+  const found = stem(word)
+  stems.set(word, found)
+  return found
+}
+
+/**
+ * The stem of an English word, in lower case, after the Porter2 rules: `calculating`, `calculated` and `calculation` meet.
+ * R1 and R2 are the parts of a word after its first and second run of vowel and consonant; most endings fall only there.
+ */
+export function stem(word: string): string {
+  if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word
+  const fixed = exceptions.get(word)
+  if (fixed !== undefined) return fixed
+  let text = consonantY(word)
+  const r1 = regionAfter(text, 0, prefixes.find((prefix) => text.startsWith(prefix))?.length)
+  const r2 = regionAfter(text, r1)
+  text = plural(text)
+  if (settled.has(text)) return text.toLowerCase()
+  text = pastOrProgressive(text, r1)
+  text = finalY(text)
+  text = longSuffix(text, r1, r2)
+  text = residualSuffix(text, r2)
+  return finalE(text, r1, r2).toLowerCase()
+}
+
+const vowels = 'aeiouy'
+const isVowel = (letter: string | undefined): boolean => letter !== undefined && vowels.includes(letter)
+
+/** These beginnings count as one run, so that `generate` and `general` stay apart. */
+const prefixes: readonly string[] = ['gener', 'commun', 'arsen']
+
+const exceptions: ReadonlyMap<string, string> = new Map([
+  ['skis', 'ski'],
+  ['skies', 'sky'],
+  ['dying', 'die'],
+  ['lying', 'lie'],
+  ['tying', 'tie'],
+  ['idly', 'idl'],
+  ['gently', 'gentl'],
+  ['ugly', 'ugli'],
+  ['early', 'earli'],
+  ['only', 'onli'],
+  ['singly', 'singl'],
+  ...['sky', 'news', 'howe', 'atlas', 'cosmos', 'bias', 'andes'].map((word) => [word, word] as const),
+])
+
+/** Words that look inflected after the plural is gone, and are not. */
+const settled: ReadonlySet<string> = new Set('inning outing canning herring earring proceed exceed succeed'.split(' '))
+
+/** A `y` that stands for a consonant (first, or after a vowel) is written `Y`. */
+function consonantY(word: string): string {
+  let text = ''
+  for (const letter of word) text += letter === 'y' && (text === '' || isVowel(text.at(-1))) ? 'Y' : letter
+  return text
+}
+
+function regionAfter(text: string, from: number, known?: number): number {
+  if (known !== undefined) return known
+  for (let at = from + 1; at < text.length; at++) if (!isVowel(text[at]) && isVowel(text[at - 1])) return at + 1
+  return text.length
+}
+
+const hasVowel = (text: string): boolean => /[aeiouy]/.test(text)
+
+/** A vowel between consonants at the end, or a vowel that starts a word of two letters. */
+const endsInShortSyllable = (text: string): boolean =>
+  /[^aeiouy][aeiouy][^aeiouywxY]$/.test(text) || /^[aeiouy][^aeiouy]$/.test(text)
+
+const isShort = (text: string, r1: number): boolean => r1 >= text.length && endsInShortSyllable(text)
+
+function plural(text: string): string {
+  if (text.endsWith('sses')) return text.slice(0, -2)
+  if (text.endsWith('ied') || text.endsWith('ies')) return text.slice(0, text.length > 4 ? -2 : -1)
+  if (text.endsWith('us') || text.endsWith('ss') || !text.endsWith('s')) return text
+  return hasVowel(text.slice(0, -2)) ? text.slice(0, -1) : text
+}
+
+function pastOrProgressive(text: string, r1: number): string {
+  const agreed = /(?:eedly|eed)$/.exec(text)
+  if (agreed) return agreed.index >= r1 ? `${text.slice(0, agreed.index)}ee` : text
+  const ending = /(?:ingly|edly|ing|ed)$/.exec(text)
+  if (!ending || !hasVowel(text.slice(0, ending.index))) return text
+  const rest = text.slice(0, ending.index)
+  if (/(?:at|bl|iz)$/.test(rest)) return `${rest}e`
+  if (/(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$/.test(rest)) return rest.slice(0, -1)
+  return isShort(rest, r1) ? `${rest}e` : rest
+}
+
+const finalY = (text: string): string =>
+  text.length > 2 && /[^aeiouy][yY]$/.test(text) ? `${text.slice(0, -1)}i` : text
+
+type Rule = readonly [suffix: string, replacement: string, condition?: 'r2' | RegExp]
+
+/** Longest first: the first suffix that fits is the only one tried. */
+const longRules: readonly Rule[] = [
+  ['ational', 'ate'],
+  ['ization', 'ize'],
+  ['fulness', 'ful'],
+  ['ousness', 'ous'],
+  ['iveness', 'ive'],
+  ['tional', 'tion'],
+  ['biliti', 'ble'],
+  ['lessli', 'less'],
+  ['entli', 'ent'],
+  ['ation', 'ate'],
+  ['alism', 'al'],
+  ['aliti', 'al'],
+  ['ousli', 'ous'],
+  ['iviti', 'ive'],
+  ['fulli', 'ful'],
+  ['enci', 'ence'],
+  ['anci', 'ance'],
+  ['abli', 'able'],
+  ['izer', 'ize'],
+  ['ator', 'ate'],
+  ['alli', 'al'],
+  ['bli', 'ble'],
+  ['ogi', 'og', /l$/],
+  ['li', '', /[cdeghkmnrt]$/],
+]
+
+const furtherRules: readonly Rule[] = [
+  ['ational', 'ate'],
+  ['tional', 'tion'],
+  ['alize', 'al'],
+  ['icate', 'ic'],
+  ['iciti', 'ic'],
+  ['ative', '', 'r2'],
+  ['ical', 'ic'],
+  ['ness', ''],
+  ['ful', ''],
+]
+
+const residualRules: readonly Rule[] = [
+  ['ement', ''],
+  ['ance', ''],
+  ['ence', ''],
+  ['able', ''],
+  ['ible', ''],
+  ['ment', ''],
+  ['ant', ''],
+  ['ent', ''],
+  ['ism', ''],
+  ['ate', ''],
+  ['iti', ''],
+  ['ous', ''],
+  ['ive', ''],
+  ['ize', ''],
+  ['ion', '', /[st]$/],
+  ['al', ''],
+  ['er', ''],
+  ['ic', ''],
+]
+
+const longSuffix = (text: string, r1: number, r2: number): string =>
+  apply(furtherRules, apply(longRules, text, r1, r2), r1, r2)
+
+const residualSuffix = (text: string, r2: number): string => apply(residualRules, text, r2, r2)
+
+function apply(rules: readonly Rule[], text: string, region: number, r2: number): string {
+  const rule = rules.find(([suffix]) => text.endsWith(suffix))
+  if (!rule) return text
+  const [suffix, replacement, condition] = rule
+  const start = text.length - suffix.length
+  const rest = text.slice(0, start)
+  const fits = condition === 'r2' ? start >= r2 : condition === undefined || condition.test(rest)
+  return start >= region && fits ? rest + replacement : text
+}
+
+function finalE(text: string, r1: number, r2: number): string {
+  const start = text.length - 1
+  if (text.endsWith('e')) {
+    return start >= r2 || (start >= r1 && !endsInShortSyllable(text.slice(0, -1))) ? text.slice(0, -1) : text
+  }
+  return text.endsWith('ll') && start >= r2 ? text.slice(0, -1) : text
+}

@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { createMerge } from './snapshot.ts'
+import { fakeSource, keepingLog, namingOf } from './source.fixture.ts'
+
+const definitionOf = (
+  offered: Record<string, unknown>,
+  health: 'healthy' | 'degraded' | 'stale' | 'unhealthy' = 'healthy',
+) => {
+  const merge = createMerge(
+    [fakeSource('files', { tools: [{ name: 'read', ...offered }], health })],
+    namingOf(),
+    keepingLog(),
+  )
+  return merge.snapshot().items.tool[0]?.definition as Record<string, unknown>
+}
+
+test('F1: a definition is served verbatim and in its own order, but for its name and our keys in _meta', () => {
+  const offered = {
+    title: 'T',
+    name: 'read',
+    odd: { deep: [1, null] },
+    _meta: { theirs: 1 },
+    inputSchema: { type: 'object' },
+  }
+  const served = definitionOf(offered)
+  expect(JSON.stringify(served)).toBe(
+    '{"name":"files__read","title":"T","odd":{"deep":[1,null]},"_meta":{"theirs":1,' +
+      '"dev.toolway/source":"forwarded","dev.toolway/server":"files"},"inputSchema":{"type":"object"}}',
+  )
+  expect(Object.keys(definitionOf(JSON.parse('{"__proto__":{"a":1},"_meta":{"__proto__":{"b":1}}}')))).toContain(
+    '__proto__',
+  )
+})
+
+test('F1: a server cannot forge our keys', () => {
+  const _meta = { 'dev.toolway/source': 'native', 'dev.toolway/server': 'native', 'dev.toolway/stale': true, x: 1 }
+  expect(definitionOf({ _meta })._meta).toEqual({
+    x: 1,
+    'dev.toolway/source': 'forwarded',
+    'dev.toolway/server': 'files',
+  })
+  expect(definitionOf({ _meta: 'nonsense' })._meta).toEqual({
+    'dev.toolway/source': 'forwarded',
+    'dev.toolway/server': 'files',
+  })
+})
+
+test('S1: what a server cannot confirm now is marked stale', () => {
+  const marked = (health: Parameters<typeof definitionOf>[1]) =>
+    (definitionOf({}, health)._meta as Record<string, unknown>)['dev.toolway/stale']
+  expect([marked('healthy'), marked('degraded'), marked('stale'), marked('unhealthy')]).toEqual([
+    undefined,
+    undefined,
+    true,
+    true,
+  ])
+})
+
+test('B2: the app page that a tool names can be read through us', () => {
+  const ui = { resourceUri: 'ui://app/main', prefersBorder: true }
+  expect(definitionOf({ _meta: { ui, 'ui/resourceUri': 'ui://app/main' } })._meta).toMatchObject({
+    ui: { resourceUri: 'ui://files/app/main', prefersBorder: true },
+    'ui/resourceUri': 'ui://files/app/main',
+  })
+})
+
+test('F1, J1: lists go meta-tools, native tools, servers as configured, entries as their server lists them', () => {
+  const sources = [
+    fakeSource('z', { tools: ['b', 'a'], resources: ['x://1'], templates: ['x://{a}'], prompts: ['p'] }),
+    fakeSource('native', { tools: ['time', 'hash'] }),
+    fakeSource('a', { tools: ['c'], priority: 100 }),
+    fakeSource('toolway', { tools: ['list_servers'] }),
+  ]
+  const { items } = createMerge(sources, namingOf(), keepingLog()).snapshot()
+  expect(items.tool.map(({ name }) => name)).toEqual(['list_servers', 'time', 'hash', 'z__b', 'z__a', 'a__c'])
+  expect(items.resource.map(({ definition }) => definition.uri)).toEqual(['x://z/1'])
+  expect(items.template.map(({ definition }) => definition.uriTemplate)).toEqual(['x://z/{a}'])
+  expect(items.prompt.map(({ definition }) => definition.name)).toEqual(['z__p'])
+})
+
+test('F2: a collision is logged once, however often the catalog is made again', () => {
+  const log = keepingLog()
+  const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['x', 'x'] })]
+  const merge = createMerge(sources, namingOf({ strategy: 'flat' }), log)
+  for (const source of [...sources, ...sources]) {
+    merge.snapshot()
+    merge.invalidate(source)
+  }
+  expect(log.lines.map(({ facts }) => facts)).toEqual([
+    { server: 'b', kind: 'tool', name: 'x' },
+    { kind: 'tool', server: 'b', name: 'x', wanted: 'x', served: 'b__x', winner: { server: 'a', name: 'x' } },
+  ])
+})
+
+test('F4: a change of one server makes a new snapshot and leaves the others’ items as they are', () => {
+  const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['y'] })] as const
+  const merge = createMerge(sources, namingOf(), keepingLog())
+  const before = merge.snapshot()
+  expect(merge.snapshot()).toBe(before)
+  sources[1].offer({ tools: ['y', 'z'] })
+  merge.invalidate(sources[1])
+  const after = merge.snapshot()
+  expect(after.items.tool.map(({ name }) => name)).toEqual(['a__x', 'b__y', 'b__z'])
+  expect(after.items.tool[0]).toBe(before.items.tool[0])
+})

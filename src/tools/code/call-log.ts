@@ -1,0 +1,94 @@
+import type { Clock } from '../../core/clock.ts'
+
+/**
+ * What came of a call: `ok` and `error`: the tool has run, and says itself how it went; `refused`: nothing was sent;
+ * `unknown`: it was sent and not answered, so it may have run.
+ */
+export type CallStatus = 'ok' | 'error' | 'refused' | 'unknown'
+
+export interface InnerCall {
+  /** `server.tool`, or what the program called it where there is none. */
+  readonly tool: string
+  readonly status: CallStatus
+  readonly code?: string
+  readonly durationMs: number
+}
+
+/** Every call that a program has made, in the order in which it made them: "did the write happen?" has an answer. */
+export interface Ledger {
+  begin(tool: string): OpenCall
+  readonly calls: readonly InnerCall[]
+}
+
+export interface OpenCall {
+  /** It turned out to be this tool. */
+  named(tool: string): void
+  end(status: CallStatus, code?: string): void
+}
+
+export function createLedger(clock: Clock): Ledger {
+  const calls: InnerCall[] = []
+  return {
+    calls,
+    begin(spelling) {
+      const start = clock.monotonic()
+      const at = calls.length
+      let tool = spelling
+      const end = (status: CallStatus, code?: string) => {
+        calls[at] = { tool, status, ...(code !== undefined && { code }), durationMs: clock.monotonic() - start }
+      }
+      // Until it is known better.
+      end('refused')
+      return {
+        named(name) {
+          tool = name
+        },
+        end,
+      }
+    },
+  }
+}
+
+/** A call as the answer tells it; `count` of them one after the other where all went the same way. */
+export interface ToldCall extends InnerCall {
+  readonly count?: number
+}
+
+const maxToldSingly = 12
+const maxTold = 60
+
+/** The calls of a program as they are told: each where there are few, else like ones together. */
+export function toldCalls(calls: readonly InnerCall[]): { told: readonly ToldCall[]; untold: string | undefined } {
+  if (calls.length <= maxToldSingly) return { told: calls.map(rounded), untold: undefined }
+  const groups = grouped(calls)
+  const told = groups.slice(0, maxTold)
+  const rest = calls.slice(told.reduce((sum, { count = 1 }) => sum + count, 0))
+  const untold = rest.length === 0 ? undefined : `${rest.length} further calls are not listed: ${tally(rest)}.`
+  return { told: told.map(rounded), untold }
+}
+
+function grouped(calls: readonly InnerCall[]): ToldCall[] {
+  const groups: ToldCall[] = []
+  for (const call of calls) {
+    const last = groups.at(-1)
+    if (last && last.tool === call.tool && last.status === call.status && last.code === call.code) {
+      const durationMs = last.durationMs + call.durationMs
+      groups[groups.length - 1] = { ...last, count: (last.count ?? 1) + 1, durationMs }
+    } else groups.push(call)
+  }
+  return groups
+}
+
+function tally(calls: readonly InnerCall[]): string {
+  const counts = new Map<CallStatus, number>()
+  for (const { status } of calls) counts.set(status, (counts.get(status) ?? 0) + 1)
+  return [...counts].map(([status, count]) => `${count} ${status}`).join(', ')
+}
+
+const maxName = 100
+
+const rounded = (call: ToldCall): ToldCall => ({
+  ...call,
+  tool: call.tool.length > maxName ? `${call.tool.slice(0, maxName)}…` : call.tool,
+  durationMs: Math.round(call.durationMs),
+})

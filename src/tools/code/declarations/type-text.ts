@@ -1,0 +1,144 @@
+import { commentText, plainText, quoted } from '../text.ts'
+
+/** A type as text, and whether it needs brackets where something else is joined to it. */
+export interface Type {
+  readonly text: string
+  readonly joined: boolean
+}
+
+export const atom = (text: string): Type => ({ text, joined: false })
+export const unknownType = atom('unknown')
+
+/** The type in brackets where it needs them. */
+export const closed = ({ text, joined }: Type): string => (joined ? `(${text})` : text)
+
+/** Any of these. What can be anything makes the whole so. */
+export function union(types: readonly Type[]): Type {
+  const different = distinct(types)
+  if (different.length === 0 || different.some(({ text }) => text === 'unknown')) return unknownType
+  if (different.length === 1) return different[0] as Type
+  return { text: different.map(closed).join(' | '), joined: true }
+}
+
+/** All of these at once. What can be anything adds nothing. */
+export function intersection(types: readonly Type[]): Type {
+  const different = distinct(types).filter(({ text }) => text !== 'unknown')
+  if (different.length <= 1) return different[0] ?? unknownType
+  return { text: different.map(closed).join(' & '), joined: true }
+}
+
+const distinct = (types: readonly Type[]): readonly Type[] => [
+  ...new Map(types.map((type) => [type.text, type])).values(),
+]
+
+/**
+ * How much may still be written of one tool. Schemas come from servers, and references let a small one stand for an
+ * endless one: all work is counted here, so it grows with what may be written and not with what could be.
+ */
+export interface Allowance {
+  /** Nothing more should be begun. */
+  readonly spent: boolean
+  spend(count: number): void
+  /** The keys of an object, which cost something to look at even where they are not written. */
+  keys(object: object): readonly string[]
+}
+
+export function createAllowance(characters: number): Allowance {
+  let left = characters
+  return {
+    get spent() {
+      return left <= 0
+    },
+    spend(count) {
+      left -= count
+    },
+    keys(object) {
+      const keys = Object.keys(object)
+      left -= Math.min(keys.length / 10, 500)
+      return keys
+    },
+  }
+}
+
+/** A JSON Schema as servers write it: anything may be anywhere in it. */
+export type Schema = Readonly<Record<string, unknown>>
+
+export const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+const maxString = 500
+const deepest = 4
+
+/** A constant as the type that only it has; undefined where it is too large to be written out. */
+export function literalType(value: unknown, allowance: Allowance, depth = 0): string | undefined {
+  if (allowance.spent || depth > deepest) return undefined
+  const text = simpleLiteral(value)
+  if (text !== undefined) {
+    allowance.spend(text.length)
+    return text
+  }
+  if (Array.isArray(value)) {
+    const items = all(value, (item) => literalType(item, allowance, depth + 1))
+    return items && `[${items.join(', ')}]`
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const members = all(allowance.keys(value), (key) => {
+    const type = literalType((value as Record<string, unknown>)[key], allowance, depth + 1)
+    return type && key.length <= maxString ? `${quoted(key)}: ${type}` : undefined
+  })
+  return members && (members.length === 0 ? '{}' : `{ ${members.join('; ')} }`)
+}
+
+function simpleLiteral(value: unknown): string | undefined {
+  if (value === null || typeof value === 'boolean') return String(value)
+  // One beyond all bounds has been read as no number at all.
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
+  return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
+}
+
+/** All of them, or nothing as soon as one cannot be had. */
+function all<T>(values: readonly T[], write: (value: T) => string | undefined): string[] | undefined {
+  const written: string[] = []
+  for (const value of values) {
+    const type = write(value)
+    if (type === undefined) return undefined
+    written.push(type)
+  }
+  return written
+}
+
+const maxDescription = 300
+const maxFact = 60
+
+/** What a type cannot say, in one line for a comment: what it is for, its format and bounds, what it is by default. */
+export function remarks(schema: Schema): string {
+  const said = plainText(schema.description ?? schema.title, maxDescription)
+  const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))
+  if ('default' in schema) facts.push(`default ${defaultOf(schema.default)}`)
+  return commentText([said, facts.join(', ')].filter((part) => part !== '').join(' — '), 2 * maxDescription)
+}
+
+const worded = [
+  ['format', 'format'],
+  ['pattern', 'pattern'],
+  ['minimum', 'at least'],
+  ['maximum', 'at most'],
+  ['exclusiveMinimum', 'more than'],
+  ['exclusiveMaximum', 'less than'],
+  ['multipleOf', 'multiple of'],
+  ['minLength', 'min length'],
+  ['maxLength', 'max length'],
+  ['minItems', 'min items'],
+  ['maxItems', 'max items'],
+] as const
+
+const factOf = (value: unknown, word: string): string[] =>
+  typeof value === 'string' || typeof value === 'number' ? [`${word} ${plainText(String(value), maxFact)}`] : []
+
+function defaultOf(value: unknown): string {
+  if (typeof value === 'string') return plainText(quoted(value.slice(0, maxFact)), maxFact)
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]'
+  return typeof value === 'object' && value !== null ? '{…}' : String(value)
+}

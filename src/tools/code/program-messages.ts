@@ -1,0 +1,118 @@
+import { type ErrorCode, ServerError, ToolwayError } from '../../core/errors.ts'
+import { HostRefusal } from '../../core/executor.ts'
+import { Json } from '../../core/json.ts'
+import type { Content, ResultBody } from '../../core/result.ts'
+import type { CallStatus } from './call-log.ts'
+import { plainText, tooDeep } from './text.ts'
+
+/** What a program asks for: a tool by its server and name, or by one spelling of both. */
+export interface Question {
+  readonly server?: string
+  readonly tool: string
+  readonly args: Json | undefined
+}
+
+const maxName = 300
+
+/** Reads what came out of a sandbox, where anything may have been written. */
+export function readQuestion(input: string): Question {
+  return questionFrom(read(input))
+}
+
+export function readQuestions(input: string, most: number): readonly Question[] {
+  const questions = read(input)
+  if (!Array.isArray(questions.value) || questions.value.length > most)
+    throw refused(`a list of at most ${most} calls is expected`)
+  return questions.items().map(questionFrom)
+}
+
+function read(input: string): Json {
+  if (typeof input !== 'string' || tooDeep(input)) throw refused('it is nested too deeply')
+  try {
+    return Json.parse(input)
+  } catch {
+    throw refused('it is not JSON in which each name occurs once')
+  }
+}
+
+function questionFrom(asked: Json): Question {
+  const { value } = asked
+  if (typeof value !== 'object' || value === null) throw refused('it names no tool')
+  const { server, tool } = value as Record<string, unknown>
+  const args = asked.member('args')
+  if (!isName(tool) || !(server === undefined || server === null || isName(server))) throw refused('it names no tool')
+  return { tool, args, ...(typeof server === 'string' && { server }) }
+}
+
+const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= maxName
+
+const refused = (why: string) =>
+  new HostRefusal('INVALID_ARGUMENTS', `A call was not understood: ${why}. Write tools.server.tool({ … }).`)
+
+/** Why a call has failed, as its program and its record are told. */
+interface Failure {
+  readonly status: CallStatus
+  readonly refusal: HostRefusal
+}
+
+const maxMessage = 4000
+const maxCode = 100
+
+export function failureOf(thrown: unknown, sent: boolean): Failure {
+  if (thrown instanceof ServerError) {
+    // As the server has sent it: either may be anything.
+    const { code, message } = thrown.error.value
+    return { status: 'error', refusal: refusalOf(plainText(JSON.stringify(code), maxCode), message) }
+  }
+  const error = ToolwayError.from(thrown)
+  return { status: sent && mayHaveRun(error) ? 'unknown' : 'refused', refusal: refusalOf(error.code, error.message) }
+}
+
+export const refusalOf = (code: string, message: unknown): HostRefusal =>
+  new HostRefusal(code, plainText(message, maxMessage) || 'It was not said why.')
+
+/** Refused by these before anything is sent to anybody. */
+const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED']
+
+const mayHaveRun = ({ code, kind, details }: ToolwayError): boolean =>
+  !(kind.denial || kind.malformed || details.unsent || beforehand.includes(code))
+
+/**
+ * What a program gets of a tool's result, as JSON text: structured content, else the text as the JSON that it is, else
+ * the text, else the pieces of content as they are.
+ */
+export function unwrapped(body: ResultBody): string {
+  if (body.structuredContent !== undefined) return JSON.stringify(body.structuredContent)
+  const content = contentOf(body)
+  if (content.length === 0) return 'null'
+  const text = textOf(content)
+  if (text === undefined) return JSON.stringify(content)
+  return isJson(text) ? text : JSON.stringify(text)
+}
+
+/** The text of a result in words, for an error. */
+export const wordsOf = (body: ResultBody): string =>
+  textOf(contentOf(body).filter((piece) => piece?.type === 'text')) ||
+  JSON.stringify(body.structuredContent ?? contentOf(body))
+
+/** A result is carried as it came: there may be anything where the protocol wants pieces of content. */
+const contentOf = ({ content }: ResultBody): readonly (Content | null)[] => (Array.isArray(content) ? content : [])
+
+/** Undefined as soon as one piece is something else than text. */
+function textOf(content: readonly (Content | null)[]): string | undefined {
+  const texts = content.map((piece) =>
+    piece?.type === 'text' && typeof piece.text === 'string' ? piece.text : undefined,
+  )
+  return texts.includes(undefined) ? undefined : texts.join('\n')
+}
+
+/** Objects and lists only: a text that happens to be a number or a word was meant as text. */
+function isJson(text: string): boolean {
+  if (!/^\s*[{[]/.test(text) || tooDeep(text)) return false
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}

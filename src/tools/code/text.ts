@@ -1,0 +1,93 @@
+/** Characters that hide, turn or end text: a server's words must be seen as they are, and stay where they were put. */
+const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
+
+/** How much of a server's text is looked at, whatever is then shown of it. */
+const maxLooked = 8192
+
+/** A server's text in one line of at most `longest` characters, without anything that could not be seen. */
+export function plainText(text: unknown, longest: number): string {
+  if (typeof text !== 'string') return ''
+  const line = text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
+  return line.length <= longest ? line : `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}
+
+/** The same inside a comment, which it cannot end. */
+export const commentText = (text: unknown, longest: number): string => plainText(text, longest).replaceAll('*/', '*\\/')
+
+/** A JSON string that is also a TypeScript literal; what could not be seen is spelt out. */
+export const quoted = (text: string): string =>
+  JSON.stringify(text).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+
+/** How long a text is once it stands in JSON. */
+export const jsonLength = (text: string): number => JSON.stringify(text).length
+
+/** A text that takes no more than `room` characters in JSON: its beginning and its end, and between them what is missing. */
+export function shortened(text: string, room: number): string {
+  if (text.length <= room && jsonLength(text) <= room) return text
+  let fits = ''
+  let least = 0
+  let most = Math.min(text.length, room)
+  while (least <= most) {
+    const kept = (least + most) >> 1
+    const attempt = cut(text, kept)
+    if (jsonLength(attempt) > room) most = kept - 1
+    else {
+      fits = attempt
+      least = kept + 1
+    }
+  }
+  return fits
+}
+
+function cut(text: string, kept: number): string {
+  const end = Math.floor(kept / 4)
+  const beginning = text.slice(0, kept - end)
+  const rest = end === 0 ? '' : text.slice(-end)
+  return `${beginning} … [${text.length - kept} of ${text.length} characters left out] … ${rest}`.toWellFormed()
+}
+
+/**
+ * Whether JSON text is nested deeper than anybody needs. Text may be deeper than what was made of it can be written
+ * out again, so it is looked at before it is read.
+ */
+export function tooDeep(text: string, deepest = 128): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote:
+        at = endOfString(text, at)
+        break
+      case openBrace:
+      case openBracket:
+        if (++depth > deepest) return true
+        break
+      case closeBrace:
+      case closeBracket:
+        depth--
+        break
+    }
+  }
+  return false
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const openBracket = 0x5b
+const closeBracket = 0x5d
+
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; ; ) {
+    const end = text.indexOf('"', at)
+    if (end === -1) return text.length
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === backslash) slashes++
+    if (slashes % 2 === 0) return end
+    at = end + 1
+  }
+}

@@ -1,0 +1,144 @@
+import { createHash } from 'node:crypto'
+import type { Served, View } from '../../core/access.ts'
+import type { Wait } from '../../core/waiting.ts'
+import type { Question } from './program-messages.ts'
+
+/** How programs spell the tools of a view. */
+export interface Names {
+  /** The tool that a program means by these two words: exact names first, then identifiers. */
+  find(server: string, tool: string): Served | undefined
+  /** The exact name of the server that a program means by a word. */
+  server(spelling: string): string | undefined
+  identifiers(served: Served): { readonly server: string; readonly tool: string }
+}
+
+const known = new WeakMap<readonly Served[], Names>()
+
+/** Made once per list: lists are the same object as long as nothing has changed. */
+export function namesOf(tools: readonly Served[]): Names {
+  const made = known.get(tools) ?? createNames(tools)
+  known.set(tools, made)
+  return made
+}
+
+interface OfServer {
+  readonly exact: ReadonlyMap<string, Served>
+  /** Both ways, made when somebody first needs them: most servers are never asked. */
+  readonly spelt: () => Spelt
+}
+
+interface Spelt {
+  readonly identifiers: ReadonlyMap<string, string>
+  readonly names: ReadonlyMap<string, string>
+}
+
+function createNames(tools: readonly Served[]): Names {
+  const servers = new Map<string, OfServer>()
+  for (const [server, served] of Map.groupBy(tools, ({ entry }) => entry.server)) {
+    const exact = new Map(served.map((one) => [one.entry.name, one]))
+    servers.set(server, { exact, spelt: once(() => spell(exact.keys())) })
+  }
+  const { identifiers, names } = spell(servers.keys())
+  const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
+  return {
+    server: serverOf,
+    find(server, tool) {
+      const own = servers.get(serverOf(server) ?? '')
+      return own?.exact.get(tool) ?? own?.exact.get(own.spelt().names.get(tool) ?? tool)
+    },
+    identifiers: ({ entry: { server, name } }) => ({
+      server: identifiers.get(server) ?? server,
+      tool: servers.get(server)?.spelt().identifiers.get(name) ?? name,
+    }),
+  }
+}
+
+function spell(exact: Iterable<string>): Spelt {
+  const identifiers = identifiersOf(exact)
+  return { identifiers, names: new Map([...identifiers].map(([name, identifier]) => [identifier, name])) }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+/**
+ * An identifier for each name. A name that is one already is its own; any other is made one, with a part of its hash
+ * behind it where that is taken or would be somebody else's too. What a name gets depends on the names, not on their order.
+ */
+export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, string> {
+  const all = [...new Set(names)].sort()
+  const identifiers = new Map<string, string>()
+  const taken = new Set(all.filter(isIdentifier))
+  for (const name of taken) identifiers.set(name, name)
+  const others = all.filter((name) => !taken.has(name))
+  const wanted = Map.groupBy(others, plain)
+  for (const name of others) {
+    const alone = wanted.get(plain(name))?.length === 1 && !taken.has(plain(name)) && !reserved.has(plain(name))
+    const identifier = alone ? plain(name) : withHash(name, taken)
+    taken.add(identifier)
+    identifiers.set(name, identifier)
+  }
+  return identifiers
+}
+
+/** Properties that every object is asked for by the language itself: in a program these never name a tool. */
+export const reserved: ReadonlySet<string> = new Set([
+  'then',
+  'toJSON',
+  'toString',
+  'valueOf',
+  'constructor',
+  'prototype',
+  '__proto__',
+])
+
+const longest = 64
+
+const isIdentifier = (name: string) => name.length <= longest && /^[A-Za-z_$][\w$]*$/.test(name) && !reserved.has(name)
+
+const plain = (name: string): string => {
+  const letters = name.slice(0, longest - 1).replaceAll(/[^\w$]/g, '_')
+  return /^[A-Za-z_$]/.test(letters) ? letters : `_${letters}`
+}
+
+function withHash(name: string, taken: ReadonlySet<string>): string {
+  const hash = createHash('sha256').update(name).digest('hex')
+  for (let length = 6; ; length++) {
+    const identifier = `${plain(name.slice(0, 40))}_${hash.slice(0, length)}`
+    if (!taken.has(identifier) || length > hash.length) return identifier
+  }
+}
+
+/**
+ * The tool that a program means; throws as the view does. Identifiers are made of what the caller may use and of
+ * nothing else, and whether it may be used is decided when it is called.
+ */
+export async function meant(view: View, { server, tool }: Question, wait: Wait): Promise<Served> {
+  if (server === undefined) return view.resolve('tool', tool, wait)
+  const find = () => namesOf(view.list('tool')).find(server, tool)
+  const known = find()
+  if (known) return known
+  try {
+    return await view.find('tool', serverNamed(view, server), tool, wait)
+  } catch (thrown) {
+    // Looking for it may have woken the server, and it may be spelt as an identifier.
+    const woken = find()
+    if (woken) return woken
+    throw thrown
+  }
+}
+
+/** Servers that have not said yet what they offer can be spelt as identifiers, too. */
+function serverNamed(view: View, spelling: string): string {
+  const exact = namesOf(view.list('tool')).server(spelling)
+  if (exact !== undefined) return exact
+  for (const [name, identifier] of identifiersOf(view.servers().map(({ name }) => name))) {
+    if (identifier === spelling) return name
+  }
+  return spelling
+}

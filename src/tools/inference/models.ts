@@ -1,0 +1,150 @@
+import * as z from 'zod'
+import type { Config } from '../../config/schema.ts'
+import type { ChatMessage } from '../../core/chat.ts'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { didYouMean } from '../../lib/near.ts'
+import { sniffedType } from '../media-type.ts'
+import type { Vet } from '../native/fetch/guarded-get.ts'
+
+/** What a model is wanted for. */
+export type Task = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
+
+export type ModelConfig = Config['models'][string]
+export type ServedModel = Extract<ModelConfig, { kind: 'openai' }>
+
+/** The models for one task. */
+export interface Choice {
+  /** Those that may be asked for, the usual one first; none where the task cannot be done. */
+  readonly names: readonly string[]
+  /** The name of the one asked for, or of the usual one. */
+  pick(asked: string | undefined): string
+}
+
+/** Model files in process write text and nothing else. */
+const fits = (task: Task, { kind, disabled }: ModelConfig) => !disabled && (task === 'generate' || kind === 'openai')
+
+/** Which models a task can use: the one that was named for it, that of the chat loop, or the first. */
+export function choiceFor(task: Task, { config, log }: InferenceOptions): Choice {
+  const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
+  const wanted = config.native.inference[task]
+  if (wanted !== undefined && !all.includes(wanted)) {
+    log.warn({ task, model: wanted }, `native.inference.${task} names no model that can do this; it is left out`)
+    return { names: [], pick: none }
+  }
+  const usual = wanted ?? (all.includes(config.chat.model ?? '') ? config.chat.model : all[0])
+  const names = usual === undefined ? [] : [usual, ...all.filter((name) => name !== usual)]
+  return { names, pick }
+
+  function pick(asked: string | undefined): string {
+    const name = asked ?? usual
+    if (name !== undefined && names.includes(name)) return name
+    if (names.length === 0) return none()
+    const hint = didYouMean(name ?? '', names, `; there are ${names.join(', ')}.`)
+    throw new ToolwayError('INVALID_ARGUMENTS', `There is no model "${(name ?? '').slice(0, 100)}" for this${hint}`)
+  }
+
+  function none(): never {
+    throw new ToolwayError('INVALID_ARGUMENTS', `No model is configured for this: see native.inference.${task}.`)
+  }
+}
+
+/** The model that a choice has found, where a server runs it. */
+export const servedModel = ({ config }: InferenceOptions, name: string): ServedModel =>
+  config.models[name] as ServedModel
+
+/** A language model as far as these tools need one; the models of the chat loop are such. */
+export interface LanguageModel {
+  readonly name: string
+  /** Tells the answer as it comes, `end` last. Throws a `ToolwayError`, or the signal's reason. */
+  complete(request: CompletionRequest): AsyncIterable<Told>
+}
+
+interface CompletionRequest {
+  readonly messages: readonly ChatMessage[]
+  readonly signal: AbortSignal
+  readonly maxTokens?: number
+  readonly temperature?: number
+  /** What the answer has to look like. */
+  readonly constraint?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
+}
+
+/** What a model tells; other kinds are passed over. */
+type Told =
+  | { readonly kind: 'text'; readonly text: string }
+  | { readonly kind: 'thinking' | 'call' }
+  | {
+      readonly kind: 'end'
+      readonly reason: string
+      readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
+      /** Makes of a value that fits the constraint as it was sent one that fits it as it was asked for. */
+      restore(value: unknown): unknown
+    }
+
+interface Completion {
+  readonly text: string
+  readonly finish_reason: string
+  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number }
+  restore(value: unknown): unknown
+}
+
+/** Asks for one answer and waits for all of it. */
+export async function completionOf(model: LanguageModel, request: CompletionRequest): Promise<Completion> {
+  const texts: string[] = []
+  let end: Extract<Told, { kind: 'end' }> | undefined
+  for await (const told of model.complete(request)) {
+    if (told.kind === 'text') texts.push(told.text)
+    if (told.kind === 'end') end = told
+  }
+  const { reason = 'unknown', usage, restore = (value: unknown) => value } = end ?? {}
+  return {
+    text: texts.join(''),
+    finish_reason: reason,
+    ...(usage && { usage: { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens } }),
+    restore,
+  }
+}
+
+type Schema = Readonly<Record<string, unknown>>
+
+export type Read = { readonly value: unknown } | { readonly problem: string }
+
+export interface InferenceOptions {
+  readonly config: Pick<Config, 'models'> & {
+    readonly chat: Pick<Config['chat'], 'model'>
+    readonly native: Pick<Config['native'], 'inference'>
+  }
+  /** The language models that are not disabled, by their names in the configuration. */
+  readonly models: ReadonlyMap<string, LanguageModel>
+  /**
+   * Makes a value of what a model wrote under a schema, or says what is wrong with it. `restore` makes of one that fits
+   * the schema as it was sent one that fits it as it was asked for. Plain JSON, if absent.
+   */
+  read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<Read>
+  /** Says which images may be fetched, and from which addresses. */
+  readonly vet: Vet
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** The argument by which a caller says which model it wants. */
+export const modelArgument = ({ names }: Choice) =>
+  z
+    .string()
+    .optional()
+    .describe(`Which model: ${names.slice(0, 20).join(', ')}. The first if absent.`)
+
+/** Bytes out of base64, also out of a `data:` URL; what they are is read from them. */
+export function bytesFrom(field: string, data: string, kind: 'image' | 'audio', most: number) {
+  const encoded = data.replace(/^data:[^,]{0,200};base64,/i, '').replace(/\s+/g, '')
+  const refuse = (what: string) => new ToolwayError('INVALID_ARGUMENTS', `"${field}" ${what}`)
+  if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded)) throw refuse('must be base64.')
+  if (encoded.length > Math.ceil(most / 3) * 4) throw refuse(`is larger than ${most} bytes; send less.`)
+  const bytes = Buffer.from(encoded, 'base64')
+  const mimeType = sniffedType(bytes)
+  if (mimeType?.startsWith(`${kind}/`)) return { bytes, mimeType }
+  const known =
+    kind === 'image' ? 'a PNG, JPEG, GIF, WebP or AVIF image' : 'audio as WAV, MP3, OGG, FLAC, AAC, MP4 or WebM'
+  throw refuse(`is not ${known}.`)
+}

@@ -1,0 +1,127 @@
+import * as z from 'zod'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Health, ServerSummary } from '../../core/source-status.ts'
+import { costsOf } from '../../core/tokens.ts'
+import { defineTool, type Tool } from '../define-tool.ts'
+import { agentId, behindSentence, type MetaToolsOptions, serversAsked, toolsBehind } from './shared.ts'
+
+export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'list_servers',
+    title: 'List servers',
+    description: (servers) =>
+      'Lists the servers whose tools you can use: name, what it is for, status, number of tools. Begin here for an ' +
+      'overview; then get_server_tools(server) for definitions and execute_tool to call one. For one particular task ' +
+      `find_tool is quicker.${behindSentence(servers)}`,
+    input: z.object({
+      agent_id: agentId,
+      include_metadata: z.boolean().default(false).describe('Also transport, era, since and last_error.'),
+    }),
+    readOnly: true,
+    async run({ agent_id, include_metadata }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
+      await view.ready('brief')
+      return { servers: view.servers().map(include_metadata ? withMetadata : summary) }
+    },
+  })
+
+const summary = ({ name, status, tools }: ServerSummary) => ({
+  name,
+  description: status.description,
+  status: status.health,
+  tools,
+})
+
+/** One server as `list_servers` shows it with metadata; what is not known is null. */
+const withMetadata = (server: ServerSummary) => ({
+  ...summary(server),
+  transport: server.status.transport,
+  era: server.status.era ?? null,
+  since: new Date(server.status.since).toISOString(),
+  last_error: server.status.lastError ?? null,
+})
+
+export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'server_health',
+    title: 'Server health',
+    description:
+      'Tells whether a server can be used now (healthy, degraded, unhealthy, needs-auth, starting, stale, disabled), since when and ' +
+      'why. For use after a call has failed. With a server: its health; without: {servers: [...]}.',
+    input: z.object({
+      agent_id: agentId,
+      server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
+    }),
+    readOnly: true,
+    run({ agent_id, server }, { call }) {
+      const healths = serversAsked(access.view(asAgent(call, agent_id)), server).map(healthOf)
+      return server === undefined ? { servers: healths } : healths[0]!
+    },
+  })
+
+const healthOf = ({ name, status, tools }: ServerSummary) => ({
+  name,
+  status: status.health,
+  reason: status.reason,
+  since: new Date(status.since).toISOString(),
+  protocolVersion: status.protocolVersion ?? null,
+  breaker: status.breaker,
+  tools,
+  latencyMs: status.latencyMs ?? null,
+})
+
+export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'registry_summary',
+    title: 'Registry summary',
+    description:
+      'Counts what you can use: servers, tools, servers by status, and what the definitions cost a context in tokens: ' +
+      'all of them (direct), the meta-tools (meta), both, or what code mode shows (code).',
+    input: z.object({ agent_id: agentId }),
+    readOnly: true,
+    async run({ agent_id }, { call }) {
+      const view = access.view(asAgent(call, agent_id))
+      await view.ready()
+      const servers = view.servers()
+      const byStatus: Record<Health, number> = {
+        healthy: 0,
+        degraded: 0,
+        unhealthy: 0,
+        'needs-auth': 0,
+        starting: 0,
+        stale: 0,
+        disabled: 0,
+      }
+      for (const { status } of servers) byStatus[status.health] += 1
+      return {
+        servers: servers.length,
+        tools: toolsBehind(view).length,
+        by_status: byStatus,
+        tokens: costsOf(view),
+      }
+    },
+  })
+
+export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOptions): Tool =>
+  defineTool({
+    name: 'get_gateway_status',
+    title: 'Gateway status',
+    description:
+      'Shows how the gateway itself is doing: configuration files and their last reload, policy, servers. For finding ' +
+      'out why something is missing or out of date; not needed for using tools.',
+    input: z.object({ agent_id: agentId }),
+    readOnly: true,
+    run({ agent_id }, context) {
+      const caller = asAgent(context.call, agent_id)
+      const visible = status(caller)
+      if (!visible) {
+        throw new ToolwayError(
+          'DENIED_BY_POLICY',
+          'The status of the gateway is not shown to this agent; the operator can show it to one with debug: true in ' +
+            'its rules, or to all with defaults.debug.',
+        )
+      }
+      const servers = access.view(caller).servers().map(withMetadata)
+      return { time: new Date(clock.now()).toISOString(), ...visible, servers }
+    },
+  })

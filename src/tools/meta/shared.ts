@@ -1,0 +1,122 @@
+import * as z from 'zod'
+import type { Access, MissingServer, Served, View } from '../../core/access.ts'
+import type { Call, Caller } from '../../core/call.ts'
+import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
+import { didYouMean } from '../../lib/near.ts'
+
+/** All that the meta-tools hold: they see and run what their caller may, and nothing more. */
+export interface MetaToolsOptions {
+  readonly access: Access
+  readonly clock: Clock
+  /** Nothing where this caller may not see it. */
+  status(caller: Caller): GatewayStatus | undefined
+  /** The caller of a call as the agent it asked for; throws INVALID_AGENT_ID where its credential may not be that one. */
+  asAgent(call: Call, agentId: string | undefined): Caller
+}
+
+/** The argument by which a caller with several agents says which one it is. */
+export const agentId = z.string().optional().describe('The agent to act as, if you may act as several.')
+
+/** The gateway's own state, as far as the tool cannot see it for itself. */
+export interface GatewayStatus {
+  readonly version: string
+  readonly reload_status: {
+    readonly attempts: number
+    readonly successes: number
+    readonly last_error: string | null
+    readonly last_error_at: string | null
+    readonly last_success_at: string | null
+    readonly warnings: readonly string[]
+  }
+  readonly policy_state: {
+    /** The agents that have rules; none means one agent that may use everything. */
+    readonly agents: readonly string[]
+    readonly default_agent: string | null
+    readonly deny_on_missing_agent: boolean
+  }
+  readonly config_paths: readonly string[]
+}
+
+/** The first line of a description, short enough for a list. */
+export function oneLine(text: string | undefined, longest = 160): string {
+  const line = (text ?? '')
+    .trimStart()
+    .split(/[\r\n]/, 1)[0]!
+    .trim()
+  return line.length <= longest ? line : `${line.slice(0, longest - 1).trimEnd()}…`
+}
+
+const longest = 600
+
+/**
+ * What is behind the gateway, in one sentence for a description: agents ignore a search tool that does not say
+ * what it could find. Details give way to names, and names to a count, before it gets too long.
+ */
+export function behindSentence(servers: readonly ServerSummary[]): string {
+  const open = servers.filter(({ status }) => status.health !== 'disabled')
+  if (open.length === 0) return ''
+  const tools = open.reduce((sum, server) => sum + server.tools, 0)
+  const opening = ` Behind it now: ${count(tools, 'tool')} on ${count(open.length, 'server')}: `
+  const detailed = opening + open.map(withDescription).join('; ') + '.'
+  if (detailed.length <= longest) return detailed
+  let sentence = opening
+  for (const [index, server] of open.entries()) {
+    const rest = `and ${open.length - index} more`
+    const next = `${withCount(server)}${index === open.length - 1 ? '' : ', '}`
+    if (sentence.length + next.length + rest.length + 1 > longest) return `${sentence}${rest}.`
+    sentence += next
+  }
+  return `${sentence}.`
+}
+
+const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
+
+/** A server that has not been asked yet has no number to tell. */
+const withCount = ({ name, tools }: ServerSummary) => (tools === 0 ? name : `${name} (${tools})`)
+
+function withDescription(server: ServerSummary): string {
+  const description = oneLine(server.status.description, 80).replace(/\.$/, '')
+  return description === '' ? withCount(server) : `${withCount(server)}: ${description}`
+}
+
+/** The tools of the servers that a caller may use, meta-tools aside; of one server only, if it is named. */
+export function toolsBehind(view: View, server?: string): readonly Served[] {
+  const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
+  return view.list('tool').filter(({ entry }) => names.has(entry.server))
+}
+
+/** Throws where the caller may use no tool of the named server: an empty list would not say why. */
+export function refuseClosed(view: View, server: string | undefined): void {
+  const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
+  if (refusal) throw refusal
+}
+
+/** The servers asked for: all, or the one that is named. A name that is none is refused with its near misses. */
+export function serversAsked(view: View, server?: string): readonly ServerSummary[] {
+  const servers = view.servers()
+  if (server === undefined) return servers
+  const found = servers.filter(({ name }) => name === server)
+  if (found.length === 0) throw serverNotFound(view, server)
+  return found
+}
+
+/**
+ * The servers asked for whose tools are not known, so that a short list does not pass for a complete one. A disabled
+ * server counts only where it is named.
+ */
+export function missingFrom(view: View, server?: string): readonly MissingServer[] {
+  if (server === undefined) return view.missing()
+  const missing = view.missing().filter((one) => one.server === server)
+  if (missing.length > 0) return missing
+  const disabled = view.servers().filter(({ name, status }) => name === server && status.health === 'disabled')
+  return disabled.map(({ name, status: { health, reason } }) => ({ server: name, status: health, reason }))
+}
+
+export function serverNotFound(view: View, server: string): ToolwayError {
+  const names = view.servers().map(({ name }) => name)
+  const hint = didYouMean(server, names, '; list_servers shows those that you may use.')
+  const error = new ToolwayError('SERVER_NOT_FOUND', `There is no server "${server.slice(0, 100)}"${hint}`)
+  return error.concealing(view.concealed?.(server))
+}

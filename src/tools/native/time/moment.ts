@@ -1,0 +1,197 @@
+import { ToolwayError } from '../../../core/errors.ts'
+import { instantOf, utcOf, type Wall, wallAt, wallInUtc, type Zone, zoneNamed } from './zone.ts'
+
+/** An instant, and the zone it was written in. */
+export interface Moment {
+  readonly instant: number
+  readonly zone: Zone
+}
+
+const earliest = utcOf({ year: 1, month: 1, day: 2, hour: 0, minute: 0, second: 0, millisecond: 0 })
+const latest = utcOf({ year: 9999, month: 12, day: 30, hour: 0, minute: 0, second: 0, millisecond: 0 })
+
+const clockTime = String.raw`(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?`
+const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
+const place = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
+
+/** Dates whose parts may stand in either order (3/4/2026) are left out on purpose: they mean different days to different people. */
+const forms = [
+  String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ]\s*${clockTime}${offset}${place})?`,
+  String.raw`(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?:T(?<hour>\d{2})(?<minute>\d{2})(?<second>\d{2})?${offset})?`,
+  String.raw`(?:[a-z]{3,9},?\s+)?(?<day>\d{1,2})\s+(?<month>[a-z]{3,9})\s+(?<year>\d{4})(?:,?\s+${clockTime}${offset})?`,
+  String.raw`(?:[a-z]{3,9},?\s+)?(?<month>[a-z]{3,9})\s+(?<day>\d{1,2}),?\s+(?<year>\d{4})(?:,?\s+${clockTime}${offset})?`,
+  clockTime + offset + place,
+].map((form) => new RegExp(`^${form}$`, 'i'))
+
+/** Reads a point in time as people and programs write it; one without an offset is meant in `zone`. */
+export function momentFrom(value: string | number, zone: Zone, now: number): Moment {
+  const text = String(value).trim()
+  if (text.toLowerCase() === 'now') return { instant: now, zone }
+  const moment = fromNumber(text, zone) ?? fromForms(text, zone, now)
+  if (!moment) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `"${text.slice(0, 60)}" is not a time that can be read; write it as "2026-11-15T10:30:00+01:00", "2026-11-15" or "10:30", ` +
+        'or as seconds since 1970.',
+    )
+  }
+  return checked(moment)
+}
+
+/** Refuses what lies outside the years 1 to 9999, where calendars and clients stop to agree. */
+function checked(moment: Moment): Moment {
+  if (moment.instant >= earliest && moment.instant <= latest) return moment
+  throw new ToolwayError('INVALID_ARGUMENTS', 'That time lies outside the years 1 to 9999.')
+}
+
+/** Seconds since 1970, or milliseconds where seconds would lie thousands of years away. Eight digits are a date. */
+function fromNumber(text: string, zone: Zone): Moment | undefined {
+  if (!/^-?\d{1,15}(\.\d{1,9})?$/.test(text) || /^\d{8}$/.test(text)) return undefined
+  const number = Number(text)
+  return { instant: Math.round(Math.abs(number) < 1e11 ? number * 1000 : number), zone }
+}
+
+function fromForms(text: string, zone: Zone, now: number): Moment | undefined {
+  if (text.length > 100) return undefined
+  const parts = forms.map((form) => form.exec(text)?.groups).find((groups) => groups !== undefined)
+  if (!parts) return undefined
+  const own = parts.offset === undefined ? parts.zone : offsetName(parts.offset)
+  const where = own === undefined ? zone : zoneNamed(own)
+  const today = wallAt(now, where)
+  const wall: Wall = {
+    year: parts.year === undefined ? today.year : Number(parts.year),
+    month: parts.month === undefined ? today.month : monthNumber(parts.month, text),
+    day: parts.day === undefined ? today.day : Number(parts.day),
+    hour: Number(parts.hour ?? 0),
+    minute: Number(parts.minute ?? 0),
+    second: Number(parts.second ?? 0),
+    millisecond: Number((parts.fraction ?? '').padEnd(3, '0').slice(0, 3)),
+  }
+  checkWall(wall, text)
+  return { instant: instantOf(wall, where), zone: where }
+}
+
+const offsetName = (written: string) =>
+  /^[a-z]/i.test(written) ? 'UTC' : `${written.slice(0, 3)}:${written.slice(3).replace(':', '') || '00'}`
+
+function monthNumber(written: string, text: string): number {
+  if (/^\d/.test(written)) return Number(written)
+  const short = written.slice(0, 3).toLowerCase()
+  const month = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'].indexOf(short) + 1
+  if (month === 0) throw new ToolwayError('INVALID_ARGUMENTS', `"${text}" names no month: "${written}" is not one.`)
+  return month
+}
+
+function checkWall(wall: Wall, text: string) {
+  const { year, month, day, hour, minute, second } = wall
+  const there = new Date(utcOf(wall))
+  const isDate = month >= 1 && month <= 12 && there.getUTCFullYear() === year && there.getUTCMonth() + 1 === month
+  if (!isDate || day < 1) throw new ToolwayError('INVALID_ARGUMENTS', `"${text}" is not a day of the calendar.`)
+  if (hour > 23 || minute > 59 || second > 59) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `"${text}" is not a time of day: hours end at 23, minutes and seconds at 59.`,
+    )
+  }
+}
+
+/** Months and days follow the calendar and the local clock; the rest is exact. */
+interface Duration {
+  readonly months: number
+  readonly days: number
+  readonly milliseconds: number
+}
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+const units: readonly (readonly [RegExp, Partial<Duration>])[] = [
+  [/^(y|yr|yrs|years?)$/, { months: 12 }],
+  [/^(mo|mon|months?)$/, { months: 1 }],
+  [/^(w|wk|wks|weeks?)$/, { days: 7 }],
+  [/^(d|days?)$/, { days: 1 }],
+  [/^(h|hr|hrs|hours?)$/, { milliseconds: hour }],
+  [/^(m|min|mins|minutes?)$/, { milliseconds: minute }],
+  [/^(s|sec|secs|seconds?)$/, { milliseconds: second }],
+  [/^(ms|milliseconds?)$/, { milliseconds: 1 }],
+]
+
+/** Reads `P1DT2H`, `90m`, `2 hours 30 minutes`, each with an optional sign in front. */
+export function durationFrom(text: string): Duration {
+  const unsigned = text.trim().replace(/^[+-]/, '').trim().toLowerCase()
+  const parts = unsigned.startsWith('p') ? isoParts(unsigned) : wordParts(unsigned)
+  if (!parts || parts.length === 0) {
+    throw new ToolwayError(
+      'INVALID_ARGUMENTS',
+      `"${text.slice(0, 60)}" is not a duration; write it as "P1DT2H30M", "90m" or "2 hours 30 minutes".`,
+    )
+  }
+  const sign = text.trim().startsWith('-') ? -1 : 1
+  const total = (unit: keyof Duration) =>
+    sign * parts.reduce((sum, [count, size]) => sum + count * (size[unit] ?? 0), 0)
+  const duration = { months: total('months'), days: total('days'), milliseconds: Math.round(total('milliseconds')) }
+  if (Number.isInteger(duration.months) && Number.isInteger(duration.days)) return duration
+  throw new ToolwayError('INVALID_ARGUMENTS', `"${text.slice(0, 60)}" has part of a day in it; give the hours instead.`)
+}
+
+type Part = readonly [count: number, size: Partial<Duration>]
+
+function isoParts(text: string): Part[] | undefined {
+  const number = String.raw`(\d{1,9}(?:[.,]\d{1,9})?)`
+  const form = `^p(?:${number}y)?(?:${number}m)?(?:${number}w)?(?:${number}d)?(?:t(?:${number}h)?(?:${number}m)?(?:${number}s)?)?$`
+  const counts = new RegExp(form).exec(text)?.slice(1)
+  return counts?.flatMap((count, index) =>
+    count === undefined ? [] : [[Number(count.replace(',', '.')), units[index]![1]] as const],
+  )
+}
+
+function wordParts(text: string): Part[] | undefined {
+  if (text.length > 100) return undefined
+  const parts: Part[] = []
+  const rest = text.replace(/(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]+)/g, (whole, count: string, word: string) => {
+    const size = units.find(([spelling]) => spelling.test(word))?.[1]
+    if (!size) return whole
+    parts.push([Number(count), size])
+    return ''
+  })
+  return rest.replace(/\band\b|[\s,]/g, '') === '' ? parts : undefined
+}
+
+/** A month later is the same day of the next month, or its last one; a day later is the same time of day. */
+export function later(moment: Moment, { months, days, milliseconds }: Duration): Moment {
+  const { instant, zone } = moment
+  if (months === 0 && days === 0) return checked({ instant: instant + milliseconds, zone })
+  const wall = wallAt(instant, zone)
+  const lastDay = new Date(utcOf({ ...wall, month: wall.month + months + 1, day: 0 })).getUTCDate()
+  const target = utcOf({ ...wall, month: wall.month + months, day: Math.min(wall.day, lastDay) + days })
+  const local = wallInUtc(checked({ instant: target, zone }).instant)
+  return checked({ instant: instantOf(local, zone) + milliseconds, zone })
+}
+
+/** Whole days, hours, minutes and seconds between two instants, for programs (`-P2DT3H`) and for people. */
+export function describeDifference(milliseconds: number): { duration: string; text: string } {
+  const distance = Math.abs(milliseconds)
+  const counts = {
+    day: Math.floor(distance / day),
+    hour: Math.floor((distance % day) / hour),
+    minute: Math.floor((distance % hour) / minute),
+    second: (distance % minute) / second,
+  }
+  const words = Object.entries(counts)
+    .filter(([, count]) => count !== 0)
+    .map(([unit, count]) => `${count} ${unit}${count === 1 ? '' : 's'}`)
+  const timeOfDay = [
+    counts.hour && `${counts.hour}H`,
+    counts.minute && `${counts.minute}M`,
+    counts.second && `${counts.second}S`,
+  ]
+  const time = timeOfDay.filter(Boolean).join('')
+  const iso = `P${counts.day ? `${counts.day}D` : ''}${time && `T${time}`}`
+  const sign = milliseconds < 0
+  return {
+    duration: distance === 0 ? 'PT0S' : `${sign ? '-' : ''}${iso}`,
+    text: distance === 0 ? 'no time at all' : `${words.join(' ')}${sign ? ' earlier' : ' later'}`,
+  }
+}

@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto'
+import { constants, existsSync } from 'node:fs'
+import { copyFile, type FileHandle, link, mkdir, open, realpath, unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Artifact, Sink } from './sink.ts'
+import { safeNames, split } from './template.ts'
+
+export interface FileSinkConfig {
+  readonly path: string
+  readonly template: string
+}
+
+const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
+
+/** Keeps each artifact in a file of its own, inside one folder and nowhere else. */
+export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'description'> => ({
+  name,
+  async write(artifact) {
+    try {
+      return { uri: pathToFileURL(await keep(config, artifact)).href }
+    } catch (thrown) {
+      if (thrown instanceof ToolwayError) throw thrown
+      const { code = 'unknown reason' } = thrown as NodeJS.ErrnoException
+      throw new ToolwayError(
+        'SERVER_UNAVAILABLE',
+        `The sink ${name} cannot write into its folder (${code}): nothing was kept. The operator can mend sinks.${name}.path.`,
+        { cause: thrown },
+      )
+    }
+  },
+})
+
+/** Writes the whole file under another name first, so that nobody ever sees a part of it, and gives its path. */
+async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Promise<string> {
+  const names = [...safeNames(template, artifact)]
+  const wanted = names.pop() as string
+  await mkdir(path, { recursive: true })
+  await using folders = new AsyncDisposableStack()
+  let folder: HeldFolder = folders.use(await holdFolder(await realpath(path)))
+  for (const name of names) folder = folders.use(await holdInside(folder, name))
+  const draft = folder.at(`.${randomUUID()}.tmp`)
+  try {
+    await writeNew(draft, artifact.content)
+    // Moved or replaced meanwhile: a pointer to it would lead elsewhere.
+    if (!(await folder.isThere())) {
+      throw new ToolwayError('INVALID_PATH', 'The folder of this sink was replaced in mid-write: nothing was written.')
+    }
+    const taken = await publish(folder, draft, wanted)
+    await folder.sync()
+    return join(folder.path, taken)
+  } finally {
+    // Also what was written in part: where a disk is full, each attempt would leave another one.
+    await unlink(draft).catch(unless('ENOENT'))
+  }
+}
+
+async function writeNew(path: string, content: string): Promise<void> {
+  const file = await open(path, newFile, 0o666)
+  try {
+    await file.writeFile(content)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** Gives the draft its name, or the next one that is free: what is there already stays as it is. */
+async function publish(folder: HeldFolder, draft: string, wanted: string): Promise<string> {
+  for (const name of candidates(wanted)) {
+    try {
+      await linked(draft, folder.at(name))
+      return name
+    } catch (thrown) {
+      if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
+    }
+  }
+  throw new ToolwayError('INTERNAL', 'No name was free for this artifact; the template should have {id} in it.')
+}
+
+function* candidates(name: string): Generator<string> {
+  const { stem, ending } = split(name)
+  yield name
+  for (let number = 2; number <= 20; number++) yield `${stem}-${number}${ending}`
+  for (let tries = 0; tries < 3; tries++) yield `${stem}-${randomUUID()}${ending}`
+}
+
+/** A second name for a file fails where the name is taken, which renaming does not. Some file systems have none. */
+async function linked(draft: string, name: string): Promise<void> {
+  try {
+    await link(draft, name)
+  } catch (thrown) {
+    const { code = '' } = thrown as NodeJS.ErrnoException
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS'].includes(code)) throw thrown
+    await copyFile(draft, name, constants.COPYFILE_EXCL)
+  }
+}
+
+/**
+ * A folder that is held open. Names in it are found through the open folder and not by its path, where the system can
+ * do that: whoever puts a link in its place meanwhile leads nobody astray.
+ */
+interface HeldFolder extends AsyncDisposable {
+  readonly path: string
+  /** How to reach a name in it. */
+  at(name: string): string
+  /** Whether its path still leads to it. */
+  isThere(): Promise<boolean>
+  /** Makes what was put into it last. */
+  sync(): Promise<void>
+}
+
+const openFolder = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0)
+const throughDescriptors = process.platform === 'linux' && existsSync('/proc/self/fd')
+
+/** Opens a folder that exists; one that is a link is refused. `path` must be real. */
+async function holdFolder(path: string, at: string = path): Promise<HeldFolder> {
+  const handle = await open(at, openFolder)
+  return held(path, handle)
+}
+
+/** Opens a folder in a folder, and makes it if need be. */
+async function holdInside(folder: HeldFolder, name: string): Promise<HeldFolder> {
+  await mkdir(folder.at(name)).catch(unless('EEXIST'))
+  try {
+    return await holdFolder(join(folder.path, name), folder.at(name))
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException
+    if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
+    throw new ToolwayError('INVALID_PATH', `"${name}" is not a folder but a link or a file: nothing was written.`)
+  }
+}
+
+function held(path: string, handle: FileHandle): HeldFolder {
+  const base = throughDescriptors ? `/proc/self/fd/${handle.fd}` : path
+  return {
+    path,
+    at: (name) => join(base, name),
+    isThere: async () => (await realpath(path).catch(unless('ENOENT', 'ENOTDIR'))) === path,
+    sync: () => handle.sync(),
+    [Symbol.asyncDispose]: () => handle.close(),
+  }
+}
+
+/** Passes errors with these codes over. */
+const unless =
+  (...codes: readonly string[]) =>
+  (thrown: unknown): undefined => {
+    if (!codes.includes((thrown as NodeJS.ErrnoException).code ?? '')) throw thrown
+  }

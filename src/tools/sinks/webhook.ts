@@ -1,0 +1,201 @@
+import type { Config } from '../../config/schema.ts'
+import type { Clock } from '../../core/clock.ts'
+import { deadline, waitFor } from '../../core/deadline.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { Log } from '../../core/log.ts'
+import { jitteredBackoffMs } from '../../lib/backoff.ts'
+import { basicAuthOf } from '../../lib/basic-auth.ts'
+import { retryAfterMs } from '../../lib/retry-after.ts'
+import type { Artifact, Pointer, Sink } from './sink.ts'
+
+export type WebhookConfig = Pick<
+  Extract<Config['sinks'][string], { kind: 'webhook' }>,
+  'url' | 'headers' | 'attempts' | 'timeout'
+>
+
+export interface WebhookOptions {
+  readonly name: string
+  readonly config: WebhookConfig
+  readonly clock: Clock
+  readonly log: Log
+  random?(): number
+}
+
+const firstPauseMs = 500
+const maxPauseMs = 10_000
+
+/**
+ * Posts artifacts. What surely or maybe did not arrive is sent again under the same key, by which a receiver can tell
+ * that it has it already; what was acknowledged or refused never is.
+ */
+export function webhookSink({
+  name,
+  config,
+  clock,
+  log,
+  random = Math.random,
+}: WebhookOptions): Omit<Sink, 'description'> {
+  /** A random part of what it may be at most: those who failed together do not come back together. */
+  const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
+    const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
+    return Math.max(Math.round(jittered), retryAfterMs)
+  }
+
+  return {
+    name,
+    // All attempts and the pauses between them.
+    timeoutMs: config.attempts * (config.timeout + maxPauseMs),
+    timeoutKey: `sinks.${name}.timeout`,
+    async write(artifact: Artifact, { signal }): Promise<Pointer> {
+      let mayHaveArrived = false
+      for (let attempts = 1; ; attempts++) {
+        const attempt = await deliver(artifact, { ...config, timeoutKey: `sinks.${name}.timeout`, clock, signal })
+        if (attempt.kind === 'acknowledged') {
+          return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
+        }
+        if (attempt.kind === 'refused') throw refused(name, attempt)
+        mayHaveArrived ||= attempt.kind === 'lost'
+        const ms = pauseAfter(attempts, attempt)
+        if (attempts === config.attempts || ms > maxPauseMs) throw gaveUp(name, attempt, attempts, mayHaveArrived)
+        log.info({ sink: name, id: artifact.id, reason: attempt.reason, ms }, 'a delivery failed and is tried again')
+        await pause(clock, ms, signal)
+      }
+    },
+  }
+}
+
+async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _timer = clock.after(ms, resolve)
+  await waitFor(promise, signal)
+}
+
+function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
+  const isContent = [400, 413, 415, 422].includes(status)
+  const advice = isContent ? 'Change what you send.' : `The operator can mend sinks.${name}.`
+  return new ToolwayError(
+    isContent ? 'INVALID_ARGUMENTS' : 'SERVER_UNAVAILABLE',
+    `The receiver of the sink ${name} refused the delivery (${reason}), so it was not sent again. ${advice}`,
+  )
+}
+
+function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived: boolean): ToolwayError {
+  const { reason, retryAfterMs } = attempt
+  const times = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
+  const details = retryAfterMs === undefined ? {} : { retryAfterMs }
+  if (mayHaveArrived) {
+    return new ToolwayError(
+      'OUTCOME_UNKNOWN',
+      `The receiver of the sink ${name} did not acknowledge the delivery in ${times} (${reason}); it may have arrived. ` +
+        'Send it again only with the same metadata.id, by which the receiver can tell.',
+      details,
+    )
+  }
+  return new ToolwayError(
+    'SERVER_UNAVAILABLE',
+    `The receiver of the sink ${name} could not be reached in ${times} (${reason}): nothing was delivered. Try again later.`,
+    details,
+  )
+}
+
+/** What came of one attempt. */
+interface Attempt {
+  /**
+   * `unsent`: nothing of it arrived. `lost`: it may have. `busy`: the receiver does not want it now. `refused`: it never
+   * will. `acknowledged`: it has it.
+   */
+  readonly kind: 'acknowledged' | 'refused' | 'busy' | 'unsent' | 'lost'
+  /** In a few words, without anything that could be a secret. */
+  readonly reason: string
+  readonly status?: number
+  /** Where the receiver has put it, if it says so. */
+  readonly location?: string
+  readonly retryAfterMs?: number
+}
+
+interface DeliverOptions {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  /** For this attempt. */
+  readonly timeout: number
+  /** The setting that it comes from. */
+  readonly timeoutKey: string
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** Sends an artifact once. Throws only where nobody waits any more. */
+async function deliver(artifact: Artifact, options: DeliverOptions): Promise<Attempt> {
+  const { clock, signal, timeout, timeoutKey } = options
+  const url = new URL(options.url)
+  const { Client } = await import('undici')
+  // No address is vetted: the operator has chosen it. Nothing is followed that it leads to.
+  const client = new Client(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
+  using limit = deadline(
+    clock,
+    timeout,
+    () => new ToolwayError('TIMEOUT', `no answer within ${timeout / 1000} s (${timeoutKey})`),
+    signal,
+  )
+  let isSent = false
+  client.once('connect', () => {
+    isSent = true
+  })
+  try {
+    const answer = await client.request({
+      method: 'POST',
+      path: url.pathname + url.search,
+      headers: headersOf(url, artifact, options.headers),
+      body: JSON.stringify(artifact),
+      signal: limit.signal,
+    })
+    // The head says it all; whatever happens to the body changes nothing about it.
+    answer.body.on('error', () => {})
+    answer.body.destroy()
+    return outcomeOf(url, answer.statusCode, answer.headers, clock.now())
+  } catch (thrown) {
+    signal.throwIfAborted()
+    return { kind: isSent ? 'lost' : 'unsent', reason: reasonOf(thrown) }
+  } finally {
+    await client.destroy()
+  }
+}
+
+function headersOf(url: URL, { id }: Artifact, configured: Readonly<Record<string, string>>) {
+  const headers: Record<string, string> = { 'user-agent': 'toolway' }
+  for (const [name, value] of Object.entries(configured)) headers[name.toLowerCase()] = value
+  const authorization = basicAuthOf(url)
+  if (authorization !== undefined) headers.authorization ??= authorization
+  return { ...headers, 'content-type': 'application/json', 'idempotency-key': id }
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>
+
+function outcomeOf(url: URL, status: number, headers: Headers, now: number): Attempt {
+  const reason = `HTTP ${status}`
+  if (status >= 200 && status < 300) {
+    const location = publicAddress(url, headers.location)
+    return { kind: 'acknowledged', reason, status, ...(location !== undefined && { location }) }
+  }
+  if (status >= 300 && status < 400) return { kind: 'refused', reason: `${reason}, a redirect`, status }
+  if (status !== 429 && status < 500) return { kind: 'refused', reason, status }
+  const waitMs = retryAfterMs(String(headers['retry-after'] ?? ''), now)
+  const kind = status === 429 || status === 503 ? 'busy' : 'lost'
+  return { kind, reason, status, ...(waitMs !== undefined && { retryAfterMs: waitMs }) }
+}
+
+/** An address of the receiver's that can be shown: no credentials, no other scheme. */
+function publicAddress(url: URL, location: string | string[] | undefined): string | undefined {
+  const written = String(location ?? '')
+  const base = url.origin + url.pathname
+  if (written === '' || written.length > 2_000 || !URL.canParse(written, base)) return undefined
+  const found = new URL(written, base)
+  return /^https?:$/.test(found.protocol) && found.username === '' && found.password === '' ? found.href : undefined
+}
+
+/** A code such as ECONNREFUSED; a name with several addresses fails with one error for each. */
+function reasonOf(thrown: unknown): string {
+  const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
+  if (error instanceof ToolwayError) return error.message
+  return error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : 'unknown reason'
+}

@@ -1,0 +1,84 @@
+import type { Clock } from '../core/clock.ts'
+import type { Entry } from '../core/entry.ts'
+import type { Source } from '../core/source.ts'
+import type { Tool } from './define-tool.ts'
+
+export interface ToolSourceOptions {
+  readonly name: string
+  readonly origin: Source['origin']
+  /** Shown by `list_servers`. */
+  readonly description: string
+  readonly tools: readonly Tool[]
+  /** For tools that have no timeout of their own. */
+  readonly timeoutMs: number
+  readonly clock: Clock
+}
+
+/** Serves tools that run inside this process, as a source like any other. */
+export function toolSource({ name, origin, description, tools, timeoutMs, clock }: ToolSourceOptions): Source {
+  const twice = tools.find((tool, index) => tools.findIndex((other) => other.name === tool.name) !== index)
+  if (twice) throw new TypeError(`${name} has two tools named "${twice.name}".`)
+  const since = clock.now()
+  const entries = tools.map((tool) => entryOf(name, tool, tool.timeoutMs ?? timeoutMs))
+
+  return {
+    name,
+    origin,
+    // Nothing outranks what is built in: a server cannot take the name of a native tool.
+    priority: Number.MAX_SAFE_INTEGER,
+    entries: () => entries,
+    status: () => ({ health: 'healthy', reason: '', since, description, transport: 'in-process', breaker: 'closed' }),
+    ready: async () => {},
+    refresh: async () => {},
+    onChange: () => ({ [Symbol.dispose]() {} }),
+    async [Symbol.asyncDispose]() {},
+  }
+}
+
+const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
+  kind: 'tool',
+  server,
+  name: tool.name,
+  ...(tool.aliases && { aliases: tool.aliases }),
+  definition: tool.definition,
+  ...(tool.descriptionFor && { descriptionFor: tool.descriptionFor }),
+  traits: {
+    readOnly: tool.readOnly,
+    idempotent: tool.idempotent,
+    timeoutMs,
+    timeoutKey: tool.timeoutMs === undefined ? 'defaults.timeout' : tool.timeoutKey,
+    ...(tool.carries && { carries: tool.carries }),
+  },
+  ...(!tool.checkedBySchema && { checksItself: true }),
+  run: tool.run,
+})
+
+/** The names of the built-in tools, whether they are served or not: nobody else's tool beside them can have one. */
+export const builtInNames: readonly string[] = [
+  'hash',
+  'time',
+  'fetch',
+  'generate',
+  'vision',
+  'speech',
+  'diffusion',
+  'execute_code',
+]
+
+/** Checks the tools that a program registers: throws a TypeError that names the first one that cannot be served. */
+export function registeredTools(tools: readonly Tool[]): readonly Tool[] {
+  const names = new Set<string>()
+  for (const tool of tools) {
+    if (typeof tool?.run !== 'function' || typeof tool.name !== 'string') {
+      throw new TypeError('Each of the tools must be made by defineTool.')
+    }
+    const { name } = tool
+    if (builtInNames.includes(name)) {
+      throw new TypeError(`The tool "${name}" has the name of a tool that is built into Toolway: choose another name.`)
+    }
+    if (names.has(name)) throw new TypeError(`Two tools are named "${name}": rename one of them.`)
+    if (tool.isolated) throw new TypeError(`The tool "${name}" cannot be isolated: only tools of plugins can.`)
+    names.add(name)
+  }
+  return tools
+}
