@@ -197,7 +197,7 @@ function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
           },
         }
       },
-    },
+    } satisfies OrphanReaper,
   }
 }
 

@@ -78,7 +78,7 @@ export function createServerControl(options: ServerControlOptions): PausableCont
 
 /** Not the server's fault: must not open the breaker, and retrying does not help. */
 function turnedOff(server: string): ToolwayError {
-  const sentence = `An operator has turned ${server} off: ask them to enable it, or use another server.`
+  const sentence = `An operator has paused ${server}: ask them to enable it, or use another server.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }
 

@@ -276,10 +276,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
 
   /** Notices a changed definition before the first call on a new connection (B5), unless the lists take too long. */
   async function sinceListed(listed: Promise<unknown>, call: Call): Promise<void> {
-    using patience = deadline(clock, listedWithinMs, () => new Error('its lists take too long'), call.signal)
+    using patience = deadline(clock, listedWithinMs, () => new Error('listing timed out'), call.signal)
     await waitFor(listed, patience.signal).catch((error) => {
       call.signal.throwIfAborted()
-      log.debug({ server: name, err: error }, 'a call goes on although the definitions could not be read again')
+      log.debug({ server: name, err: error }, 'calling a tool although its definition could not be checked again')
     })
     const { kind, name: called } = call.entry
     const entry = seen(listingOf(call.caller.capabilities)).find((one) => one.kind === kind && one.name === called)
@@ -362,8 +362,8 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const now = status(plain).health
     if (now !== health) {
       since = clock.now()
-      if (isDown(now)) log.warn({ server: name, reason: status(plain).reason }, `a server is ${now}`)
-      else if (isDown(health)) log.info({ server: name, health: now }, 'a server is back')
+      if (isDown(now)) log.warn({ server: name, reason: status(plain).reason }, `server is ${now}`)
+      else if (isDown(health)) log.info({ server: name, health: now }, 'server is up again')
     }
     health = now
     for (const listener of listeners) listener()

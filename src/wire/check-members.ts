@@ -106,7 +106,7 @@ const comma = Buffer.from(',')
 /** Names the first duplicate member. The bytes must be JSON that has one. */
 export function duplicateIn(bytes: Buffer): AmbiguousMember {
   const name = findDuplicate(bytes) ?? ''
-  return new AmbiguousMember(name, 'occurs twice in one object: send it once.')
+  return new AmbiguousMember(name, 'occurs twice in one object: send it only once.')
 }
 
 function findDuplicate(bytes: Buffer): string | undefined {
@@ -143,7 +143,7 @@ function refuseMisspelt(name: string, level: MemberRules): void {
   const folded = foldName(name)
   const known = foldedNames(level).get(folded) ?? level.prefixes?.find((prefix) => isMisspelt(name, folded, prefix))
   if (known === undefined) return
-  throw new AmbiguousMember(name, `may be read as "${known}": spell it exactly so, or leave it out.`)
+  throw new AmbiguousMember(name, `may be read as "${known}": spell it exactly like that, or remove it.`)
 }
 
 const isMisspelt = (name: string, folded: string, prefix: string): boolean =>

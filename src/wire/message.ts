@@ -69,13 +69,13 @@ export function readMessage(received: Buffer): Message {
   }
   if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
   if (idBytes !== undefined && id === undefined) {
-    return invalid('"id" must be a string or a number that can be repeated exactly')
+    return invalid('"id" must be a string or a number that JSON can represent exactly')
   }
 
   if (methodBytes !== undefined) {
     const method = readString(methodBytes)
     if (method === undefined) return invalid('"method" must be a string')
-    if (result !== undefined || error !== undefined) return invalid('a message cannot both ask and answer')
+    if (result !== undefined || error !== undefined) return invalid('a message cannot be both request and response')
     if (params !== undefined && !isObject(params)) return invalid('"params" must be an object')
     if (id === undefined) return { kind: 'notification', method, params }
     if (id === null) return invalid('the "id" of a request must not be null')
@@ -83,8 +83,8 @@ export function readMessage(received: Buffer): Message {
   }
 
   if (result !== undefined) {
-    if (error !== undefined) return invalid('an answer cannot have both "result" and "error"')
-    if (id === undefined || id === null) return invalid('an answer must have the "id" of its request')
+    if (error !== undefined) return invalid('a response cannot have both "result" and "error"')
+    if (id === undefined || id === null) return invalid('a response must have the "id" of its request')
     if (!isObject(result)) return invalid('"result" must be an object')
     return { kind: 'response', id, result, notes: found.notes }
   }

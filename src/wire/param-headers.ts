@@ -108,7 +108,7 @@ function visit(
 function declare(schema: Schema, path: readonly string[], reachable: boolean, declared: Map<string, ParamHeader>) {
   const name = schema[annotation]
   const place = path.length === 0 ? 'the root' : path.join('.')
-  if (!reachable || path.length === 0) return `${place}: ${annotation} must stand on a property of fixed place`
+  if (!reachable || path.length === 0) return `${place}: ${annotation} is only allowed on a property with a fixed path`
   if (typeof name !== 'string' || !token.test(name)) return `${place}: ${annotation} must be a header name`
   if (!allowedTypes.has(schema.type)) return `${place}: ${annotation} needs the type string, integer or boolean`
   const header = `mcp-param-${name.toLowerCase()}`

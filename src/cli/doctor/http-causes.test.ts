@@ -73,7 +73,7 @@ test('B11: a redirect is told with where it leads', async () => {
 
 test.each([
   [{ status: 404 }, 'HTTP 404'],
-  [{ message: 'it answered with text/html instead of a message. Check mcpServers.it.url.' }, 'no MCP message'],
+  [{ message: 'it responded with text/html instead of a message. Check mcpServers.it.url.' }, 'no MCP message'],
 ])('B11: a wrong address: %j', async (failure, why) => {
   const finding = await findingOf(http, { failure })
   expect(finding.message).toMatch(/^there is no MCP server at http:\/\/mcp\.example\.com\/v1/)
@@ -84,8 +84,8 @@ test.each([
 test('B11: silence and everything else are told as they are', async () => {
   const silence = await findingOf(http, { failure: { timedOut: true } })
   expect(silence.message).toBe('it did not answer within 30 s (--timeout)')
-  const other = await findingOf(http, { failure: { status: 500, message: 'it failed (HTTP 500). Look into its log.' } })
-  expect(other.message).toBe('it failed (HTTP 500). Look into its log')
+  const other = await findingOf(http, { failure: { status: 500, message: 'it failed (HTTP 500). See its log.' } })
+  expect(other.message).toBe('it failed (HTTP 500). See its log')
 })
 
 test('B11: what may be secret in an address is in no remedy', async () => {

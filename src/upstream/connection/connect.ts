@@ -75,9 +75,9 @@ export function createConnector(options: ConnectorOptions): Connector {
         throw error
       }
       if (error instanceof EndedByProbe) {
-        log.debug({ server: name }, 'the server ended when it was probed; greeting it without that')
+        log.debug({ server: name }, 'the server exited on server/discover; retrying with initialize')
       } else if (transport === 'http' && refusesStreamableHttp(error)) {
-        log.info({ server: name }, 'the server refused Streamable HTTP; trying the older HTTP+SSE')
+        log.info({ server: name }, 'the server rejected Streamable HTTP; trying HTTP+SSE')
         transport = 'sse'
       } else throw error
       // Report the first error: it is about the configured transport.

@@ -356,7 +356,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
           return owner.rooted.promise
         })
         const told = await Promise.race([own, owner.rooted.promise])
-        if (!told) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not tell its roots.")
+        if (!told) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not provide its roots.")
         if (!owner.roots) bind(managed, `${owner.key} ${rootsKey(told)}`, told)
         return told
       },
@@ -404,7 +404,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
 
   function create(scope: ConnectionScope): ManagedConnection {
     if (closed) {
-      const sentence = `Toolway is closing its lines to ${server}.`
+      const sentence = `Toolway is closing its connections to ${server}.`
       throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
     }
     const managed: ManagedConnection = createManagedConnection({

@@ -126,14 +126,14 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
   const body = Json.raw<Record<string, unknown>>(result).value
   const { protocolVersion } = body
   if (typeof protocolVersion !== 'string') {
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${server} answered initialize without a protocol version.`, {
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${server} sent no protocol version in its response to initialize.`, {
       server,
     })
   }
   if (!isKnownRevision(protocolVersion, 'legacy')) {
     log.warn(
       { server, asked: latestLegacy, answered: protocolVersion },
-      `the server speaks protocol ${protocolVersion}, which Toolway does not know; it asked for ${latestLegacy}`,
+      `unknown protocol version ${protocolVersion}; Toolway asked for ${latestLegacy}`,
     )
   }
   connection.transport.established(protocolVersion)

@@ -94,7 +94,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     replace(error) {
       const open = current
       if (!open) return
-      log.warn({ server, error: error.message }, 'a server does not answer any more; its line is replaced')
+      log.warn({ server, error: error.message }, 'server does not respond; replacing the connection')
       open.connection.abandon(error)
       void close()
       options.broke?.()
@@ -140,7 +140,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       }
     },
     async [Symbol.asyncDispose]() {
-      const sentence = `Toolway is closing its line to ${server}.`
+      const sentence = `Toolway is closing its connection to ${server}.`
       disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true }))
       await opening?.catch(() => {})
       if (current) options.closed()
@@ -231,7 +231,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       backoff.crashed(error, clock.monotonic() - (openings.get(open)?.since ?? 0))
     if (retired.delete(open)) void open.connection[Symbol.asyncDispose]()
     if (current === open) {
-      log.warn({ server, error: error.message }, 'lost the line to a server; the next call opens it again')
+      log.warn({ server, error: error.message }, 'connection lost; the next call reconnects')
       void close()
       options.closed(error)
     }
@@ -245,7 +245,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       const rest = (options.idleMs as number) - (clock.monotonic() - lastUse)
       if (managed.busy || managed.sessions.size > 0) return watchIdle(options.idleMs)
       if (rest > 0) return watchIdle(rest)
-      log.debug({ server }, 'closed an idle server; the next call wakes it')
+      log.debug({ server }, 'closed an idle connection; the next call reconnects')
       void close()
       options.closed()
     })
@@ -262,9 +262,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
 
   function refused(error: ToolwayError, retryAfterMs: number): ToolwayError {
     const when = `${Math.ceil(retryAfterMs / 1000)} s`
-    const why = backoff.exhausted
-      ? 'has used up its restarts and is left alone; it is tried again in'
-      : 'is unhealthy and is not tried again for'
+    const why = backoff.exhausted ? 'has reached its restart limit; next attempt in' : 'is unhealthy; next attempt in'
     const sentence = `${server} ${why} ${when}. ${error.message}`
     return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
   }
@@ -274,14 +272,14 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     const ours = thrown instanceof ToolwayError
     if (ours && thrown.code === 'AUTH_REQUIRED') return thrown
     const why = thrown instanceof Error ? thrown.message : String(thrown)
-    return new ToolwayError('SERVER_UNAVAILABLE', ours ? why : `Could not open a line to ${server}: ${why}.`, {
+    return new ToolwayError('SERVER_UNAVAILABLE', ours ? why : `Could not connect to ${server}: ${why}.`, {
       ...(ours ? thrown.details : { server, cause: thrown }),
       unsent: true,
     })
   }
 
   function tooSlow(): ToolwayError {
-    const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s (mcpServers.${server}.startTimeout). Check that it runs and look into its log.`
+    const sentence = `${server} did not finish its handshake within ${connectWithinMs / 1000} s (mcpServers.${server}.startTimeout). Check that it is running, and see its log.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
 }

@@ -51,7 +51,7 @@ export function createOrphanReaper({ folder, log, clock = systemClock }: OrphanR
 
   return {
     reaped: reap(folder, space, clock, log).catch((error) => {
-      log.warn({ err: error }, 'could not look for processes that an earlier run has left behind')
+      log.warn({ err: error }, 'could not look for orphaned processes of an earlier run')
     }),
     register() {
       const mark = `${owner}.${++count}`
@@ -87,7 +87,7 @@ export function createOrphanReaper({ folder, log, clock = systemClock }: OrphanR
       mkdirSync(folder, { recursive: true, mode: 0o700 })
       writeFileSync(file, JSON.stringify({ space, children: [...children.values()] }), { mode: 0o600 })
     } catch (error) {
-      log.debug({ err: error }, 'could not write down which processes are ours')
+      log.debug({ err: error }, 'could not record the process ids of servers')
     }
   }
 
@@ -96,7 +96,7 @@ export function createOrphanReaper({ folder, log, clock = systemClock }: OrphanR
     strays.clear()
     const found = await processesWith(variable, (value) => marks.has(value))
     if (found.length === 0) return
-    log.debug({ processes: found.length }, 'a server has ended and left processes behind; they are ended, too')
+    log.debug({ processes: found.length }, 'ending orphaned processes of a server that has ended')
     await end(found, clock)
   }
 }
@@ -136,7 +136,7 @@ async function endThoseOf(owner: string, children: readonly ProcessId[], clock: 
   const processes = new Set([...leaders, ...marked].map(({ pid }) => pid)).size
   if (processes === 0) return
   await end(marked, clock, leaders)
-  log.warn({ processes }, 'an earlier Toolway was killed and had left processes behind; they have been ended')
+  log.warn({ processes }, 'ended orphaned server processes of a Toolway that was killed')
 }
 
 /** A truncated record says nothing; its name is enough. */

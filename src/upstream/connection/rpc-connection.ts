@@ -175,7 +175,7 @@ export async function openRpcConnection(
   }
 
   function sendCancellation(requestId: number): void {
-    const params = Json.of({ requestId, reason: 'nobody waits for the answer any more' })
+    const params = Json.of({ requestId, reason: 'request cancelled' })
     connection.notify('notifications/cancelled', params.bytes).catch(() => {})
   }
 
@@ -215,7 +215,7 @@ export async function openRpcConnection(
         asked(message, exchange)
         break
       case 'invalid':
-        log.debug({ server, reason: message.reason }, 'ignored a message that is not JSON-RPC')
+        log.debug({ server, reason: message.reason }, 'ignored an invalid JSON-RPC message')
         // On a stream of its own, the response can still follow a malformed message.
         if (exchange === undefined || !body.includes('"method"'))
           settle(exchange ?? Number(message.id ?? 0))?.reject(garbled(message.reason))
@@ -225,19 +225,19 @@ export async function openRpcConnection(
   function answered(id: Id | null, exchange: number | undefined): Pending | undefined {
     // A server that mixes up requests must not give one caller another caller's result.
     if (exchange !== undefined && id !== exchange) {
-      settle(exchange)?.reject(garbled('it answers another request'))
+      settle(exchange)?.reject(garbled('response to another request'))
       return undefined
     }
     if (typeof id === 'number') cancelledCalls.delete(id)
     const waiting = typeof id === 'number' ? settle(id) : undefined
-    if (!waiting) log.debug({ server, id }, 'ignored an answer that nobody waits for')
+    if (!waiting) log.debug({ server, id }, 'ignored a response without a pending request')
     return waiting
   }
 
   function notified(method: string, received: Buffer | undefined, exchange: number | undefined): void {
     const params = definedNotification(method, received)
     if (params === undefined) {
-      log.debug({ server, method: method.slice(0, 100) }, 'ignored a notification that MCP does not define')
+      log.debug({ server, method: method.slice(0, 100) }, 'ignored an unknown notification')
       return
     }
     if (method === 'notifications/progress') {
@@ -320,18 +320,18 @@ export async function openRpcConnection(
   /** Sent requests may have run, unless the error itself says that they did not. */
   function interrupted(error?: ToolwayError): ToolwayError {
     if (error?.code === 'OUTCOME_UNKNOWN') return error
-    const why = error?.message ?? `The line to ${server} was closed.`
-    const sentence = `${why} Whether the call took effect is not known: look before you repeat it.`
+    const why = error?.message ?? `The connection to ${server} was closed.`
+    const sentence = `${why} The call may have taken effect: check before you repeat it.`
     return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server, cause: error })
   }
 
   function gone(): ToolwayError {
-    const sentence = `The line to ${server} is closed; call again.`
+    const sentence = `The connection to ${server} is closed; call again.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
   }
 
   function garbled(reason: string): ToolwayError {
-    const sentence = `${server} answered with something that is no JSON-RPC message: ${reason}. It may have run.`
+    const sentence = `${server} sent an invalid JSON-RPC message: ${reason}. The call may have run.`
     return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server })
   }
 }

@@ -95,7 +95,7 @@ test('T5: one that hangs is given up, with a sentence that says why', async () =
   await clock.pass(64_999)
   expect(lost).toEqual([])
   await clock.pass(1)
-  expect(lost).toEqual(['s did not answer a check within 5 s (health.timeout) and was given up.'])
+  expect(lost).toEqual([expect.stringContaining('within 5 s (health.timeout)')])
   expect(line.current).toBeUndefined()
 })
 
@@ -134,7 +134,7 @@ test('T5: one that works on a call has the time of the call, and is called strai
   const slow = call()
   await clock.pass(200_000)
   expect(lost).toEqual([])
-  expect(checks.degradation).toMatch(/while it works/)
+  expect(checks.degradation).toMatch(/while a call is running/)
   peers[0]?.say({ id: 2, result: {} })
   await slow
   await clock.pass(30_000)
@@ -163,7 +163,7 @@ test('T5: a slow answer makes it degraded until a quick one', async () => {
     ping: () => (slow ? new Promise((resolve) => clock.after(4_000, () => resolve({}))) : {}),
   })
   await clock.pass(70_000)
-  expect(checks.degradation).toBe('It took 4000 ms to answer a check.')
+  expect(checks.degradation).toContain('4000 ms')
   slow = false
   await clock.pass(30_000)
   expect([checks.degradation, lost]).toEqual([undefined, []])

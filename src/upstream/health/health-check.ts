@@ -85,7 +85,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
       const ms = await ask(open).catch((error) => askDifferently(open, error))
       // A response after the timeout was waiting to be read while this process was suspended.
       const isSlow = ms > timeoutMs / 2 && ms <= timeoutMs
-      record(open, isSlow ? `It took ${ms} ms to answer a check.` : undefined)
+      record(open, isSlow ? `Slow: ${ms} ms for a health check.` : undefined)
     } catch (error) {
       if (managed.current !== open) return
       if (connection.received !== watch.received) record(open, undefined)
@@ -147,14 +147,14 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     watch.missed++
     if (!managed.inUse || (watch.missed > 1 && connection.cancelledSinceReceived > 0)) managed.replace(error)
     else {
-      log.debug({ server, missed: watch.missed }, 'a server that works on a call does not answer a check')
-      watch.degradation = 'It does not answer a check while it works on a call.'
+      log.debug({ server, missed: watch.missed }, 'health check without a response while a call is running')
+      watch.degradation = 'No response to a health check while a call is running.'
       options.healthMayHaveChanged()
     }
   }
 
   function silent(late: boolean): ToolwayError {
-    const sentence = `${server} did not answer a check within ${timeoutMs / 1000} s (health.timeout) and was given up.`
+    const sentence = `${server} did not answer a health check within ${timeoutMs / 1000} s (health.timeout).`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, ...(late && { late }) })
   }
 }

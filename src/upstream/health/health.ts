@@ -62,8 +62,8 @@ export function assessHealth(server: ServerCondition, breaker: BreakerCondition)
 /** A server with an unknown protocol may work, or misread every call (F5). */
 function withUnknownProtocol(assessment: Assessment, { unknownProtocol }: ServerCondition): Assessment {
   if (assessment.health !== 'healthy' || unknownProtocol === undefined) return assessment
-  const known = `Toolway asked for ${latestLegacy} and does not know it`
-  return { health: 'degraded', reason: `It speaks protocol ${unknownProtocol}; ${known}. Calls may fail.` }
+  const known = `Toolway asked for ${latestLegacy}`
+  return { health: 'degraded', reason: `Unknown protocol version ${unknownProtocol}; ${known}. Calls may fail.` }
 }
 
 /** States in which no call is sent anyway, for a reason of their own. */
@@ -72,16 +72,15 @@ const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealt
 /** Never "healthy" because of an empty or outdated listing. */
 function assessServer(server: ServerCondition): Assessment {
   if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
-  if (server.paused)
-    return { health: 'disabled', reason: 'turned off by an operator, until it is enabled or restarted' }
+  if (server.paused) return { health: 'disabled', reason: 'paused by an operator until it is enabled or restarted' }
   if (server.connected) return assessConnected(server)
   if (server.failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: server.failure.message }
   if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
-  if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call opens it again.` }
+  if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call reconnects.` }
   if (server.starting) return { health: 'starting', reason: 'connecting for the first time in this run' }
-  if (server.heard) return { health: 'healthy', reason: 'asleep; the next call wakes it' }
+  if (server.heard) return { health: 'healthy', reason: 'idle; the next call connects' }
   if (server.knownSince === undefined) return { health: 'stale', reason: 'not connected yet' }
-  return { health: 'stale', reason: `not connected yet; known as of ${new Date(server.knownSince).toISOString()}` }
+  return { health: 'stale', reason: `not connected yet; listing of ${new Date(server.knownSince).toISOString()}` }
 }
 
 function assessConnected({
@@ -96,15 +95,14 @@ function assessConnected({
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
   // One of several principals may lack a grant, which does not affect the others.
   if (failure && failure.code !== 'AUTH_REQUIRED')
-    return degraded(`It serves some, but no more: ${failure.message}${again(pauseMs)}`)
-  if (listFailure) return degraded(`It could not say what it offers: ${listFailure.message}`)
-  if (missing.length > 0) return degraded(`It could not answer ${missing.join(', ')}.`)
-  if (starting) return { health: 'starting', reason: 'connected; its lists are still to come' }
+    return degraded(`No new connections: ${failure.message}${again(pauseMs)}`)
+  if (listFailure) return degraded(`Listing failed: ${listFailure.message}`)
+  if (missing.length > 0) return degraded(`Failed: ${missing.join(', ')}.`)
+  if (starting) return { health: 'starting', reason: 'connected; fetching its lists' }
   return degradation === undefined ? { health: 'healthy', reason: '' } : degraded(degradation)
 }
 
-const again = (pauseMs: number): string =>
-  pauseMs > 0 ? ` It is left alone and tried again in ${Math.ceil(pauseMs / 1000)} s.` : ''
+const again = (pauseMs: number): string => (pauseMs > 0 ? ` Next attempt in ${Math.ceil(pauseMs / 1000)} s.` : '')
 
 interface StatusParts {
   readonly config: ServerConfig
@@ -149,6 +147,6 @@ export function serverStatus(parts: StatusParts): SourceStatus {
 const excerpt = (version: string): string => JSON.stringify(version.slice(0, 40))
 
 const nothingToRead =
-  'Read-only, and none of its tools is known to be a read, so none can be used: list those that read in readTools, or set trustAnnotations to count its readOnlyHint.'
+  'The server is read-only, and none of its tools is known to be read-only, so none can be used: list read-only tools in readTools, or set trustAnnotations to trust its readOnlyHint.'
 
 const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)

@@ -136,7 +136,7 @@ export function visibleDefinition(kind: ListedKind, definition: Definition): Sho
   let problem: string | undefined
 
   const exact = (text: string, where: string): string => {
-    if (problem === undefined && hiddenCharacters(text).length > 0) problem = `its ${where} holds hidden characters`
+    if (problem === undefined && hiddenCharacters(text).length > 0) problem = `hidden characters in ${where}`
     return text
   }
 

@@ -46,7 +46,7 @@ export async function fetchLists(
   ) => {
     try {
       const { items, exact, isCut } = await allPages(open, method, field, options)
-      if (isCut) log.warn({ server, method, kept: items.length }, 'the server lists without end; the rest is left out')
+      if (isCut) log.warn({ server, method, kept: items.length }, 'list too long; truncated')
       const kept = new Map<unknown, Definition>()
       let dropped = 0
       for (const item of items) {
@@ -54,14 +54,15 @@ export async function fetchLists(
           needsText(item, key) ??
           malformed(item) ??
           visibleDefinition(kind, item).problem ??
-          (kept.has(item[key]) ? 'its name is listed twice' : undefined)
+          (kept.has(item[key]) ? 'duplicate name' : undefined)
         const digits = exact.get(item)
         if (!reason && digits !== undefined) exactSchemas.set(item[key] as string, digits)
         if (!reason) kept.set(item[key], repairedDefinition(kind, item))
         else if (++dropped <= maxNamed)
           log.warn({ server, method, reason, item: label(item) }, 'dropped a malformed definition')
       }
-      if (dropped > maxNamed) log.warn({ server, method, dropped }, 'dropped more malformed definitions than are named')
+      if (dropped > maxNamed)
+        log.warn({ server, method, dropped }, 'dropped more malformed definitions than are listed')
       return [...kept.values()]
     } catch (error) {
       if (error instanceof ServerError && error.error.value.code === methodNotFound) return []
@@ -69,7 +70,7 @@ export async function fetchLists(
       failed.push(method)
       // The error data may be anything, of any size.
       const { code, message } = error.error.value
-      log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server could not give this list')
+      log.warn({ server, method, code, reason: String(message).slice(0, 200) }, 'the server failed to return a list')
       return []
     }
   }
@@ -128,7 +129,7 @@ function needsSchema({ inputSchema }: Definition): string | undefined {
   const isObject = typeof inputSchema === 'object' && inputSchema !== null && !Array.isArray(inputSchema)
   if (!isObject) return 'inputSchema is not an object'
   const { type = 'object' } = inputSchema as Record<string, unknown>
-  return [type].flat().includes('object') ? undefined : 'inputSchema describes something that is no object'
+  return [type].flat().includes('object') ? undefined : 'inputSchema does not describe an object'
 }
 
 /** Over HTTP, a tool with invalid header annotations must not be offered. */
@@ -139,9 +140,9 @@ const badHeaders = (
   handshake.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
 
 function needsText(item: Definition, field: string): string | undefined {
-  if (typeof item !== 'object' || item === null) return 'it is not an object'
+  if (typeof item !== 'object' || item === null) return 'not an object'
   const text = item[field]
-  return typeof text === 'string' && text !== '' ? undefined : `${field} is not a text`
+  return typeof text === 'string' && text !== '' ? undefined : `${field} is missing or empty`
 }
 
 const label = (item: Definition): string => JSON.stringify(item)?.slice(0, 120) ?? 'undefined'

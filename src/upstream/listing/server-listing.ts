@@ -136,7 +136,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     try {
       await options.connection().use((open) => list(open), never)
     } catch (error) {
-      log.debug({ server, err: error }, 'could not refresh what a server offers')
+      log.debug({ server, err: error }, 'could not refresh the listing')
     }
   }
 
@@ -217,12 +217,12 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   }
 
   function tooSlow(): ToolwayError {
-    const sentence = `${server} did not list what it offers within ${listWithinMs / 1000} s, which is a fixed limit.`
+    const sentence = `${server} did not return its lists within ${listWithinMs / 1000} s (a fixed limit).`
     return new ToolwayError('TIMEOUT', sentence, { server })
   }
 
   function unsaved(error: unknown): void {
-    log.warn({ server, err: error }, 'could not remember what a server offers; the next start will ask it again')
+    log.warn({ server, err: error }, 'could not store the listing; it is fetched again at the next start')
   }
 }
 

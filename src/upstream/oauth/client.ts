@@ -42,7 +42,9 @@ export async function registerClient(
   { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
 ): Promise<OAuthClient> {
   if (!register) {
-    throw new OAuthError(`${origin} does not register clients by itself: register one there, and set auth.clientId`)
+    throw new OAuthError(
+      `${origin} does not support client registration: register a client there, and set auth.clientId`,
+    )
   }
   // A program on a person's machine cannot keep a secret from them, so prefer none.
   const method = authMethods.includes('none') ? 'none' : preferred.find((one) => authMethods.includes(one))
@@ -60,7 +62,7 @@ export async function registerClient(
   if (answer.status >= 300 || !parsed.success) {
     const why = codeIn((answer.body as { error?: unknown } | null | undefined)?.error) ?? `HTTP ${answer.status}`
     throw new OAuthError(
-      `${origin} did not register us as a client (${why}): register one there, and set auth.clientId`,
+      `${origin} rejected the client registration (${why}): register a client there, and set auth.clientId`,
     )
   }
   const {

@@ -99,7 +99,7 @@ export function createCredential(
     const isNew = (scope: string) => !before.more?.includes(scope) && !kept?.scopes.includes(scope)
     const asksMore = lacking && challenge.scopes?.some(isNew)
     if (!asksMore && clock.monotonic() - forcedAt < believedMs)
-      throw want('refuses the token that was just obtained for it')
+      throw want('rejects a token that was just obtained for it')
     forcedAt = clock.monotonic()
     if (itself) return (await obtain(demand)) !== undefined
     const { issuer } = await discovered(demand)
@@ -136,7 +136,7 @@ export function createCredential(
     const kept = written && written.accessToken === unwritten?.instead ? unwritten.grant : written
     if (kept && kept.accessToken !== old.accessToken && !isEnding(kept)) return take(kept)
     try {
-      if (!kept) throw new OAuthError('the grant was taken back', { code: 'invalid_grant' })
+      if (!kept) throw new OAuthError('the grant was removed', { code: 'invalid_grant' })
       const reach = await reachOf(server, placeOf)
       const next = await refreshGrant(kept, await metadataOf(old.issuer), settings, options, reach)
       // Use it even if it cannot be stored: it is the only one that can be renewed again.
@@ -144,7 +144,7 @@ export function createCredential(
       unwritten = { grant: next, instead: written?.accessToken ?? '' }
       await grants.granted(holder, next)
       unwritten = undefined
-      log.debug({ server: holder.server }, 'a token was renewed')
+      log.debug({ server: holder.server }, 'token renewed')
       return next
     } catch (error) {
       const problem = problemOf(error)
@@ -171,7 +171,7 @@ export function createCredential(
     } catch (error) {
       const problem = problemOf(error)
       if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
-      throw want(`wants a token, and there is none to be had: ${problem.message}`, error)
+      throw want(`needs a token, and none could be obtained: ${problem.message}`, error)
     }
   }
 
@@ -183,7 +183,7 @@ export function createCredential(
     } catch (error) {
       const problem = problemOf(error)
       if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
-      throw want(`cannot be signed in to: ${problem.message}`, error)
+      throw want(`does not allow a sign-in: ${problem.message}`, error)
     }
   }
 
@@ -237,6 +237,6 @@ function authRequired({ server, principal }: GrantHolder, why: string, cause?: u
 
 /** Retrying later may help; no sign-in is needed. */
 function tokenUnavailable({ server }: GrantHolder, why: string, cause: unknown): ToolwayError {
-  const sentence = `There is no token for ${server} now: ${why}. Try again later.`
+  const sentence = `No token for ${server}: ${why}. Try again later.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })
 }

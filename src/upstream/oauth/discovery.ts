@@ -40,7 +40,7 @@ function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): 
   if (only !== undefined && !issuers.includes(only)) {
     const named = quoted(issuers[0])
     throw new OAuthError(
-      `it trusts ${named}, and the client is registered with ${quoted(only)}, so nothing was sent there`,
+      `its authorization server is ${named}, but the client is registered with ${quoted(only)}, so nothing was sent there`,
     )
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
@@ -83,15 +83,15 @@ export async function issuerMetadata(
   issuer: string,
   { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
 ): Promise<IssuerMetadata> {
-  const at = safeAddress(issuer, 'the issuer that it names')
-  if (at.search !== '' || at.hash !== '') throw new OAuthError(`the issuer that it names is none: ${quoted(issuer)}`)
+  const at = safeAddress(issuer, 'its issuer')
+  if (at.search !== '' || at.hash !== '') throw new OAuthError(`invalid issuer ${quoted(issuer)}`)
   for (const place of issuerPlaces(at)) {
     const { status, body } = await web.get(place, reach)
     if (status >= 400 && status < 500) continue
-    if (status !== 200) throw new OAuthError(`${at.origin} cannot be asked now (HTTP ${status})`, { unreachable: true })
+    if (status !== 200) throw new OAuthError(`${at.origin} is unavailable (HTTP ${status})`, { unreachable: true })
     return readIssuer(body, issuer, at)
   }
-  throw new OAuthError(`${quoted(issuer)} publishes no metadata of an authorization server`)
+  throw new OAuthError(`${quoted(issuer)} publishes no authorization server metadata`)
 }
 
 /** With a path, the well-known part comes before it; OpenID Connect puts it behind. */
@@ -105,11 +105,10 @@ function issuerPlaces({ origin, pathname }: URL): URL[] {
 
 function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): IssuerMetadata {
   const parsed = publishedIssuer.safeParse(body)
-  if (!parsed.success)
-    throw new OAuthError(`${origin} publishes something that is no metadata of an authorization server`)
+  if (!parsed.success) throw new OAuthError(`${origin} publishes invalid authorization server metadata`)
   const found = parsed.data
   if (found.issuer !== issuer) {
-    throw new OAuthError(`the metadata of ${quoted(issuer)} is that of another issuer, ${quoted(found.issuer)}`)
+    throw new OAuthError(`the metadata of ${quoted(issuer)} is for another issuer, ${quoted(found.issuer)}`)
   }
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
@@ -164,16 +163,14 @@ async function resourceMetadata(
     const { status, body } = await web.get(place, reach)
     if (status !== 200) {
       if (challenge?.resourceMetadata === undefined && status >= 400 && status < 500) continue
-      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} cannot be had (HTTP ${status})`)
+      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} could not be fetched (HTTP ${status})`)
     }
     const parsed = publishedResource.safeParse(body)
     if (!parsed.success)
-      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} is no resource metadata`)
+      throw new OAuthError(`its metadata at ${place.origin}${place.pathname} is not valid resource metadata`)
     const { resource, authorization_servers: issuers, scopes_supported: scopes } = parsed.data
     if (!isFor(resource, server)) {
-      throw new OAuthError(
-        `its metadata is about another resource, ${quoted(resource)}, so that a token could be used there`,
-      )
+      throw new OAuthError(`its metadata is for another resource, ${quoted(resource)}, where a token could be misused`)
     }
     return { resource, issuers, ...(scopes && { scopes: scopesIn(scopes.join(' ')) }) }
   }
@@ -182,9 +179,9 @@ async function resourceMetadata(
 
 function resourcePlaces(server: URL, named: string | undefined): URL[] {
   if (named !== undefined) {
-    const place = safeAddress(named, 'the address of its metadata')
+    const place = safeAddress(named, 'its metadata URL')
     // A server must not send us to other origins.
-    if (place.origin !== server.origin) throw new OAuthError(`it names metadata at another origin, ${place.origin}`)
+    if (place.origin !== server.origin) throw new OAuthError(`its metadata is at another origin, ${place.origin}`)
     return [place]
   }
   const path = server.pathname.replace(/\/$/, '')

@@ -34,14 +34,14 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
           ? new URL(request.url ?? '', redirect.href)
           : undefined
         const taken = request.method === 'GET' && url?.pathname === path ? take(url.searchParams) : undefined
-        if (!taken) return answer(response, 404, 'Nobody waits for this here.')
+        if (!taken) return answer(response, 404, 'No sign-in is waiting for this response.')
         taken.then(
           (outcome) => {
-            answer(response, 200, 'You are signed in. You can close this page and go back to Toolway.')
+            answer(response, 200, 'You are signed in. You can close this page and return to Toolway.')
             resolve(outcome as never)
           },
           (error: unknown) => {
-            answer(response, 400, `That did not work: ${(error as Error).message}.`)
+            answer(response, 400, `Sign-in failed: ${(error as Error).message}.`)
             reject(error)
           },
         )

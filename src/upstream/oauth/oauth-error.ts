@@ -42,11 +42,11 @@ export const isLoopback = ({ hostname }: URL): boolean =>
 export function safeAddress(text: string, what: string): URL {
   // The parser drops line breaks and encodes non-ASCII characters, but messages show the text itself.
   if (!/^[\x21-\x7e]{1,2048}$/.test(text) || !URL.canParse(text))
-    throw new OAuthError(`${what} is no address: ${quoted(text)}`)
+    throw new OAuthError(`${what} is not a valid URL: ${quoted(text)}`)
   const url = new URL(text)
   const safe = url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url))
   if (!safe) throw new OAuthError(`${what} is not https: ${quoted(url.origin)}`)
-  if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} has a password in it`)
+  if (url.username !== '' || url.password !== '') throw new OAuthError(`${what} contains a password`)
   return url
 }
 

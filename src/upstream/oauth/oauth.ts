@@ -80,7 +80,7 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
     },
     finishHere: (answer) =>
       flows.finish(answer).catch((error) => {
-        throw refusal('The server', error)
+        throw refusal('the server', error)
       }),
     async portOf(server, config, principal) {
       const { issuer } = await grants.demandOf(wanted(server, config, principal).holder)
@@ -130,7 +130,7 @@ function wanted(server: string, config: ServerConfig, principal?: string) {
     )
   }
   if (settings.grant === 'client_credentials') {
-    const sentence = `${server} needs no sign-in: Toolway gets its tokens itself, with the client of mcpServers.${server}.auth.`
+    const sentence = `${server} needs no sign-in: Toolway obtains its tokens with the client of mcpServers.${server}.auth.`
     throw new ToolwayError('INVALID_ARGUMENTS', sentence)
   }
   const { headers, transport: kind } = config
@@ -140,7 +140,7 @@ function wanted(server: string, config: ServerConfig, principal?: string) {
 function refusal(server: string, error: unknown): unknown {
   if (!(error instanceof OAuthError)) return error
   const code = error.unreachable ? 'SERVER_UNAVAILABLE' : 'AUTH_REQUIRED'
-  return new ToolwayError(code, `${server} cannot be signed in to: ${error.message}.`, { server, cause: error })
+  return new ToolwayError(code, `Could not sign in to ${server}: ${error.message}.`, { server, cause: error })
 }
 
 /** A sign-in that will be redirected to this gateway. */
@@ -172,7 +172,7 @@ function createPendingSignIns(clock: Clock): PendingSignIns {
       const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
       if (!flow)
         throw new OAuthError(
-          `no sign-in waits for this answer (each waits ${patienceMs / 60_000} min, a fixed limit): begin again`,
+          `unknown or expired sign-in (valid for ${patienceMs / 60_000} min, a fixed limit): start again`,
         )
       flows = flows.filter((one) => one !== flow)
       await flow.signIn.finish(answer)

@@ -75,7 +75,9 @@ test('B6: the metadata of a server is looked for at its path, then at its root; 
     asked.push(response.req.url ?? '')
     response.writeHead(404).end()
   }
-  await expect(openOAuth().begin('files', config, redirect)).rejects.toThrow('publishes no metadata')
+  await expect(openOAuth().begin('files', config, redirect)).rejects.toThrow(
+    'publishes no authorization server metadata',
+  )
   expect(asked).toEqual(['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-protected-resource'])
 })
 
@@ -88,7 +90,7 @@ test('B6: an issuer with a path is asked where the two standards put it', async 
   issuer.asked.length = 0
   issuer.behaviour.answerMetadata = (response) => void response.writeHead(404).end()
   await expect(openOAuth().begin('files', serverConfig(resource.url), redirect)).rejects.toThrow(
-    'publishes no metadata',
+    'publishes no authorization server metadata',
   )
   expect(issuer.asked).toEqual([
     '/.well-known/oauth-authorization-server/tenant',
@@ -106,7 +108,7 @@ test('B6: an answer is taken once, and only by the sign-in it belongs to', async
   await expect(other.finish(answer)).rejects.toThrow('belongs to another sign-in')
   await expect(other.finish(new URLSearchParams({ code: 'stolen' }))).rejects.toThrow('belongs to another sign-in')
   await one.finish(answer)
-  await expect(one.finish(answer)).rejects.toThrow('was finished before')
+  await expect(one.finish(answer)).rejects.toThrow('already finished')
   // A code that somebody has used already gives nothing, whoever brings it.
   const late = await issuer.visit(other.url)
   await expect(
@@ -131,7 +133,9 @@ test('B6: sign-ins whose answer comes to our own door are told apart by their st
   const url = await oauth.beginHere('files', config, new URL('https://tools.example.com/oauth/callback'))
   expect(issuer.registrations[0]).toMatchObject({ application_type: 'web' })
   const answer = await issuer.visit(url)
-  await expect(oauth.finishHere(new URLSearchParams({ code: 'x', state: 'y' }))).rejects.toThrow('no sign-in waits')
+  await expect(oauth.finishHere(new URLSearchParams({ code: 'x', state: 'y' }))).rejects.toThrow(
+    'unknown or expired sign-in',
+  )
   expect(await oauth.finishHere(answer)).toBe('files')
   await expect(oauth.finishHere(answer)).rejects.toThrow('10 min, a fixed limit')
   expect(await ask(oauth, config)).toBe(200)

@@ -48,9 +48,9 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
   const only = onlyIssuer(settings, demand.issuer)
   const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, placeOf })
   const { issuer, resource, scopes: supported } = found
-  if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no way to sign in`)
+  if (!issuer.authorize) throw new OAuthError(`${quoted(issuer.issuer)} has no authorization endpoint`)
   if (!issuer.pkce) {
-    throw new OAuthError(`${quoted(issuer.issuer)} does not know PKCE with S256, without which a code can be stolen`)
+    throw new OAuthError(`${quoted(issuer.issuer)} does not support PKCE with S256, without which a code can be stolen`)
   }
   if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
   const scopes = scopesToAsk({
@@ -86,8 +86,8 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
     issuer: issuer.issuer,
     scopes,
     async finish(answer) {
-      if (used) throw new OAuthError('this sign-in was finished before')
-      if (!sameState(answer, state)) throw new OAuthError('the answer belongs to another sign-in')
+      if (used) throw new OAuthError('this sign-in has already finished')
+      if (!sameState(answer, state)) throw new OAuthError('the response belongs to another sign-in')
       used = true
       const code = codeOf(answer, found)
       const tokens = await requestTokens({
@@ -124,7 +124,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
 function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
   if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
   throw new OAuthError(
-    `${quoted(issuer)} lets people sign in at ${authorize.origin}, and wants what they bring back for itself; if that is as it should be, set auth.issuer to it`,
+    `${quoted(issuer)} uses another site for signing in, ${authorize.origin}; if that is correct, set auth.issuer to it`,
   )
 }
 
@@ -139,20 +139,20 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
  * else.
  */
 function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
-  if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the answer says something twice')
+  if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the response has a duplicate parameter')
   const from = answer.get('iss')
   if (from === null && issuer.namesItself) {
-    throw new OAuthError(`the answer does not say that it is from ${quoted(issuer.issuer)}, as it must`)
+    throw new OAuthError(`the response does not name its issuer, ${quoted(issuer.issuer)}`)
   }
   if (from !== null && from !== issuer.issuer) {
-    throw new OAuthError(`the answer is from another authorization server than the one that was asked, ${quoted(from)}`)
+    throw new OAuthError(`the response is from another authorization server, ${quoted(from)}`)
   }
   if (answer.has('error')) {
     const code = codeIn(answer.get('error'))
-    throw new OAuthError(`the authorization server refused${code ? ` (${code})` : ''}`, { code })
+    throw new OAuthError(`the authorization server rejected the sign-in${code ? ` (${code})` : ''}`, { code })
   }
   const code = answer.get('code')
-  if (code === null || code === '') throw new OAuthError('the answer has no code')
+  if (code === null || code === '') throw new OAuthError('the response has no code')
   return code
 }
 

@@ -52,11 +52,11 @@ export async function requestTokens(request: TokenRequest): Promise<TokenSet> {
   const answer = await web.post(issuer.token, reach, { body, headers: { ...type, ...headers } })
   if (answer.status !== 200) throw refusal(issuer, answer.status, answer.body)
   const parsed = answered.safeParse(answer.body)
-  if (!parsed.success) throw new OAuthError(`${issuer.token.origin} answered with something that is no token`)
+  if (!parsed.success) throw new OAuthError(`${issuer.token.origin} did not return a valid token`)
   const { access_token, token_type, expires_in, refresh_token, scope } = parsed.data
   if (token_type.toLowerCase() !== 'bearer') {
     const kind = codeIn(token_type)
-    throw new OAuthError(`${issuer.token.origin} gives out tokens of another kind${kind ? `, ${kind}` : ''}`)
+    throw new OAuthError(`${issuer.token.origin} issues tokens of an unsupported type${kind ? `, ${kind}` : ''}`)
   }
   return {
     accessToken: access_token,
@@ -93,7 +93,7 @@ async function authenticated(request: TokenRequest): Promise<Shown> {
 async function assertion({ client, issuer, clock }: TokenRequest, signing: SigningKey) {
   const { importPKCS8, SignJWT } = await import('jose')
   const key = await importPKCS8(signing.key, signing.algorithm).catch(() => {
-    throw new OAuthError('auth.privateKey is no private key in PKCS #8 form for auth.signingAlgorithm')
+    throw new OAuthError('auth.privateKey is not a PKCS #8 private key for auth.signingAlgorithm')
   })
   const now = Math.floor(clock.now() / 1000)
   const signed = await new SignJWT()
@@ -116,7 +116,7 @@ async function assertion({ client, issuer, clock }: TokenRequest, signing: Signi
 function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAuthError {
   const code = codeIn((body as { error?: unknown } | null | undefined)?.error)
   const unreachable = status >= 500 || status === 429
-  return new OAuthError(`${token.origin} gave no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
+  return new OAuthError(`${token.origin} issued no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }
 
 /** The grant for a token response. */
@@ -137,7 +137,7 @@ export async function refreshGrant(
   parts: OAuthParts,
   reach: Reach,
 ): Promise<Grant> {
-  if (grant.refreshToken === undefined) throw new OAuthError('the grant has ended', { code: 'invalid_grant' })
+  if (grant.refreshToken === undefined) throw new OAuthError('the grant has expired', { code: 'invalid_grant' })
   const configured = configuredClient(settings)
   const tokens = await requestTokens({
     issuer,

@@ -57,7 +57,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
         // A redirect to another origin would let it speak for this one.
         if (next?.origin !== url.origin)
           throw new OAuthError(`${url.origin} redirects to another origin, which is not followed`)
-        if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects again and again`)
+        if (redirects === maxRedirects) throw new OAuthError(`${url.origin} redirects too often`)
         at = next
       }
     },
@@ -65,7 +65,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
       const sent = { accept: 'application/json', ...headers }
       const answer = await ask(url, reach, { method: 'POST', headers: sent, body })
       if (answer.location === undefined) return answer
-      throw new OAuthError(`${url.origin} redirects instead of answering, which is not followed`)
+      throw new OAuthError(`${url.origin} responded with a redirect, which is not followed`)
     },
   }
 
@@ -74,7 +74,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     reach: Reach,
     request: Asked,
   ): Promise<OAuthHttpResponse & { readonly location?: string }> {
-    safeAddress(url.href, 'an address of the authorization server')
+    safeAddress(url.href, 'a URL of the authorization server')
     using limit = deadline(
       clock,
       withinMs,
@@ -108,7 +108,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     })
     if (bad)
       throw new OAuthError(
-        `${quoted(hostname)} leads to a private or reserved address, and a server out there named it`,
+        `${quoted(hostname)} resolves to a private or reserved address, but was named by a public server`,
       )
     return found
   }
@@ -131,7 +131,7 @@ async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]
     return await lookup(host, { all: true, order: 'ipv4first' })
   } catch (cause) {
     if (mayBeUnknown) return []
-    throw new OAuthError(`${quoted(host)} cannot be found`, { unreachable: true, cause })
+    throw new OAuthError(`${quoted(host)} cannot be resolved`, { unreachable: true, cause })
   }
 }
 
@@ -173,7 +173,7 @@ async function exchanged(agent: Dispatcher, url: URL, asked: Asked & { readonly 
     body.destroy()
     return { status, body: undefined, location: String(received.location ?? '') }
   }
-  const tooLarge = () => new OAuthError(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)
+  const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
   return { status, body: json(String(await readBounded(body, maxBytes, tooLarge))) }
 }
 
@@ -226,7 +226,7 @@ async function askThrough(
       maxLength: maxBytes,
       done: resolve,
       lost: (error) => reject(signal.aborted ? signal.reason : error),
-      tooLong: () => reject(new OAuthError(`${url.origin} answered with more than ${maxBytes / 1024} KiB`)),
+      tooLong: () => reject(new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)),
     }),
   )
   const { status } = head

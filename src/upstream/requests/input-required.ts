@@ -35,7 +35,7 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   for (const question of Object.values(asRecord(inputRequests))) {
     const { method } = asRecord(question)
     const name = JSON.stringify(String(method).slice(0, 100))
-    if (!isInputRequest(method)) throw refused(`MCP defines no request ${name} to clients.`)
+    if (!isInputRequest(method)) throw refused(`MCP does not define the request ${name} to clients.`)
     const capability = capabilityFor.get(method) as string
     if (caller.capabilities[capability] === undefined)
       throw refused(`your client did not declare the capability "${capability}" that ${name} needs.`)

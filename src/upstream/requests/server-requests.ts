@@ -34,7 +34,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   let remarks = 0
 
   const reply = (body: Buffer): Promise<void> =>
-    transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not answer a server'))
+    transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not send a response to a server'))
 
   /** Replies without asking a caller. */
   const remark = async (body: Buffer): Promise<void> => {
@@ -84,12 +84,12 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
       if (method === 'ping') return remark(resultBytes(id, Buffer.from('{}')))
       const defined = definedQuestion(question)
       if ('code' in defined) {
-        log.debug({ method: method.slice(0, 100), code: defined.code }, 'refused a request of a server to its client')
+        log.debug({ method: method.slice(0, 100), code: defined.code }, 'rejected a request from a server')
         return remark(errorBytes(id, defined))
       }
       if (open.has(id) || open.size >= maxOpen) return remark(errorBytes(id, tooMany))
       if (addressees().length > 0) return ask(defined, addressees)
-      return remark(errorBytes(id, { code: -32603, message: `There is no caller here that ${method} could be for.` }))
+      return remark(errorBytes(id, { code: -32603, message: `No caller to forward ${method} to.` }))
     },
     cancelled(params) {
       const { requestId } = Json.raw<{ requestId?: Id }>(params ?? Buffer.from('{}')).value
@@ -114,7 +114,7 @@ function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObjec
   }
 }
 
-const tooMany = { code: -32600, message: 'Too many questions are open, or this one is open already.' }
+const tooMany = { code: -32600, message: 'Too many open requests, or duplicate request id.' }
 
 /** A client's error reaches the server unchanged. */
 function errorOf(thrown: unknown) {

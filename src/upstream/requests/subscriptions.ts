@@ -117,7 +117,7 @@ export function createResourceSubscriptions(options: ResourceSubscriptionsOption
       for (const [uri, entry] of followed.get(managed) ?? []) {
         if (!entry.told) continue
         entry.asked = tell(open, 'resources/subscribe', uri)
-        entry.asked.catch((error) => log.warn({ server, uri, err: error }, 'could not follow a resource again'))
+        entry.asked.catch((error) => log.warn({ server, uri, err: error }, 'could not renew a resource subscription'))
       }
     },
     lost(managed) {
@@ -131,11 +131,9 @@ export function createResourceSubscriptions(options: ResourceSubscriptionsOption
 }
 
 const tooSlow = (server: string, method: string) =>
-  new ToolwayError(
-    'TIMEOUT',
-    `${server} did not answer ${method} within ${askWithinMs / 1000} s, which is a fixed limit.`,
-    { server },
-  )
+  new ToolwayError('TIMEOUT', `${server} did not answer ${method} within ${askWithinMs / 1000} s (a fixed limit).`, {
+    server,
+  })
 
 /** The `subscriptions/listen` stream of a stateless server, one for all callers. */
 export interface ChangeStream extends Disposable {
@@ -188,7 +186,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
       () => later(controller),
       (error) => {
         if (controller.signal.aborted) return
-        log.debug({ server, err: error }, 'stopped hearing of changes of a server')
+        log.debug({ server, err: error }, 'change stream ended')
         if (error instanceof ServerError && error.error.value.code === methodNotFound) return
         later(controller)
       },
@@ -217,7 +215,7 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
   }
 }
 
-const replaced = new Error('listening to something else now')
+const replaced = new Error('replaced by a new subscriptions/listen request')
 
 /** Lists that the server says may change; the others are refreshed periodically. */
 function listsOf({ handshake }: InitializedConnection): Record<string, true> {

@@ -34,7 +34,7 @@ export async function relayTask(
   const sealed = typeof given === 'string' ? readTaskId(given)?.sealed : undefined
   const taskId = sealed && seal.open(sealed, bindingOf(call))
   if (!taskId) {
-    const message = `Task not found: ${method} needs the id of a task of yours.`
+    const message = `Task not found: ${method} needs the id of one of your tasks.`
     throw new ServerError(Json.of({ code: -32602, message }))
   }
   const known = (bytes: Buffer): Json<never> =>

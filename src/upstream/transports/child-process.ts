@@ -111,12 +111,12 @@ function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS
       cause: bare(error),
     })
   if (cwd !== undefined && !isFolder(cwd))
-    return say(`its folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
+    return say(`the folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
   if (error.code === 'ENOENT') {
     return say(`the command "${command}" was not found. Install it, or give its full path in ${setting}.command.`)
   }
   if (error.code === 'EACCES') {
-    return say(`the command "${command}" may not be run. Make it executable, or correct ${setting}.command.`)
+    return say(`the command "${command}" is not executable. Make it executable, or correct ${setting}.command.`)
   }
   return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
 }

@@ -51,7 +51,7 @@ export class ConnectTimeout extends Error {
   readonly code = 'ETIMEDOUT'
 
   constructor(ms: number) {
-    super(`no connection within ${ms / 1000} s, a fixed limit`)
+    super(`no connection within ${ms / 1000} s (a fixed limit)`)
   }
 }
 
@@ -61,7 +61,7 @@ export class NoResponse extends Error {
   readonly written: boolean
 
   constructor(written: boolean, cause: unknown) {
-    super('no answer', { cause })
+    super('no response', { cause })
     this.written = written
   }
 }

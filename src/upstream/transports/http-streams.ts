@@ -69,15 +69,15 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
   async function resume(): Promise<void> {
     const signal = exchange.signal()
     if (signal.aborted) return finish()
-    if (lastId === undefined) return finish('ended the stream without an answer')
-    if (++fruitless > maxFruitless) return finish('broke off and could not be reached again')
+    if (lastId === undefined) return finish('ended the stream without a response')
+    if (++fruitless > maxFruitless) return finish('closed the stream and could not be reached again')
     const backoff = { firstMs: Math.max(pauseMs, shortestPauseMs), maxMs: maxPauseMs }
     await pause(backoffMs(fruitless - 1, backoff), clock, signal)
     if (signal.aborted) return finish()
     try {
       const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
       if (isStream(head)) return
-      if (head.status < 500 && head.status !== 429) return finish(`did not continue its answer (HTTP ${head.status})`)
+      if (head.status < 500 && head.status !== 429) return finish(`did not resume its response (HTTP ${head.status})`)
     } catch {
       // Counts as an attempt.
     }
@@ -134,7 +134,7 @@ export async function keepServerStream(options: {
           pauseMs = Math.min(Math.max(ms, firstPauseMs), maxPauseMs)
           nextPauseMs = pauseMs
         },
-        tooLong: () => log.debug({ server }, 'left out an event that was too long'),
+        tooLong: () => log.debug({ server }, 'dropped an event that is too long'),
       })
       return { data: reader.push, end: ended.resolve, lost: () => ended.resolve() }
     }
@@ -145,11 +145,11 @@ export async function keepServerStream(options: {
         await ended.promise
       } else if (known && (head.status === 404 || head.status === 400)) return options.forgotten()
       else if (head.status < 500 && head.status !== 408 && head.status !== 429) {
-        log.debug({ server, status: head.status }, 'the server has no stream of its own')
+        log.debug({ server, status: head.status }, 'the server has no GET stream')
         return
       }
     } catch (error) {
-      if (!signal.aborted) log.debug({ server, err: error }, 'could not open the stream of a server')
+      if (!signal.aborted) log.debug({ server, err: error }, 'could not open the GET stream')
     }
     await pause(nextPauseMs, clock, signal)
     nextPauseMs = Math.min(nextPauseMs * 2, maxPauseMs)

@@ -106,19 +106,19 @@ describe('a well-behaved server', () => {
 
 describe('refusals', () => {
   test.each([
-    [400, 'SERVER_UNAVAILABLE', /refused the request/],
+    [400, 'SERVER_UNAVAILABLE', /rejected the request/],
     [401, 'SERVER_UNAVAILABLE', /credential.*mcpServers\.rogue\.auth and mcpServers\.rogue\.headers/],
     [403, 'SERVER_UNAVAILABLE', /credential/],
-    [404, 'SERVER_UNAVAILABLE', /refused the request/],
-    [405, 'SERVER_UNAVAILABLE', /refused the request/],
-    [413, 'SERVER_UNAVAILABLE', /refused the request/],
-    [415, 'SERVER_UNAVAILABLE', /refused the request/],
+    [404, 'SERVER_UNAVAILABLE', /rejected the request/],
+    [405, 'SERVER_UNAVAILABLE', /rejected the request/],
+    [413, 'SERVER_UNAVAILABLE', /rejected the request/],
+    [415, 'SERVER_UNAVAILABLE', /rejected the request/],
     [429, 'SERVER_UNAVAILABLE', /too busy/],
     [503, 'SERVER_UNAVAILABLE', /too busy/],
-    [500, 'OUTCOME_UNKNOWN', /failed \(HTTP 500\).*not known/],
+    [500, 'OUTCOME_UNKNOWN', /failed \(HTTP 500\).*may have taken effect/],
     [502, 'OUTCOME_UNKNOWN', /failed/],
     [504, 'OUTCOME_UNKNOWN', /failed/],
-    [303, 'OUTCOME_UNKNOWN', /redirect.*not known/],
+    [303, 'OUTCOME_UNKNOWN', /redirect.*may have taken effect/],
     [302, 'SERVER_UNAVAILABLE', /redirects are not followed/],
     [204, 'OUTCOME_UNKNOWN', /HTTP 204/],
   ])('F12: HTTP %i is %s', async (status, code, sentence) => {
@@ -140,7 +140,7 @@ describe('refusals', () => {
     const { transport } = await rogue(onPost((_, response) => response.writeHead(503).end(said)))
     expect(await thrown(call(transport))).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
-      message: expect.stringMatching(/failed \(HTTP 503\).*not known/),
+      message: expect.stringMatching(/failed \(HTTP 503\).*may have taken effect/),
     })
   })
 

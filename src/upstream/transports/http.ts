@@ -133,7 +133,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     const { head, said } = await asked(body, all, until, (head) => answer(head, exchange, signal))
     if (head.status < 300) {
       if (exchange !== undefined && !isReadable(head))
-        throw connectionLost(place(), `answered with ${what(head)} instead of a message`)
+        throw connectionLost(place(), `responded with ${what(head)} instead of a message`)
       return
     }
     const forgotten = within !== undefined && forgets(head, said)
@@ -177,7 +177,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 
   async function checked(): Promise<void> {
     checking ??= check()
-      .catch((error) => log.debug({ server: name, err: error }, 'could not check whether the session is still known'))
+      .catch((error) => log.debug({ server: name, err: error }, 'could not check whether the session is still valid'))
       .finally(() => {
         checking = undefined
       })
@@ -219,12 +219,12 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     return readWholeBody(head, {
       maxLength: maxMessage,
       done(bytes) {
-        if (!isResponse(bytes)) return done('answered with something that is no message')
+        if (!isResponse(bytes)) return done('responded with something that is not a JSON-RPC message')
         receiver?.message(bytes, exchange)
         done()
       },
-      lost: (error) => done('broke off in the middle of its answer', error),
-      tooLong: () => done(`answered with more than ${maxMessage / 1024 / 1024} MiB`),
+      lost: (error) => done('broke off in the middle of its response', error),
+      tooLong: () => done(`responded with more than ${maxMessage / 1024 / 1024} MiB`),
     })
   }
 
@@ -263,7 +263,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     listening.abort()
     if (underWay.size === 0) idle.resolve()
     void settles(idle.promise, goodbyeMs, clock).then(() => {
-      for (const exchange of underWay) receiver?.failed(exchange, connectionLost(place(), 'went away'))
+      for (const exchange of underWay) receiver?.failed(exchange, connectionLost(place(), 'closed the session'))
       // Callers whose request was just rejected are told first.
       setImmediate(() => receiver?.closed(error))
     })
@@ -308,7 +308,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   function tooSlow(): ToolwayError {
-    return connectionLost(place(), `did not take a notification within ${promptlyMs / 1000} s (a fixed limit)`)
+    return connectionLost(place(), `did not accept a notification within ${promptlyMs / 1000} s (a fixed limit)`)
   }
 }
 
@@ -332,4 +332,4 @@ const isReadable = (head: ResponseHead): boolean =>
   (head.status === 200 && (head.type === 'application/json' || head.type === 'text/event-stream'))
 
 const what = (head: ResponseHead): string =>
-  head.status === 200 ? head.type || 'something unnamed' : `HTTP ${head.status}`
+  head.status === 200 ? head.type || 'no media type' : `HTTP ${head.status}`

@@ -58,7 +58,7 @@ describe('opening', () => {
   test.each([
     ['at another origin', 'http://evil.example/message', /another origin, http:\/\/evil\.example/],
     ['with another scheme', 'https://127.0.0.1/message', /another origin/],
-    ['that is no address', 'http://', /no address/],
+    ['that is not a URL', 'http://', /not a URL/],
   ])('security: an endpoint %s is refused, so that no credential leaves', async (_, endpoint, sentence) => {
     const { server, opening } = await older(accepted, endpoint)
     expect(await thrown(opening())).toMatchObject({
@@ -76,8 +76,8 @@ describe('opening', () => {
       /text\/html.*mcpServers\.rogue\.url/,
     ],
     ['a message', (_, response) => json(response, '{}'), /application\/json/],
-    ['a stream that ends', (_, response) => stream(response).end(': nothing\n\n'), /closed its stream/],
-    ['a reset', (_, _response, socket) => socket.resetAndDestroy(), /broke off/],
+    ['a stream that ends', (_, response) => stream(response).end(': nothing\n\n'), /closed the event stream/],
+    ['a reset', (_, _response, socket) => socket.resetAndDestroy(), /closed the connection/],
   ])('E1: %s instead of an endpoint is SERVER_UNAVAILABLE', async (_, script, sentence) => {
     const server = await serving(script)
     const error = await thrown(opened(server.url, {}, sseTransport))
@@ -119,7 +119,7 @@ describe('an open line', () => {
     end()
     expect(await heard.down).toMatchObject({
       code: 'OUTCOME_UNKNOWN',
-      message: expect.stringContaining('closed its stream'),
+      message: expect.stringContaining('closed the event stream'),
     })
     expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE' })
     expect(heard.downs).toBe(1)

@@ -69,7 +69,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
       const head = await channel.request(request, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
       if (head.status !== 200) throw rejectedRequest(place(), head)
       if (!isStream(head))
-        throw connectionLost(place(), `answered with ${head.type || 'something unnamed'} instead of events`)
+        throw connectionLost(place(), `responded with ${head.type || 'no media type'} instead of events`)
       path = await endpoint.promise
     } catch (thrown) {
       receiver = undefined
@@ -95,8 +95,8 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     })
     return {
       data: reader.push,
-      end: () => down('closed its stream'),
-      lost: (error) => down('broke off its stream', error),
+      end: () => down('closed the event stream'),
+      lost: (error) => down('broke the event stream', error),
     }
   }
 
@@ -107,7 +107,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
       endpoint.resolve(target.pathname + target.search)
       return
     }
-    const where = target ? `at another origin, ${target.origin}` : 'that is no address'
+    const where = target ? `at another origin, ${target.origin}` : 'that is not a URL'
     const sentence = `${name} names an endpoint ${where}. Check mcpServers.${name}.url.`
     endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
   }
@@ -118,7 +118,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     using limit = deadline(
       clock,
       promptlyMs,
-      () => connectionLost(place(), `did not take a message within ${promptlyMs / 1000} s (a fixed limit)`),
+      () => connectionLost(place(), `did not accept a message within ${promptlyMs / 1000} s (a fixed limit)`),
       signal,
     )
     const headers = { ...configured, ...more, 'content-type': 'application/json' }

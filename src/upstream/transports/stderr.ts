@@ -68,7 +68,7 @@ export function createProcessOutput(options: {
       const now = Math.floor(clock.monotonic() / 1000)
       if (now !== second) {
         if (lines > maxLinesPerSecond)
-          log.debug({ server, lines: lines - maxLinesPerSecond }, 'left out lines of a server')
+          log.debug({ server, lines: lines - maxLinesPerSecond }, 'dropped lines of output (rate limit)')
         second = now
         lines = 0
       }
@@ -77,7 +77,7 @@ export function createProcessOutput(options: {
       if (plain(text) === '') return
       const line = clean(text, maxLoggedLine)
       if (stream === 'stderr') options.wrote?.(line)
-      log.debug({ server, stream, line }, 'a server wrote beside the protocol')
+      log.debug({ server, stream, line }, 'server output')
     },
   }
 }

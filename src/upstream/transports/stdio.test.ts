@@ -49,7 +49,7 @@ describe('starting', () => {
       { command: 'no-such-command-here' },
       /"no-such-command-here" was not found.*mcpServers\.rogue\.command/,
     ],
-    ['a file that is not executable', { command: rogue }, /may not be run/],
+    ['a file that is not executable', { command: rogue }, /not executable/],
     [
       'a folder that does not exist',
       { cwd: '/no/such/folder' },

@@ -122,7 +122,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   function send({ body, signal }: OutgoingMessage): Promise<void> {
     if (over) return Promise.reject(over)
     const { waiting, send } = outbox as Outbox
-    if (waiting > maxMessage) return Promise.reject(unavailable('does not read what it is sent'))
+    if (waiting > maxMessage) return Promise.reject(unavailable('does not read its input'))
     return send(toOneLine(body), signal)
   }
 

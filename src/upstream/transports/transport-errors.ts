@@ -29,10 +29,10 @@ export const brokenConnectionCode = (established: boolean): ErrorCode =>
   established ? 'OUTCOME_UNKNOWN' : 'SERVER_UNAVAILABLE'
 
 /** The end of an error message about a call that may have run. */
-export const mayHaveRun = 'Whether the call took effect is not known: look before you repeat it.'
+export const mayHaveRun = 'The call may have taken effect: check before you repeat it.'
 
 export const closedByUs = (name: string): ToolwayError =>
-  new ToolwayError('SERVER_UNAVAILABLE', `Toolway has closed its line to ${name}; call again.`, {
+  new ToolwayError('SERVER_UNAVAILABLE', `Toolway has closed its connection to ${name}; call again.`, {
     server: name,
     unsent: true,
   })
@@ -52,8 +52,8 @@ export function noResponse(place: TransportState, thrown: unknown): unknown {
     return new ToolwayError('SERVER_UNAVAILABLE', `Could not reach ${name}: ${thrown.cause.message}`, details)
   }
   const why = reason(thrown.cause)
-  if (thrown.written) return connectionLost(place, `broke off before it answered (${why})`, thrown.cause)
-  const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it runs and that mcpServers.${name}.url and its headers are right.`
+  if (thrown.written) return connectionLost(place, `closed the connection before it responded (${why})`, thrown.cause)
+  const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it is running, and that mcpServers.${name}.url and its headers are correct.`
   return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, unsent: true, cause: thrown.cause })
 }
 
@@ -63,7 +63,7 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   const { status } = head
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
-  const relayed = head.relay === undefined ? '' : ` It may be the proxy ${head.relay} that says so.`
+  const relayed = head.relay === undefined ? '' : ` The response may come from the proxy ${head.relay}.`
   return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, {
     server: name,
     retryAfterMs: waitMs,
@@ -82,7 +82,7 @@ export function rejectedSession(
   { fresh, repeatable }: { readonly fresh: boolean; readonly repeatable: boolean | undefined },
 ): ToolwayError {
   const what = fresh
-    ? `refused the session that it has just opened (HTTP ${status})`
+    ? `rejected the session that it has just opened (HTTP ${status})`
     : `ended our session (HTTP ${status})`
   return new ToolwayError('OUTCOME_UNKNOWN', `${name} ${what}. ${mayHaveRun}`, {
     server: name,
@@ -115,23 +115,23 @@ function sentence({ name, established }: TransportState, head: ResponseHead, sai
   const { status } = head
   const setting = `mcpServers.${name}`
   if (status < 300)
-    return `answered with HTTP ${status} and no message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
+    return `responded with HTTP ${status} and no message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
   if (status === 303)
-    return `answered with a redirect instead of a message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
+    return `responded with a redirect instead of a message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
   if (status < 400) {
-    return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Put the final address into ${setting}.url.`
+    return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Set ${setting}.url to the final URL.`
   }
   if (status === 401 || status === 403) {
-    return `refused our credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
+    return `rejected the credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
   }
-  if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'Look into its log.'}`
-  if (status === 429 || status === 503) return `is too busy (HTTP ${status}) and did nothing. Try again later.`
-  return `refused the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
+  if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'See its log.'}`
+  if (status === 429 || status === 503) return `is too busy (HTTP ${status}); the call did not run. Try again later.`
+  return `rejected the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`
 }
 
 /** Only the origin: the rest of a URL may hold secrets. */
 function originOf(location: string | undefined): string {
-  return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another place'
+  return location !== undefined && URL.canParse(location) ? new URL(location).origin : 'another URL'
 }
 
 /** A code such as ECONNREFUSED; a connection to a host with several addresses fails with one error for each. */

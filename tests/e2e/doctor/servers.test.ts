@@ -85,7 +85,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
   expect(said('mute')).toMatch(/^problem\nit started and did not answer within 4 s/)
   expect(said('noisy')).toMatch(/^warning\n\d+ tools.*no message \("hello"\)/)
   expect(said('sloppy')).toMatch(/^warning\n\d+ tools.*dropped a malformed definition/)
-  expect(said('ahead')).toMatch(/^warning\n\d+ tools; 2031-01-01.*does not know/)
+  expect(said('ahead')).toMatch(/^warning\n\d+ tools; 2031-01-01.*unknown protocol version/)
   expect(at.left()).toEqual([])
 })
 

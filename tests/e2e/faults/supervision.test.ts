@@ -35,13 +35,13 @@ test('G2, T5: a server that keeps crashing gets its restarts and no more, is ref
   for (let again = 0; again < 20; again++) {
     const refused = await client.callTool('rogue.echo', { text: 'hello' })
     expect(errorOf(refused)).toMatchObject({ code: 'SERVER_UNHEALTHY', retryAfterMs: expect.any(Number) })
-    expect(JSON.stringify(refused.content)).toMatch(/used up its restarts.*tried again in \d+ s.*SIGKILL/)
+    expect(JSON.stringify(refused.content)).toMatch(/restart limit.*next attempt in \d+ s.*SIGKILL/)
   }
   console.info(`a server that is left alone is refused after ${((performance.now() - before) / 20).toFixed(1)} ms`)
   expect(toolway.servers()).toEqual([])
   expect(await healthOf(client, 'rogue')).toMatchObject({
     status: 'unhealthy',
-    reason: expect.stringMatching(/SIGKILL.*tried again in \d+ s/),
+    reason: expect.stringMatching(/SIGKILL.*Next attempt in \d+ s/),
   })
 })
 
@@ -101,7 +101,7 @@ test('G2: an unused process is stopped; health tells, the tools stay, and the ne
   await until(() => toolway.servers().length === 0, { what: 'the process to be stopped' })
   expect(await healthOf(other, 'probe')).toMatchObject({
     status: 'healthy',
-    reason: expect.stringContaining('asleep'),
+    reason: expect.stringContaining('idle'),
   })
   expect(await other.listTools()).toEqual(tools)
   expect(toolway.servers()).toEqual([])
@@ -147,5 +147,5 @@ test('security: what a killed Toolway left behind is gone once the next one serv
 
   const second = open.use(await startCommand(config, { folder }))
   await until(() => !survivors.some(alive), { what: 'the leftovers to be gone' })
-  await until(() => second.said().includes('left processes behind'), { what: 'the log line' })
+  await until(() => second.said().includes('orphaned server processes'), { what: 'the log line' })
 })

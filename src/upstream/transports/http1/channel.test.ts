@@ -88,7 +88,7 @@ describe('G1: HTTP to a server', () => {
     expect(thrown).toMatchObject({ written: false, cause: { code: 'ETIMEDOUT' } })
     expect(noResponse({ name: 's', origin, established: false }, thrown)).toMatchObject({
       code: 'SERVER_UNAVAILABLE',
-      message: expect.stringContaining('within 10 s, a fixed limit'),
+      message: expect.stringContaining('within 10 s (a fixed limit)'),
     })
   })
 

@@ -42,7 +42,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
     for (;;) {
       const last = idle.pop()
       if (last === undefined || last.until > clock.monotonic()) return last?.connection
-      last.connection.lose(new Error('it was idle for too long'))
+      last.connection.lose(new Error('idle for too long'))
     }
   }
 
@@ -54,7 +54,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
       connected: () => timer[Symbol.dispose](),
       free() {
         const lasts = Math.min((connection.keepAliveMs ?? usualIdleMs + marginMs) - marginMs, maxIdleMs)
-        if (closed || lasts <= 0) return connection.lose(new Error('it is not needed any more'))
+        if (closed || lasts <= 0) return connection.lose(new Error('no longer needed'))
         idle.push({ connection, until: clock.monotonic() + lasts })
         sweeping ??= clock.after(maxIdleMs, sweep)
       },
@@ -73,7 +73,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
   /** Closes connections that have been idle for long. */
   const sweep = () => {
     const now = clock.monotonic()
-    for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('it was idle'))
+    for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('idle'))
     sweeping = idle.length > 0 ? clock.after(maxIdleMs, sweep) : undefined
   }
 
@@ -107,4 +107,4 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
   }
 }
 
-const tooMany = (): Error => Object.assign(new Error('it keeps too many connections'), { code: 'EMFILE' })
+const tooMany = (): Error => Object.assign(new Error('too many open connections'), { code: 'EMFILE' })

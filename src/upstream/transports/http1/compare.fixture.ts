@@ -6,15 +6,15 @@ import { anyAnswer } from './responses.fixture.ts'
 /** What undici and node:http both take, and we refuse on purpose, by the reason that we give. */
 const stricter: ReadonlySet<string> = new Set([
   // Line breaks before the status line, HTTP/0.9 and 2.0, a status of 600 and more, control characters in the reason.
-  'it does not begin like an answer',
+  'invalid status line',
   // Any transfer coding but chunked: nobody here could undo it.
-  'it is coded in a way that was not asked for',
+  'unsupported Transfer-Encoding',
   // Two Transfer-Encoding lines; Transfer-Encoding among the trailers.
-  'it says twice how long it is',
+  'more than one length',
   // Extensions with an empty name or value, and sizes of more than 13 digits.
-  'the size of a chunk is no number',
+  'invalid chunk size',
   // More than 15 digits.
-  'its length is no number',
+  'invalid Content-Length',
 ])
 
 export interface Compared {

@@ -69,7 +69,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
   const reader = createResponseReader({
     head(answer) {
       const mine = work
-      if (mine === undefined) throw new MalformedResponse('it speaks unasked')
+      if (mine === undefined) throw new MalformedResponse('data without a request')
       if (relay && answer.status === 407) {
         mine.written = false
         throw proxyRefused(relay, origin, 407)
@@ -78,7 +78,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
       reuse = answer.reuse
       keepAliveMs = answer.keepAliveMs
       const head = headOf(answer, relay, () => {
-        if (work === mine) lose(new Error('nobody reads the answer any more'))
+        if (work === mine) lose(new Error('response aborted'))
       })
       mine.body = mine.receive(head)
       mine.settled.resolve(head)
@@ -87,7 +87,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     data: (chunk) => work?.body?.data(chunk),
     end() {
       const done = finish()
-      if (!reuse) lose(new Error('it was used once'))
+      if (!reuse) lose(new Error('not reusable'))
       done?.body?.end()
       if (!over) told.free()
     },
@@ -128,7 +128,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
       const settled = Promise.withResolvers<ResponseHead>()
       const stop = () => {
         settled.reject(signal?.reason)
-        lose(new Error('nobody waits for the answer any more'))
+        lose(new Error('request aborted'))
       }
       signal?.addEventListener('abort', stop, { once: true })
       work = { receive, settled, signal, stop, written: false }
@@ -261,7 +261,9 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
   for (const name of Object.keys(headers)) {
     const value = headers[name] as string
     if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw new TypeError(`The header ${JSON.stringify(name)} cannot be sent: take out line breaks and odd characters.`)
+      throw new TypeError(
+        `The header ${JSON.stringify(name)} cannot be sent: remove line breaks and special characters.`,
+      )
     }
     text += `${name}: ${value}\r\n`
   }
@@ -306,13 +308,13 @@ function openTunnel(
       const length = headLength(said, 0)
       if (length === 0) {
         refuseBareLf(said, 0)
-        if (said.length > maxHead) throw new MalformedResponse('its head is too long')
+        if (said.length > maxHead) throw new MalformedResponse('head too long')
         return
       }
       const { status } = readHead(said.toString('latin1', 0, length))
       if (status < 200 || status > 299) throw proxyRefused(proxy, to, status)
       // The server waits for our first bytes.
-      if (said.length > length) throw new MalformedResponse('it speaks unasked')
+      if (said.length > length) throw new MalformedResponse('data without a request')
       // The new owner of the socket handles its end.
       socket.off('data', read).off('close', closed).pause()
       opened(socket)

@@ -145,7 +145,7 @@ describe('G1: servers behind the proxy of a company', () => {
     // Without TLS nobody can tell whether the server or the proxy says no.
     const { head } = await ask(behind(strict.url, 'http://mcp.example.test/mcp'))
     const place = { name: 'files', origin: 'http://mcp.example.test', established: false }
-    expect(rejectedRequest(place, head).message).toContain(`It may be the proxy ${strict.url} that says so.`)
+    expect(rejectedRequest(place, head).message).toContain(`the proxy ${strict.url}`)
   })
 
   test('F10: whoever stops waiting for a proxy leaves no connection behind', async () => {

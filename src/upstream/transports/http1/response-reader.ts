@@ -41,10 +41,10 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   const start = (head: ParsedHead) => {
     // Informational: another response follows.
     if (head.status < 200) {
-      if (head.status === 101) throw new MalformedResponse('it wants to speak another protocol')
+      if (head.status === 101) throw new MalformedResponse('101 Switching Protocols without a request for it')
       // As undici does: we never send Expect.
-      if (head.status === 100) throw new MalformedResponse('it says that we may go on, which was not asked')
-      if (!head.reuse) throw new MalformedResponse('it announces an answer, and that none follows')
+      if (head.status === 100) throw new MalformedResponse('100 Continue without a request for it')
+      if (!head.reuse) throw new MalformedResponse('informational response with Connection: close')
       return
     }
     part = head.body === 'chunked' ? 'chunk size' : head.body === 'until end' ? 'until end' : 'length'
@@ -72,7 +72,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
     const end = bytes.indexOf(10, at)
     if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new MalformedResponse('a line ends with LF alone')
     if (end === -1) {
-      if (bytes.length - at > maxLine) throw new MalformedResponse('a line is too long')
+      if (bytes.length - at > maxLine) throw new MalformedResponse('line too long')
       begun = Buffer.from(bytes.subarray(at))
       return undefined
     }
@@ -87,13 +87,13 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
       if (part === 'head') {
         const length = headLength(bytes, at)
         if (length === 0) {
-          if (!beginsWell(bytes, at)) throw new MalformedResponse('it does not begin like an answer')
+          if (!beginsWell(bytes, at)) throw new MalformedResponse('invalid status line')
           refuseBareLf(bytes, at)
-          if (bytes.length - at > maxHead) throw new MalformedResponse('its head is too long')
+          if (bytes.length - at > maxHead) throw new MalformedResponse('head too long')
           begun = Buffer.from(bytes.subarray(at))
           return
         }
-        if (length > maxHead) throw new MalformedResponse('its head is too long')
+        if (length > maxHead) throw new MalformedResponse('head too long')
         const head = readHead(bytes.toString('latin1', at, at + length))
         at += length
         start(head)
@@ -122,7 +122,7 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
           left = chunkSize(found.text)
           part = left === 0 ? 'trailer' : 'chunk'
         } else if (part === 'chunk end') {
-          if (found.text !== '') throw new MalformedResponse('a chunk is longer than it says')
+          if (found.text !== '') throw new MalformedResponse('chunk longer than its size')
           part = 'chunk size'
         } else if (found.text === '') finish()
         else checkTrailer(found.text)
@@ -155,15 +155,14 @@ const chunkLine = new RegExp(`^0*([0-9a-fA-F]{1,13})(?:;${token}(?:=(?:${token}|
 /** Chunk extensions are ignored, but must be well-formed. */
 function chunkSize(line: string): number {
   const digits = chunkLine.exec(line)?.[1]
-  if (digits === undefined) throw new MalformedResponse('the size of a chunk is no number')
+  if (digits === undefined) throw new MalformedResponse('invalid chunk size')
   return Number.parseInt(digits, 16)
 }
 
 /** Trailers are ignored, except that they must not change the framing. */
 function checkTrailer(line: string): void {
   const [name] = readField(line)
-  if (name === 'content-length' || name === 'transfer-encoding')
-    throw new MalformedResponse('it says twice how long it is')
+  if (name === 'content-length' || name === 'transfer-encoding') throw new MalformedResponse('more than one length')
 }
 
 /** The parsed head of a response. */
@@ -206,9 +205,9 @@ export function refuseBareLf(bytes: Buffer, from: number): void {
 function readField(line: string): readonly [name: string, value: string] {
   const colon = line.indexOf(':')
   const name = line.slice(0, Math.max(0, colon)).toLowerCase()
-  if (!nameForm.test(name)) throw new MalformedResponse('a header has no name')
+  if (!nameForm.test(name)) throw new MalformedResponse('invalid header name')
   const value = line.slice(colon + 1).replace(/^[ \t]+/, '')
-  if (!valueForm.test(value)) throw new MalformedResponse(`the header ${name} has a character that none may have`)
+  if (!valueForm.test(value)) throw new MalformedResponse(`invalid character in header ${name}`)
   return [name, value]
 }
 
@@ -220,7 +219,7 @@ function readField(line: string): readonly [name: string, value: string] {
 export function readHead(text: string): ParsedHead {
   let at = text.indexOf('\r\n')
   const [, minor, code] = statusLine.exec(text.slice(0, at)) ?? []
-  if (code === undefined) throw new MalformedResponse('it does not begin like an answer')
+  if (code === undefined) throw new MalformedResponse('invalid status line')
   const status = Number(code)
   const headers = new Map<string, string>()
   const repeated: (readonly [string, string])[] = []
@@ -238,12 +237,13 @@ export function readHead(text: string): ParsedHead {
   const coding = headers.get('transfer-encoding')
   const length = headers.get('content-length')
   if (repeated.some(([name]) => name === 'content-length' || name === 'transfer-encoding')) {
-    throw new MalformedResponse('it says twice how long it is')
+    throw new MalformedResponse('more than one length')
   }
-  if (coding !== undefined && length !== undefined) throw new MalformedResponse('it has a length and a transfer coding')
-  if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) throw new MalformedResponse('its length is no number')
+  if (coding !== undefined && length !== undefined)
+    throw new MalformedResponse('both Content-Length and Transfer-Encoding')
+  if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) throw new MalformedResponse('invalid Content-Length')
   if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
-    throw new MalformedResponse('it is coded in a way that was not asked for')
+    throw new MalformedResponse('unsupported Transfer-Encoding')
   }
   const none = status === 204 || status === 304 || status < 200
   const body = none ? 0 : coding !== undefined ? 'chunked' : length === undefined ? 'until end' : Number(length)
