@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { systemClock } from '../src/core/clock.ts'
 import type { Entry } from '../src/core/entry.ts'
 import { Json } from '../src/core/json.ts'
-import type { Observed, Observer, Outcome } from '../src/core/observer.ts'
+import type { CallOutcome, Observed, Observer } from '../src/core/observer.ts'
 import { textResult } from '../src/core/result.ts'
 import { createRecentCalls } from '../src/telemetry/calls/recent.ts'
 import { createMetrics } from '../src/telemetry/metrics/metrics.ts'
@@ -30,7 +30,7 @@ const entries = Array.from(
 )
 
 /** Most calls are answered, some from the cache; one in twenty fails, one in fifty is denied. */
-const outcomeOf = (number: number): Outcome => {
+const outcomeOf = (number: number): CallOutcome => {
   if (number % 50 === 0) return { kind: 'denied', code: 'RATE_LIMITED' }
   return number % 20 === 0 ? { kind: 'failed', code: 'TIMEOUT' } : { kind: 'answered' }
 }

@@ -68,7 +68,7 @@ export interface View {
   /** Finds an entry by its server and its own name; waits and throws as `resolve` does. */
   find(kind: Kind, server: string, name: string, wait?: Wait): Promise<Served>
   /** The best tools for a task, which may have several steps. The meta-tools are not among them. */
-  search(query: string, options: { limit: number; server?: string }): Found
+  search(query: string, options: { limit: number; server?: string }): SearchResult
   /** The sources whose entries the caller may use; the meta-tools are not among them. */
   servers(): readonly ServerSummary[]
   /** Why the caller sees nothing (of a kind) of a server that is there; undefined where that is hidden from callers. */
@@ -105,7 +105,7 @@ export interface Served {
 }
 
 /** What a search has found. */
-export interface Found {
+export interface SearchResult {
   /** Best first, no more than were asked for. */
   readonly tools: readonly Served[]
   /** How many tools there are that fit at all. */

@@ -3,7 +3,7 @@ export interface Executor extends AsyncDisposable {
   /** The strongest tier that works here, found out by really running it, and what can be run in it. */
   probe(): Promise<Isolation>
   /** Never rejects: whatever a program does is an outcome. */
-  run(program: Program): Promise<Outcome>
+  run(program: Program): Promise<ExecutionOutcome>
 }
 
 export type Tier = 'bwrap' | 'process' | 'worker'
@@ -52,7 +52,7 @@ export class HostRefusal extends Error {
   }
 }
 
-export interface Outcome {
+export interface ExecutionOutcome {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory' | 'cancelled' | 'refused'
   /** The value of the last expression, or what the code returned, as JSON text; absent where it is nothing. */
   readonly value?: string

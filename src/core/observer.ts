@@ -3,7 +3,7 @@ import type { Call } from './call.ts'
 import type { Trail } from './trail.ts'
 
 /** How an operation ended. `answered` with `isError` is a tool's own failure, `failed` is ours or a server's. */
-export interface Outcome {
+export interface CallOutcome {
   readonly kind: 'answered' | 'tool_error' | 'denied' | 'failed'
   /** One of our codes, or `rpc -32602` for a server's own error. */
   readonly code?: string
@@ -18,7 +18,7 @@ export interface Observed {
   /** When it began, by the monotonic clock that the steps of its trail go by. */
   readonly start: number
   readonly ms: number
-  readonly outcome: Outcome
+  readonly outcome: CallOutcome
   readonly trail: Trail
 }
 

@@ -6,12 +6,12 @@ import type { Definition, Entry } from './entry.ts'
  */
 export interface CacheStore {
   /** What is kept for this key, and the mark under which an answer that is asked for now may be kept. */
-  get(group: string, key: string, now: number): Found | Promise<Found>
+  get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
   /**
    * Keeps an answer in the place of the one before. Nothing is kept where the group was dropped since the mark was
    * given: what was asked for before that may be an answer of the time before that.
    */
-  put(group: string, key: string, answer: Answer, now: number): void | Promise<void>
+  put(group: string, key: string, answer: CachedAnswer, now: number): void | Promise<void>
   /** Drops all that is kept for a group, and all that is on its way. */
   drop(group: string): void | Promise<void>
   /** Drops everything. */
@@ -21,14 +21,14 @@ export interface CacheStore {
 
 export type Mark = number | string
 
-export interface Found {
+export interface CacheLookup {
   /** The body of a result, not to be changed; absent where nothing is kept, or not any more. */
   readonly bytes?: Buffer
   readonly mark: Mark
 }
 
 /** The body of a result that may be given out again. */
-export interface Answer {
+export interface CachedAnswer {
   readonly bytes: Buffer
   readonly mark: Mark
   readonly ttlMs: number

@@ -10,13 +10,13 @@ export interface Trail {
   /** What a scan found in its result, by kind. */
   findings?: readonly string[]
   /** Stretches of time within the call, in the order in which they began. */
-  readonly steps: Step[]
+  readonly steps: TrailStep[]
   /** The place of the call itself in a trace, where it has one. */
   readonly trace?: TraceContext
 }
 
 /** One stretch of time: waiting for a person, for a place, for a server. */
-export interface Step {
+export interface TrailStep {
   readonly name: 'approve' | 'queue' | 'attempt'
   /** By the clock's monotonic time, in milliseconds. */
   readonly start: number

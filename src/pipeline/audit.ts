@@ -6,7 +6,7 @@ import type { Decide, Decision } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
-import type { Refuse } from './policy.ts'
+import type { RefuseCall } from './policy.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 
 /** What operations on entries are called in the record. */
@@ -20,7 +20,7 @@ export const operations: Readonly<Record<Kind, Operation>> = {
 export interface AuditOptions {
   readonly log: Audit
   readonly decide: Decide
-  readonly refuse: Refuse
+  readonly refuse: RefuseCall
   /** What is recorded; the usual operation on this kind of entry unless given. */
   readonly operation: Operation | undefined
   readonly refusals: Refusals

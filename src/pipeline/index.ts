@@ -17,7 +17,7 @@ import { type Recheck, recheck, refuseBy } from './policy.ts'
 import { type RateLimits, rateLimit } from './rate-limit.ts'
 import { type Refusals, recordRejections } from './refusals.ts'
 import { timeout } from './timeout.ts'
-import { type Check, guards, type Validate, validate } from './validate.ts'
+import { type GuardCheck, guards, type Validate, validate } from './validate.ts'
 
 export interface PipelineOptions {
   readonly view: Access['view']
@@ -32,7 +32,7 @@ export interface PipelineOptions {
   readonly actAs?: ActAs
   readonly validate: Validate
   /** What looks at the arguments of a server's tools, by server. */
-  readonly guards: ReadonlyMap<string, Check>
+  readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
   /** What policy says now, where it is no longer the one of this pipeline. */

@@ -2,10 +2,10 @@ import type { Operation } from '../core/audit.ts'
 import type { Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
-import type { Observer, Outcome } from '../core/observer.ts'
+import type { CallOutcome, Observer } from '../core/observer.ts'
 import type { Result } from '../core/result.ts'
 import type { Tracing } from '../core/tracing.ts'
-import type { Step, Trail } from '../core/trail.ts'
+import type { Trail, TrailStep } from '../core/trail.ts'
 import { operations } from './audit.ts'
 
 /** Who watches calls. */
@@ -57,7 +57,7 @@ export function attempt({ observers, tracing }: Watch): Interceptor[] {
       const { trail } = call
       if (trail === undefined || call.entry.traits.carries) return next(call)
       const trace = tracing?.attempt(call)
-      const step: Step = { name: 'attempt', start: performance.now(), ...(trace && { trace }) }
+      const step: TrailStep = { name: 'attempt', start: performance.now(), ...(trace && { trace }) }
       // Before it begins, so that whatever happens in it stands behind it.
       trail.steps.push(step)
       return timed(step, next(trace ? { ...call, trace } : call))
@@ -65,17 +65,17 @@ export function attempt({ observers, tracing }: Watch): Interceptor[] {
   ]
 }
 
-const unknown: Outcome = { kind: 'failed' }
+const unknown: CallOutcome = { kind: 'failed' }
 
-const answered: Outcome = { kind: 'answered' }
-const toolError: Outcome = { kind: 'tool_error' }
+const answered: CallOutcome = { kind: 'answered' }
+const toolError: CallOutcome = { kind: 'tool_error' }
 
 /** How a call ended that has a result; a refusal may be told in the form of one. */
-const outcomeOf = ({ refusal, isError }: Result): Outcome =>
+const outcomeOf = ({ refusal, isError }: Result): CallOutcome =>
   refusal ? failureOf(refusal) : isError ? toolError : answered
 
 /** How a call ended that has none. */
-function failureOf(thrown: unknown): Outcome {
+function failureOf(thrown: unknown): CallOutcome {
   if (thrown instanceof ServerError) return { kind: 'failed', code: codeOf(thrown) }
   const { code, kind } = ToolwayError.from(thrown).truth
   return { kind: kind.denial ? 'denied' : 'failed', code }
@@ -89,15 +89,15 @@ function codeOf(thrown: unknown): string {
 }
 
 /** Notes in a call's trail how long something takes that has just begun; where nobody watches, it is only awaited. */
-export function step<T>(trail: Trail | undefined, name: Step['name'], work: Promise<T>): Promise<T> {
+export function step<T>(trail: Trail | undefined, name: TrailStep['name'], work: Promise<T>): Promise<T> {
   if (trail === undefined) return work
-  const noted: Step = { name, start: performance.now() }
+  const noted: TrailStep = { name, start: performance.now() }
   trail.steps.push(noted)
   return timed(noted, work)
 }
 
 /** Notes when the work ends that a step is about, and how. */
-async function timed<T>(step: Step, work: Promise<T>): Promise<T> {
+async function timed<T>(step: TrailStep, work: Promise<T>): Promise<T> {
   try {
     return await work
   } catch (thrown) {

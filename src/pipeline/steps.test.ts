@@ -6,7 +6,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Observed } from '../core/observer.ts'
 import { textResult } from '../core/result.ts'
-import type { Step } from '../core/trail.ts'
+import type { TrailStep } from '../core/trail.ts'
 import { approve } from './approve.ts'
 import { bulkhead } from './bulkhead/bulkhead.ts'
 import { openCache, readTool } from './cache/cache.fixture.ts'
@@ -63,7 +63,7 @@ test('B7, F16: waiting for a place is a step within the attempt; who need not wa
     ],
   })
   const { steps: [whole, wait] = [] } = (seen.find(({ call }) => call.id === 'second') as Observed).trail
-  expect(wait?.start).toBeGreaterThanOrEqual((whole as Step).start)
+  expect(wait?.start).toBeGreaterThanOrEqual((whole as TrailStep).start)
 })
 
 test('F16: asking a person is a step, also where they say no', async () => {

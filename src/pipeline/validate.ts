@@ -23,14 +23,14 @@ export const validate = (check: Validate): Interceptor => {
 }
 
 /** Refuses paths, statements and addresses that an argument or a URI must not hold; a promise where that takes a while. */
-export type Check = (
+export type GuardCheck = (
   args: Readonly<Record<string, unknown>>,
   uri: string | undefined,
   definition: Definition,
 ) => Promise<void> | undefined
 
 /** Looks at the arguments of tools and prompts that a server's guards name, and at the URIs of its resources (F9). */
-export const guards = (checks: ReadonlyMap<string, Check>): Interceptor =>
+export const guards = (checks: ReadonlyMap<string, GuardCheck>): Interceptor =>
   onceFree(({ entry, input }) =>
     checks.get(entry.server)?.(input.arguments.value, uriOf(entry, input), entry.definition),
   )

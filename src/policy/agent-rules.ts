@@ -1,6 +1,6 @@
 import type { AgentConfig } from '../config/schema.ts'
 import { byEither, byName, byStar, type CompilePattern, compilePatterns, type Patterns } from './patterns.ts'
-import { type Permission, permission, type Question, type Refusal } from './verdict.ts'
+import { type Permission, type PolicyQuery, type PolicyRefusal, permission } from './verdict.ts'
 
 /** The rules of one agent, as they are written. */
 export type WrittenAgent = Pick<AgentConfig, 'allow' | 'deny'>
@@ -10,10 +10,10 @@ export interface AgentRules {
   /** Where they stand in the configuration. */
   readonly path: string
   readonly allow: RuleSet<Permission>
-  readonly deny: RuleSet<Refusal>
+  readonly deny: RuleSet<PolicyRefusal>
   readonly metaTools: Permission
-  readonly serverNotAllowed: Refusal
-  readonly toolNotAllowed: Refusal
+  readonly serverNotAllowed: PolicyRefusal
+  readonly toolNotAllowed: PolicyRefusal
   /** A rule for tools allows only where a rule for servers does, too. */
   readonly toolsNeedServer: boolean
 }
@@ -52,17 +52,17 @@ export function compileAgent(
 
 const refused = { allowed: false, code: 'DENIED_BY_POLICY' } as const
 
-const denied = (rule: string, about: 'server' | 'tool'): Refusal => ({
+const denied = (rule: string, about: 'server' | 'tool'): PolicyRefusal => ({
   ...refused,
   rule,
   auditReason: `${about}_not_allowed`,
   sentence: about === 'server' ? serverDenied : toolDenied,
 })
 
-const serverDenied = ({ agent, server }: Question, rule: string) =>
+const serverDenied = ({ agent, server }: PolicyQuery, rule: string) =>
   `The agent ${agent} may not use the server ${server}: ${rule} denies it. Use another server, or ask the operator.`
 
-const toolDenied = ({ agent, server, name }: Question, rule: string) =>
+const toolDenied = ({ agent, server, name }: PolicyQuery, rule: string) =>
   `The agent ${agent} may not use ${server}.${name}: ${rule} denies it. Use another tool, or ask the operator.`
 
 /** `allow` or `deny` of one agent, as it is written. */

@@ -1,4 +1,4 @@
-import type { Refusal, Ruling } from './verdict.ts'
+import type { PolicyRefusal, Ruling } from './verdict.ts'
 
 /** Remembers rulings by the numbers of an agent and an entry. */
 export interface Memory {
@@ -61,12 +61,12 @@ interface NumberedEntry {
   /** Undefined for one that is not remembered. */
   readonly number: number | undefined
   /** For callers that are authenticated. */
-  readonly refusal: Refusal | undefined
+  readonly refusal: PolicyRefusal | undefined
   /** For those that are not. */
-  readonly anonymousRefusal: Refusal | undefined
+  readonly anonymousRefusal: PolicyRefusal | undefined
 }
 
-type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => Refusal | undefined
+type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => PolicyRefusal | undefined
 
 /** Longer names are asked about anew each time: URIs come from callers, who must not be able to fill the memory. */
 const maxName = 256

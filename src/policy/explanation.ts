@@ -5,7 +5,7 @@ import { createApprovals } from './approvals.ts'
 import { compileLimits } from './limits.ts'
 
 /** The steps of a decision, in their order. */
-export type Step =
+export type ExplanationStep =
   | 'blocked tools'
   | 'allowed servers'
   | 'allowed tools'
@@ -25,7 +25,7 @@ export type Step =
 
 /** One thing that was looked at on the way to a decision. */
 export interface Consideration {
-  readonly step: Step
+  readonly step: ExplanationStep
   /** The rule that matched, or the part of the configuration where none did. */
   readonly rule: string
   /** `passes`: it does not decide, the next one is asked. An agent with parents needs an `allows` of each. */

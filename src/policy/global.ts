@@ -1,14 +1,17 @@
 import type { PolicyConfig } from '../config/schema.ts'
-import type { Consideration, Step } from './explanation.ts'
+import type { Consideration, ExplanationStep } from './explanation.ts'
 import { byEither, type CompilePattern, compilePatterns } from './patterns.ts'
-import type { Question, Refusal } from './verdict.ts'
+import type { PolicyQuery, PolicyRefusal } from './verdict.ts'
 
 /** The lists of section `policy` that decide about calls. */
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
   Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
 
 /** Whether global policy refuses; undefined hands the question on to the rules of the agent. */
-export type RefuseGlobally = (question: Omit<Question, 'agent'>, considered?: Consideration[]) => Refusal | undefined
+export type RefuseGlobally = (
+  question: Omit<PolicyQuery, 'agent'>,
+  considered?: Consideration[],
+) => PolicyRefusal | undefined
 
 /** Global policy (F7): blocked tools, allowed servers, allowed tools, tools that need an authenticated caller. */
 export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): RefuseGlobally {
@@ -48,14 +51,24 @@ export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): Re
   }
 }
 
-const passes = (step: Step, rule: string, note: string): Consideration => ({ step, rule, outcome: 'passes', note })
+const passes = (step: ExplanationStep, rule: string, note: string): Consideration => ({
+  step,
+  rule,
+  outcome: 'passes',
+  note,
+})
 
-function denies(refusal: Refusal, step: Step, note: string, considered: Consideration[] | undefined): Refusal {
+function denies(
+  refusal: PolicyRefusal,
+  step: ExplanationStep,
+  note: string,
+  considered: Consideration[] | undefined,
+): PolicyRefusal {
   considered?.push({ step, rule: refusal.rule, outcome: 'denies', note })
   return refusal
 }
 
-const blocked = (rule: string): Refusal => ({
+const blocked = (rule: string): PolicyRefusal => ({
   allowed: false,
   code: 'TOOL_BLOCKED',
   rule,
@@ -63,7 +76,7 @@ const blocked = (rule: string): Refusal => ({
   sentence: ({ server, name }) => `${server}.${name} is blocked by the operator; use another tool.`,
 })
 
-const serverNotListed: Refusal = {
+const serverNotListed: PolicyRefusal = {
   allowed: false,
   code: 'NAMESPACE_NOT_ALLOWED',
   rule: 'policy.allowedServers',
@@ -71,7 +84,7 @@ const serverNotListed: Refusal = {
   sentence: ({ server }) => `The server ${server} is not allowed here; use another server.`,
 }
 
-const toolNotListed: Refusal = {
+const toolNotListed: PolicyRefusal = {
   allowed: false,
   code: 'DENIED_BY_POLICY',
   rule: 'policy.allowedTools',
@@ -80,7 +93,7 @@ const toolNotListed: Refusal = {
     `${server}.${name} is not on the operator's list of allowed tools; use one that is listed to you.`,
 }
 
-const guarded = (rule: string): Refusal => ({
+const guarded = (rule: string): PolicyRefusal => ({
   allowed: false,
   code: 'AUTH_REQUIRED',
   rule,

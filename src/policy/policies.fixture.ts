@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { WrittenAgent } from './agent-rules.ts'
 import { model, type WrittenPolicy } from './rules.model.fixture.ts'
 import { compileRules } from './rules.ts'
-import type { Question } from './verdict.ts'
+import type { PolicyQuery } from './verdict.ts'
 
 /** A policy that says nothing. */
 export const openPolicy = { allowedServers: ['*'], allowedTools: [], blockedTools: [], requireAuth: [] }
@@ -62,7 +62,7 @@ function mostly<Value>(usual: Value, other: fc.Arbitrary<Value>): fc.Arbitrary<V
 }
 
 /** A random policy and random questions to it, mostly by agents that it knows. */
-export const cases = (count: number): fc.Arbitrary<readonly [WrittenPolicy, readonly Question[]]> =>
+export const cases = (count: number): fc.Arbitrary<readonly [WrittenPolicy, readonly PolicyQuery[]]> =>
   fc.tuple(policies, fc.array(questions, { minLength: count, maxLength: count })).map(([written, asked]) => {
     const known = Object.keys(written.agents)
     return [
@@ -84,16 +84,16 @@ const questions = fc.record({
   authenticated: fc.boolean(),
 })
 
-export const callerOf = ({ agent, authenticated }: Question) => ({ agent, authenticated })
+export const callerOf = ({ agent, authenticated }: PolicyQuery) => ({ agent, authenticated })
 
-export const entryOf = ({ server, name, isTool }: Question) => ({
+export const entryOf = ({ server, name, isTool }: PolicyQuery) => ({
   kind: isTool ? ('tool' as const) : ('resource' as const),
   server,
   name,
 })
 
 /** What the compiled rules and the model say about the same questions, in the same form. */
-export function bothSay(written: WrittenPolicy, asked: readonly Question[]) {
+export function bothSay(written: WrittenPolicy, asked: readonly PolicyQuery[]) {
   const compiled = compileRules({ ...written, servers: [] })
   // Each question twice: the second answer comes from memory.
   return [...asked, ...asked].map((question) => {

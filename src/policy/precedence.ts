@@ -1,16 +1,16 @@
 import { type AgentRules, listsTools, serverByEither, toolByName, toolByStar } from './agent-rules.ts'
-import type { Consideration, Step } from './explanation.ts'
+import type { Consideration, ExplanationStep } from './explanation.ts'
 import { byName, byStar } from './patterns.ts'
-import type { Permission, Question, Refusal, Ruling } from './verdict.ts'
+import type { Permission, PolicyQuery, PolicyRefusal, Ruling } from './verdict.ts'
 
 /** An agent and those it inherits from, the agent itself first; never empty. */
-export type Family = readonly AgentRules[]
+export type RuleFamily = readonly AgentRules[]
 
 /**
  * Decides by the precedence of G6. A deny of anyone in the family denies, explicit ones first. Everyone who has an
  * `allow` must allow; whoever has none leaves that to the parent. So nobody can do more than those it inherits from.
  */
-export function decideByRules(family: Family, question: Question, considered?: Consideration[]): Ruling {
+export function decideByRules(family: RuleFamily, question: PolicyQuery, considered?: Consideration[]): Ruling {
   const { server, name, isTool } = question
   for (const { path, deny } of family) {
     const refusal = byName(deny.servers, server) ?? (isTool ? toolByName(deny, server, name) : undefined)
@@ -41,7 +41,7 @@ export function decideByRules(family: Family, question: Question, considered?: C
 }
 
 /** The ruling by which nothing of a server can be used; undefined where something may be. */
-export function closedBy(family: Family, server: string): Refusal | undefined {
+export function closedBy(family: RuleFamily, server: string): PolicyRefusal | undefined {
   for (const { deny } of family) {
     const refusal = serverByEither(deny, server)
     if (refusal) return refusal
@@ -64,7 +64,7 @@ const lacksServer = ({ toolsNeedServer, allow }: AgentRules, server: string, has
 /** Whether the `allow` of one agent covers it, and by which of its rules. */
 function decideByAllow(
   rules: AgentRules,
-  { server, name, isTool }: Question,
+  { server, name, isTool }: PolicyQuery,
   hasParent: boolean,
   considered?: Consideration[],
 ): Ruling {
@@ -92,19 +92,24 @@ function decideByAllow(
   return denies(listed ? rules.toolNotAllowed : rules.serverNotAllowed, 'default deny', 'nothing allows it', considered)
 }
 
-const passes = (step: Step, rule: string, note = 'no rule matches'): Consideration => ({
+const passes = (step: ExplanationStep, rule: string, note = 'no rule matches'): Consideration => ({
   step,
   rule,
   outcome: 'passes',
   note,
 })
 
-function allows(ruling: Permission, step: Step, note: string, considered?: Consideration[]): Permission {
+function allows(ruling: Permission, step: ExplanationStep, note: string, considered?: Consideration[]): Permission {
   considered?.push({ step, rule: ruling.rule, outcome: 'allows', note })
   return ruling
 }
 
-function denies(ruling: Refusal, step: Step, note: string, considered?: Consideration[]): Refusal {
+function denies(
+  ruling: PolicyRefusal,
+  step: ExplanationStep,
+  note: string,
+  considered?: Consideration[],
+): PolicyRefusal {
   considered?.push({ step, rule: ruling.rule, outcome: 'denies', note })
   return ruling
 }

@@ -1,8 +1,8 @@
 import type { ErrorCode } from '../core/errors.ts'
 import type { WrittenAgent } from './agent-rules.ts'
-import type { Step } from './explanation.ts'
+import type { ExplanationStep } from './explanation.ts'
 import type { GlobalPolicy } from './global.ts'
-import type { Question } from './verdict.ts'
+import type { PolicyQuery } from './verdict.ts'
 
 export interface WrittenPolicy {
   readonly agents: Readonly<Record<string, WrittenAgent>>
@@ -13,14 +13,14 @@ export interface WrittenPolicy {
 export interface Modelled {
   readonly allowed: boolean
   readonly code?: ErrorCode
-  readonly step: Step
+  readonly step: ExplanationStep
 }
 
 /** The rules as the sentences of F7, G6 and G7 have them: slow, obvious, and sharing nothing with what they judge. */
-export function model({ agents, policy }: WrittenPolicy, question: Question): Modelled {
+export function model({ agents, policy }: WrittenPolicy, question: PolicyQuery): Modelled {
   const { agent, server, name, isTool, authenticated } = question
   const whole = `${server}.${name}`
-  const deny = (code: ErrorCode, step: Step): Modelled => ({ allowed: false, code, step })
+  const deny = (code: ErrorCode, step: ExplanationStep): Modelled => ({ allowed: false, code, step })
 
   // F7: blocked tools, allowed servers, allowed tools, tools that need an authenticated caller.
   const isMeta = server === 'toolway'
@@ -49,17 +49,17 @@ export function model({ agents, policy }: WrittenPolicy, question: Question): Mo
   const root = family.at(-1)
   const steps = family.filter((rules) => rules === root || hasAllow(rules)).map((rules) => allowStep(rules, question))
   if (steps.includes('default deny')) return deny('DENIED_BY_POLICY', 'default deny')
-  return { allowed: true, step: steps[0] as Step }
+  return { allowed: true, step: steps[0] as ExplanationStep }
 }
 
 type How = 'explicit' | 'wildcard'
 
 const hasAllow = ({ allow }: WrittenAgent) => allow.servers.length > 0 || Object.keys(allow.tools).length > 0
 
-const denies = ({ deny }: WrittenAgent, how: How, question: Question) =>
+const denies = ({ deny }: WrittenAgent, how: How, question: PolicyQuery) =>
   saysServer(deny, how, question) || saysTool(deny, how, question)
 
-function allowStep({ allow }: WrittenAgent, question: Question): Step {
+function allowStep({ allow }: WrittenAgent, question: PolicyQuery): ExplanationStep {
   const { server, isTool } = question
   // Resources, templates and prompts go by the rules for servers.
   const says = isTool ? saysTool : saysServer
@@ -71,10 +71,10 @@ function allowStep({ allow }: WrittenAgent, question: Question): Step {
   return isTool && serverAllowed && noToolRule ? 'implicit grant' : 'default deny'
 }
 
-const saysServer = ({ servers }: WrittenAgent['allow'], how: How, { server }: Question) =>
+const saysServer = ({ servers }: WrittenAgent['allow'], how: How, { server }: PolicyQuery) =>
   servers.some((pattern) => (how === 'explicit' ? pattern === server : pattern.includes('*') && like(pattern, server)))
 
-const saysTool = ({ tools }: WrittenAgent['allow'], how: How, { server, name, isTool }: Question) =>
+const saysTool = ({ tools }: WrittenAgent['allow'], how: How, { server, name, isTool }: PolicyQuery) =>
   isTool &&
   Object.entries(tools).some(([key, list]) =>
     list.some((pattern) => {

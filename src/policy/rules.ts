@@ -6,14 +6,14 @@ import { createEntryNumbers, createMemory } from './decision-cache.ts'
 import type { Consideration, Explanation } from './explanation.ts'
 import { compileGlobal, type GlobalPolicy } from './global.ts'
 import { createPatternCompiler } from './patterns.ts'
-import { closedBy, decideByRules, type Family } from './precedence.ts'
+import { closedBy, decideByRules, type RuleFamily } from './precedence.ts'
 import {
+  type PolicyQuery,
+  type PolicyRefusal,
+  type PolicyVerdict,
   permission,
-  type Question,
-  type Refusal,
   type RuledDenial,
   type Ruling,
-  type Verdict,
   verdictOf,
 } from './verdict.ts'
 import { doubtfulRules, knownServers } from './warnings.ts'
@@ -33,7 +33,7 @@ export interface Rules {
   readonly decide: (
     caller: Pick<Caller, 'agent' | 'authenticated'>,
     entry: Pick<Entry, 'kind' | 'server' | 'name'>,
-  ) => Verdict
+  ) => PolicyVerdict
   /** Why nothing of a server can be used, whatever it offers; undefined where something may be. */
   closed(caller: Pick<Caller, 'agent' | 'authenticated'>, server: string): RuledDenial | undefined
   /** The same decision, with everything that was considered on the way. */
@@ -80,12 +80,16 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
   const refuseGlobally = compileGlobal(policy, compile)
   const existing = knownServers(servers)
 
-  const decideForAgent = (family: Family | undefined, question: Question, considered?: Consideration[]): Ruling => {
+  const decideForAgent = (
+    family: RuleFamily | undefined,
+    question: PolicyQuery,
+    considered?: Consideration[],
+  ): Ruling => {
     if (family) return decideByRules(family, question, considered)
     return own.size === 0 ? allowEverything(considered) : refuseUnknown(considered)
   }
 
-  const closedForAgent = (agent: string, server: string): Refusal | undefined => {
+  const closedForAgent = (agent: string, server: string): PolicyRefusal | undefined => {
     const family = families.get(agent)?.family
     if (family) return server === 'toolway' ? undefined : closedBy(family, server)
     return own.size === 0 ? undefined : unknownAgent
@@ -98,7 +102,7 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     memory.forget,
   )
 
-  const rulingOf = (question: Question): Ruling => {
+  const rulingOf = (question: PolicyQuery): Ruling => {
     const entry = numberOf(question.server, question.name, question.isTool)
     const refusal = question.authenticated ? entry.refusal : entry.anonymousRefusal
     if (refusal) return refusal
@@ -142,7 +146,7 @@ function allowEverything(considered?: Consideration[]): Ruling {
   return noAgents
 }
 
-const unknownAgent: Refusal = {
+const unknownAgent: PolicyRefusal = {
   allowed: false,
   code: 'DENIED_BY_POLICY',
   rule: 'agents (default deny)',

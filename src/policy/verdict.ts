@@ -26,10 +26,10 @@ export interface RuledDenial extends Denial {
 }
 
 /** A decision that always names its rule. */
-export type Verdict = Permission | RuledDenial
+export type PolicyVerdict = Permission | RuledDenial
 
 /** What the rules are asked: may this agent use that thing? */
-export interface Question {
+export interface PolicyQuery {
   readonly agent: string
   readonly server: string
   /** The entry's own name: of a tool or prompt, or a URI. */
@@ -40,22 +40,22 @@ export interface Question {
 }
 
 /** A denial before it is put in words: one object per rule, shared by everything that it denies. */
-export interface Refusal {
+export interface PolicyRefusal {
   readonly allowed: false
   readonly code: ErrorCode
   readonly rule: string
   readonly auditReason: AuditReason
-  readonly sentence: (question: Question, rule: string) => string
+  readonly sentence: (question: PolicyQuery, rule: string) => string
 }
 
-export type Ruling = Permission | Refusal
+export type Ruling = Permission | PolicyRefusal
 
 export type { Permission }
 
 export const permission = (rule: string): Permission => ({ allowed: true, rule })
 
 /** The ruling as an answer to one question. */
-export function verdictOf(ruling: Ruling, question: Question): Verdict {
+export function verdictOf(ruling: Ruling, question: PolicyQuery): PolicyVerdict {
   if (ruling.allowed) return ruling
   const { code, rule, auditReason } = ruling
   return { allowed: false, code, rule, reason: ruling.sentence(question, rule), auditReason }

@@ -2,11 +2,11 @@ import { nearMisses } from '../lib/near.ts'
 import { serverByEither, type WrittenAgent } from './agent-rules.ts'
 import { lineage, parentName } from './agents.ts'
 import type { GlobalPolicy } from './global.ts'
-import { closedBy, type Family } from './precedence.ts'
+import { closedBy, type RuleFamily } from './precedence.ts'
 
 export interface Doubtful {
   readonly agents: Readonly<Record<string, WrittenAgent>>
-  readonly families: ReadonlyMap<string, { readonly family: Family }>
+  readonly families: ReadonlyMap<string, { readonly family: RuleFamily }>
   readonly policy: GlobalPolicy
   /** All that exist, our own among them. */
   readonly servers: ReadonlySet<string>
@@ -56,7 +56,12 @@ function missingParent(agent: string, families: ReadonlyMap<string, unknown>): s
 }
 
 /** Lines of `allow` that can never allow anything. */
-function withoutEffect(agent: string, { allow }: WrittenAgent, family: Family, servers: ReadonlySet<string>): string[] {
+function withoutEffect(
+  agent: string,
+  { allow }: WrittenAgent,
+  family: RuleFamily,
+  servers: ReadonlySet<string>,
+): string[] {
   const closed = (key: string, server: string) => {
     const by = servers.has(server) && server !== 'toolway' ? closedBy(family, server)?.rule : undefined
     return by === undefined ? [] : [`${key} has no effect because of ${by}`]
@@ -80,9 +85,9 @@ function withoutServer(
   agent: string,
   server: string,
   allow: WrittenAgent['allow'],
-  family: Family,
+  family: RuleFamily,
 ): string | undefined {
-  const [{ allow: own, toolsNeedServer }] = family as [Family[number]]
+  const [{ allow: own, toolsNeedServer }] = family as [RuleFamily[number]]
   if (allow.servers.length === 0 || server.includes('*') || serverByEither(own, server) !== undefined) return undefined
   const key = `agents.${agent}.allow.tools.${server}`
   const lists = `agents.${agent}.allow.servers does not list ${server}`
@@ -90,7 +95,12 @@ function withoutServer(
   return `${key} allows these tools although ${lists}; add it there, or set policy.toolsNeedServer to require both`
 }
 
-function usesNothing(agent: string, { deny }: WrittenAgent, family: Family, servers: ReadonlySet<string>): string[] {
+function usesNothing(
+  agent: string,
+  { deny }: WrittenAgent,
+  family: RuleFamily,
+  servers: ReadonlySet<string>,
+): string[] {
   // Whoever denies everything means it.
   if (deny.servers.includes('*')) return []
   const some = [...servers].some((server) => server !== 'toolway' && closedBy(family, server) === undefined)

@@ -1,7 +1,7 @@
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { configSchema } from '../config/schema.ts'
 import { systemClock } from '../core/clock.ts'
-import { type Executor, HostRefusal, type Language, type Outcome, type Program } from '../core/executor.ts'
+import { type ExecutionOutcome, type Executor, HostRefusal, type Language, type Program } from '../core/executor.ts'
 import { createExecutor, type ExecutorOptions } from './executor.ts'
 
 /** The module that children are started with, as it lies among the sources. */
@@ -12,7 +12,7 @@ const sandboxConfig = (given: object = {}) => configSchema.parse({ sandbox: give
 export interface Workshop extends AsyncDisposable {
   readonly executor: Executor
   readonly log: KeptLog
-  run(code: string, more?: Partial<Program> & { readonly language?: Language }): Promise<Outcome>
+  run(code: string, more?: Partial<Program> & { readonly language?: Language }): Promise<ExecutionOutcome>
 }
 
 /** An executor with a small host: it echoes, refuses, fails or never answers. */

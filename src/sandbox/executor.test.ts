@@ -6,7 +6,7 @@ import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { missing, provide } from '../../tests/fixtures/debian.ts'
 import { descendants } from '../../tests/fixtures/processes.ts'
 import { until } from '../../tests/fixtures/until.ts'
-import type { Outcome } from '../core/executor.ts'
+import type { ExecutionOutcome } from '../core/executor.ts'
 import { bundleChild } from './bundled-child.fixture.ts'
 import { openWorkshop, type Workshop } from './executor.fixture.ts'
 
@@ -28,7 +28,7 @@ afterAll(async () => {
 })
 
 const timeout = 60_000
-const given = ({ value, error }: Outcome) => (value === undefined ? error : JSON.parse(value))
+const given = ({ value, error }: ExecutionOutcome) => (value === undefined ? error : JSON.parse(value))
 
 describe.concurrent('a program in JavaScript', { timeout }, () => {
   test.each([

@@ -1,7 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
-import type { Executor, Outcome, Program, Tier } from '../core/executor.ts'
+import type { ExecutionOutcome, Executor, Program, Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { createEnvironments } from './environments.ts'
 import { messageKinds } from './guest/protocol.ts'
@@ -73,7 +73,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (closing.signal.aborted) throw runRefused('Toolway is shutting down.')
   }
 
-  const run = async (program: Program, signal: AbortSignal): Promise<Omit<Outcome, 'durationMs'>> => {
+  const run = async (program: Program, signal: AbortSignal): Promise<Omit<ExecutionOutcome, 'durationMs'>> => {
     check(program)
     const places: Disposable[] = []
     const leave = () => {
@@ -125,7 +125,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 }
 
 /** Converts an error to an outcome. */
-function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<Outcome, 'durationMs'> {
+function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionOutcome, 'durationMs'> {
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
   log.error({ error: thrown }, 'running a program failed')

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Clock } from '../core/clock.ts'
-import type { Outcome, Program } from '../core/executor.ts'
+import type { ExecutionOutcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { type Frame, messageKinds, type ProgramResult, type ProgramTask } from './guest/protocol.ts'
 import { createHostCalls } from './host-calls.ts'
@@ -8,7 +8,7 @@ import type { Limits } from './limits.ts'
 import { RunStopped, type SandboxChild } from './runtime.ts'
 
 /** The outcome of a run, and whether the child can be reused. */
-export interface ChildResult extends Pick<Outcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
+export interface ChildResult extends Pick<ExecutionOutcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
   /** Why the child is unusable; it has been killed. */
   readonly broken?: string
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
-import type { Outcome, Program } from '../core/executor.ts'
+import type { ExecutionOutcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import type { Environments } from './environments.ts'
 import { type Limits, taskLimits } from './limits.ts'
@@ -15,7 +15,7 @@ export interface Runner {
 }
 
 export interface FinishedRun {
-  readonly outcome: Omit<Outcome, 'durationMs'>
+  readonly outcome: Omit<ExecutionOutcome, 'durationMs'>
   /** Resolves when the child is cleaned up and the environment is ready again. */
   readonly cleared: Promise<void>
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import type { Language, Outcome, Tier } from '../core/executor.ts'
+import type { ExecutionOutcome, Language, Tier } from '../core/executor.ts'
 import type { Frame } from './guest/protocol.ts'
 
 /** A tested way to run programs. */
@@ -68,7 +68,7 @@ export class RunStopped extends Error {
     return reason instanceof RunStopped ? reason : new RunStopped('cancelled', 'The program was cancelled.')
   }
 
-  get ending(): Pick<Outcome, 'status' | 'error'> {
+  get ending(): Pick<ExecutionOutcome, 'status' | 'error'> {
     return { status: this.status, error: { name: names[this.status], message: this.message } }
   }
 }

@@ -8,7 +8,7 @@ import * as python from '../../tests/abuse/sandbox/python.ts'
 import { missing, provide } from '../../tests/fixtures/debian.ts'
 import { descendants, zombiesOf } from '../../tests/fixtures/processes.ts'
 import { type Responsiveness, watchResponsiveness } from '../../tests/fixtures/responsiveness.ts'
-import type { Language, Outcome, Tier } from '../core/executor.ts'
+import type { ExecutionOutcome, Language, Tier } from '../core/executor.ts'
 import { bundleChild } from './bundled-child.fixture.ts'
 import { openWorkshop, type Workshop } from './executor.fixture.ts'
 
@@ -95,7 +95,7 @@ export function siege(tier: Tier, language: Language, attacks: Attacks): void {
   })
 }
 
-function expectHeld(attack: Attack, outcome: Outcome, tier: Tier): void {
+function expectHeld(attack: Attack, outcome: ExecutionOutcome, tier: Tier): void {
   const { status = ['ok'], value, error, logs } = attack
   expect(status, JSON.stringify(outcome.error)).toContain(outcome.status)
   expect(outcome.isolation).toBe(outcome.status === 'refused' ? undefined : tier)

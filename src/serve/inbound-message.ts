@@ -3,7 +3,7 @@ import type { RpcErrorObject } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Log } from '../core/log.ts'
 import { readTraceContext } from '../core/trace-context.ts'
-import { countMembers, extentOf, requestExtent, type Span } from '../lib/json-text/extent.ts'
+import { countMembers, extentOf, type JsonSpan, requestExtent } from '../lib/json-text/extent.ts'
 import { members } from '../lib/json-text/scan.ts'
 import { maxDepth } from '../lib/json-text/skip.ts'
 import { toCleanLine } from '../wire/bytes.ts'
@@ -88,7 +88,7 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
 }
 
 /** A slice that outlives its message, or a copy where it would hold on to a much larger buffer. */
-function kept(bytes: Buffer, span: Span | undefined): Buffer | undefined {
+function kept(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
   if (span === undefined) return undefined
   const part = toCleanLine(bytes.subarray(span[0], span[1]))
   return part.buffer.byteLength > 4 * part.length + 16_384 ? Buffer.from(part) : part

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { cacheContract } from '../../tests/contract/cache.ts'
 import { settledHeap } from '../../tests/fixtures/memory.ts'
-import type { CacheLimits, CacheStore, Found } from '../core/stores.ts'
+import type { CacheLimits, CacheLookup, CacheStore } from '../core/stores.ts'
 import { memoryCache } from './cache.ts'
 
 cacheContract('memory', (limits) => memoryCache(limits))
@@ -12,10 +12,10 @@ const start = 1_800_000_000_000
 /** The same store, told at once. */
 function open(limits: CacheLimits) {
   const store: CacheStore = memoryCache(limits)
-  const get = (key: string, now = start) => (store.get('files', key, now) as Found).bytes
+  const get = (key: string, now = start) => (store.get('files', key, now) as CacheLookup).bytes
   const put = (key: string, length = 100, { ttlMs = 1_000, now = start } = {}) =>
     void store.put('files', key, { bytes: Buffer.alloc(length, key), mark: mark(), ttlMs }, now)
-  const mark = () => (store.get('files', '', start) as Found).mark
+  const mark = () => (store.get('files', '', start) as CacheLookup).mark
   return { store, get, put }
 }
 
@@ -63,10 +63,10 @@ test('F13: a clock that is set back keeps nothing for longer', () => {
 test('F13: a kept answer keeps nothing else in memory, and is not changed from outside', () => {
   const { store } = open({ maxEntries: 10, maxBytes: 1 << 20 })
   const line = Buffer.alloc(1 << 20, 'x')
-  const { mark } = store.get('files', 'a', start) as Found
+  const { mark } = store.get('files', 'a', start) as CacheLookup
   void store.put('files', 'a', { bytes: line.subarray(10, 20), mark, ttlMs: 1_000 }, start)
   line.fill('y')
-  const { bytes } = store.get('files', 'a', start) as Found
+  const { bytes } = store.get('files', 'a', start) as CacheLookup
   expect(bytes?.toString()).toBe('xxxxxxxxxx')
   expect(bytes?.buffer.byteLength).toBe(10)
 })
@@ -102,7 +102,7 @@ test('F13: the bounds hold after every step, and who stays is whom a plain list 
         for (const { does, key, group, length, wait } of steps) {
           now += wait
           const at = `${group} ${key}`
-          const found = store.get(group, key, now) as Found
+          const found = store.get(group, key, now) as CacheLookup
           const known = model.find((item) => item.at === at)
           const fresh = known !== undefined && now < known.expiresAt
           expect(found.bytes !== undefined).toBe(fresh)
@@ -137,7 +137,7 @@ test('F13: the bounds hold after every step, and who stays is whom a plain list 
 
 function sizeAlone(key: string, length: number): number {
   const store = memoryCache({ maxEntries: 1, maxBytes: 1 << 30 })
-  const { mark } = store.get('files', key, start) as Found
+  const { mark } = store.get('files', key, start) as CacheLookup
   void store.put('files', key, { bytes: Buffer.alloc(length), mark, ttlMs: 1_000 }, start)
   return store.usage().bytes
 }

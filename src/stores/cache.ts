@@ -1,4 +1,4 @@
-import type { Answer, CacheLimits, CacheStore, Mark } from '../core/stores.ts'
+import type { CachedAnswer, CacheLimits, CacheStore, Mark } from '../core/stores.ts'
 
 /** One kept answer, between the one used before it and the one used after it. */
 interface Item {
@@ -104,7 +104,7 @@ export function memoryCache(limits: CacheLimits): CacheStore {
 /** A clock that was set back must not keep answers for as long as it was wrong. */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
 
-const sizeOf = (key: string, { bytes }: Answer): number => bytes.length + 2 * key.length + overhead
+const sizeOf = (key: string, { bytes }: CachedAnswer): number => bytes.length + 2 * key.length + overhead
 
 /** Bytes that keep nothing else alive: most are slices of whatever a server sent with them. */
 function alone(bytes: Buffer): Buffer {

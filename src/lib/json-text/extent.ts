@@ -40,12 +40,12 @@ export function extentOf(bytes: Buffer): Extent {
 }
 
 /** Where something begins in bytes and where it ends. */
-export type Span = readonly [start: number, end: number]
+export type JsonSpan = readonly [start: number, end: number]
 
 /** The same for a request, with the places of its `params` and of their `arguments`, where they are spelt plainly. */
 export interface RequestExtent extends Extent {
-  readonly params: Span | undefined
-  readonly arguments: Span | undefined
+  readonly params: JsonSpan | undefined
+  readonly arguments: JsonSpan | undefined
   /** No number in it has 16 digits or an exponent: a double holds all of them. */
   readonly exact: boolean
 }
@@ -97,7 +97,7 @@ export function requestExtent(bytes: Buffer): RequestExtent {
 }
 
 /** Without the white space around it. */
-function spanOf(bytes: Buffer, from: number, to: number): Span | undefined {
+function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
   if (from === 0 || to === 0) return undefined
   const start = skipSpace(bytes, from)
   let end = to

@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 
 /** What a call shows about its server: it works, it fails, or nothing. */
-export type Outcome = 'answered' | 'failed' | 'nothing'
+export type BreakerOutcome = 'answered' | 'failed' | 'nothing'
 
 export type BreakerState = SourceStatus['breaker']
 
@@ -24,7 +24,7 @@ export interface Breaker extends Disposable {
   readonly status: BreakerStatus
   /** Lets a call through, for which `leave` is due with what is given here; undefined if it must not go on. */
   enter(): number | undefined
-  leave(ticket: number, outcome: Outcome): void
+  leave(ticket: number, outcome: BreakerOutcome): void
   /**
    * The server fails elsewhere: until it has answered here, or for as long as it would be left alone, one failure is
    * enough. Holds back nothing by itself. Tells whether that is news.

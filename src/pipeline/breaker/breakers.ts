@@ -6,10 +6,10 @@ import { callAgain } from '../../lib/duration.ts'
 import {
   type Breaker,
   type BreakerConfig,
+  type BreakerOutcome,
   type BreakerState,
   type BreakerStatus,
   createBreaker,
-  type Outcome,
 } from './breaker.ts'
 
 export interface BreakersOptions {
@@ -111,7 +111,7 @@ function tell(log: Log, server: string, state: BreakerState, { status: { reason,
 const asGoodAsAll = 0.9
 
 /** What it says about a server that a call to it ended with something thrown. Only its own failures count (J3). */
-function outcomeOf(thrown: unknown, call: Call, tookMs: number): Outcome {
+function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome {
   if (thrown instanceof ServerError) return 'answered'
   // Once the call is over, whatever comes of it is the doing of whoever ended it.
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'failed' : 'nothing'

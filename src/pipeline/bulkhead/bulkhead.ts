@@ -27,15 +27,15 @@ export interface BulkheadOptions {
   readonly clock: Clock
 }
 
-export interface Load {
+export interface BulkheadLoad {
   readonly inFlight: number
   readonly queued: number
   readonly limit: number
 }
 
-export interface BulkheadStats extends Load {
-  readonly servers: Readonly<Record<string, Load>>
-  readonly agents: Readonly<Record<string, Load>>
+export interface BulkheadStats extends BulkheadLoad {
+  readonly servers: Readonly<Record<string, BulkheadLoad>>
+  readonly agents: Readonly<Record<string, BulkheadLoad>>
 }
 
 export interface Bulkhead {
@@ -128,7 +128,7 @@ const maxWaitOf = ({ timeoutMs, entry }: Call, { maxWaitMs = usualWaitMs }: Bulk
   return halfMs < maxWaitMs ? { ms: halfMs, from: "half the call's timeout" } : { ms: maxWaitMs, from: 'a fixed limit' }
 }
 
-const loadOf = ({ inFlight, waiting, limit }: Places): Load => ({ inFlight, queued: waiting, limit })
+const loadOf = ({ inFlight, waiting, limit }: Places): BulkheadLoad => ({ inFlight, queued: waiting, limit })
 
-const loads = (all: ReadonlyMap<string, Places>): Record<string, Load> =>
+const loads = (all: ReadonlyMap<string, Places>): Record<string, BulkheadLoad> =>
   Object.fromEntries([...all].map(([name, places]) => [name, loadOf(places)]))

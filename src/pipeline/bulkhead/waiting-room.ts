@@ -4,12 +4,12 @@ import { ToolwayError } from '../../core/errors.ts'
 import { callAgain, durationText } from '../../lib/duration.ts'
 
 /** Calls of one agent to one server, the oldest first. */
-export interface Lane {
+export interface WaitingQueue {
   readonly key: string
-  readonly waiters: Set<Waiter>
+  readonly waiters: Set<QueuedCall>
 }
 
-export interface Waiter {
+export interface QueuedCall {
   readonly call: Call
   readonly needs: Needs
   goOn(): void
@@ -36,7 +36,7 @@ export interface WaitingRoom {
  * be served yet keeps its place in the ring, so that its turn comes as soon as it can.
  */
 export function createWaitingRoom(options: { queue(): number; readonly clock: Clock }): WaitingRoom {
-  const lanes = new Map<string, Lane>()
+  const lanes = new Map<string, WaitingQueue>()
   let size = 0
 
   const counted = ({ whole, server, agent }: Needs, by: 1 | -1) => {
@@ -44,7 +44,7 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
     for (const places of [whole, server, agent] as (Places | undefined)[]) if (places) places.waiting += by
   }
 
-  const leave = (lane: Lane, waiter: Waiter) => {
+  const leave = (lane: WaitingQueue, waiter: QueuedCall) => {
     lane.waiters.delete(waiter)
     if (lane.waiters.size === 0) lanes.delete(lane.key)
     counted(waiter.needs, -1)
@@ -52,11 +52,11 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
 
   /** The last of the longest lane leaves for one of a shorter lane: who fills the room takes it from nobody else. */
   const makeRoom = (forLane: string): boolean => {
-    let longest: Lane | undefined
+    let longest: WaitingQueue | undefined
     for (const lane of lanes.values()) if (lane.waiters.size > (longest?.waiters.size ?? 0)) longest = lane
     const own = lanes.get(forLane)?.waiters.size ?? 0
     if (!longest || longest.waiters.size <= own + 1) return false
-    let last: Waiter | undefined
+    let last: QueuedCall | undefined
     for (const waiter of longest.waiters) last = waiter
     last?.refuse(overloaded(last.call, last.needs, 'others who wait have to get their turn, too'))
     return true
@@ -74,7 +74,7 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
       if (size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'as many are waiting as may wait')
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const lane = lanes.get(key) ?? { key, waiters: new Set() }
-      const waiter: Waiter = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
+      const waiter: QueuedCall = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
       const tooLong = () =>
         waiter.refuse(overloaded(call, needs, `none of them ended within ${durationText(ms)} (${from})`))

@@ -4,14 +4,14 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Result } from '../../core/result.ts'
 import type { CacheStore, CacheUsage } from '../../core/stores.ts'
-import type { Members } from './hints.ts'
-import { type Counts, cacheLayer } from './layer.ts'
+import type { FindMembers } from './hints.ts'
+import { type CacheCounts, cacheLayer } from './layer.ts'
 import type { CacheRules } from './rules.ts'
 
 export interface CacheOptions {
   readonly store: CacheStore
   /** Finds the members of one JSON object, as slices. */
-  readonly members: Members
+  readonly members: FindMembers
   readonly clock: Clock
 }
 
@@ -28,10 +28,10 @@ export interface Cache {
   callersChanged(): void
 }
 
-export interface CacheStats extends CacheUsage, Readonly<Counts> {}
+export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
-  const counts: Counts = { hits: 0, misses: 0, joined: 0 }
+  const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
   // Another run of ours must not take what is kept for sessions of this one for its own.
   const run = randomUUID()
   let callers = run

@@ -12,12 +12,12 @@ export interface Hints {
 }
 
 /** Finds the members of one JSON object, as slices; undefined for anything that is no object. */
-export type Members = (bytes: Buffer) => ReadonlyMap<string, Buffer> | undefined
+export type FindMembers = (bytes: Buffer) => ReadonlyMap<string, Buffer> | undefined
 
 const nothing: Hints = { complete: true }
 
 /** Reads what stands at the top of a result, and nothing else of it. */
-function hintsOf(body: Buffer, members: Members): Hints {
+function hintsOf(body: Buffer, members: FindMembers): Hints {
   if (!mayHold(body)) return nothing
   const found = members(body)
   // What cannot be read may say anything.
@@ -59,7 +59,7 @@ const alone: Lesson = { keepMs: 0, joins: false }
  * Judges a result, and remembers what it shows about those to come. A server can narrow what the operator wants, and
  * never widen it.
  */
-export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: Members): Lesson {
+export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers): Lesson {
   const { learnt, hinted } = plan
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)
   // Where the server must say that results may be kept, it must also say that they may be shared.

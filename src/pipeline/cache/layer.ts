@@ -6,20 +6,20 @@ import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import type { CacheStore, Mark } from '../../core/stores.ts'
 import { timeout } from '../timeout.ts'
-import { learn, type Members } from './hints.ts'
+import { type FindMembers, learn } from './hints.ts'
 import { keyOf, mayBeAsked } from './key.ts'
 import type { Plan } from './rules.ts'
 
 export interface LayerOptions {
   readonly store: CacheStore
-  readonly members: Members
+  readonly members: FindMembers
   readonly clock: Clock
-  readonly counts: Counts
+  readonly counts: CacheCounts
   /** Changes when something does that servers can ask callers for. */
   callers(): string
 }
 
-export interface Counts {
+export interface CacheCounts {
   hits: number
   misses: number
   /** Calls that waited for the answer to another one. */

@@ -12,13 +12,13 @@ import { type Cost, costKeyword, prepare } from './prepare.ts'
  * What does not fit, nothing if all is well. Throws `BudgetSpent` where that takes too long to find out. A check of exact
  * numbers takes the arguments with `Numeral`s, too.
  */
-export type Check = (args: unknown, exact?: unknown) => readonly ErrorObject[]
+export type SchemaCheck = (args: unknown, exact?: unknown) => readonly ErrorObject[]
 
 export interface Compiled {
   /** Stops at the first problem. */
-  readonly check: Check
+  readonly check: SchemaCheck
   /** Finds more than one; compiled when it is first needed. */
-  readonly explain: Check
+  readonly explain: SchemaCheck
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -36,8 +36,8 @@ export function compile(schema: Fields, exact = false): Compiled | { readonly un
       const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck, exact)
       // A schema that never ends, whatever it is asked, shows it here and not in every call.
       check({})
-      let thorough: Check | undefined
-      const explain: Check = (...args) => {
+      let thorough: SchemaCheck | undefined
+      const explain: SchemaCheck = (...args) => {
         thorough ??= checkWith(draft, prepared.schema, { allErrors: true, verbose: true }, stepsPerExplanation, exact)
         return thorough(...args)
       }
@@ -57,7 +57,7 @@ function draftsOf(named: unknown): readonly Draft[] {
 }
 
 /** A compiler for each schema: in a shared one, they could refer to one another. */
-function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): Check {
+function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): SchemaCheck {
   // Optimising takes five times as long as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
   const compiler = new Draft({ ...common, ...options, code })
@@ -66,7 +66,7 @@ function checkWith(Draft: Draft, schema: object, options: Options, steps: number
   if (exact) addExactKeywords(compiler)
   compiler.addKeyword({ ...cost, before: Draft === Ajv ? '$ref' : '$dynamicAnchor' })
   const validate = compiler.compile(schema)
-  const check: Check = (args) => {
+  const check: SchemaCheck = (args) => {
     budget.left = steps
     if (validate(args)) return []
     const errors = validate.errors ?? []

@@ -7,13 +7,13 @@ import { pathGuard } from './path.ts'
 import {
   type Guard,
   type GuardConfig,
-  type Guarded,
+  type GuardedValue,
   isSpelling,
   parseSelector,
-  type Refuse,
+  type RefuseArgument,
   type Selected,
   type Selector,
-  type Step,
+  type SelectorStep,
   select,
   suggests,
 } from './selector.ts'
@@ -68,12 +68,12 @@ interface Compiled {
     args: Readonly<Record<string, unknown>>,
     uri: string | undefined,
     definition: Definition | undefined,
-  ): readonly Guarded[]
+  ): readonly GuardedValue[]
   readonly guard: Guard
 }
 
 function compile(config: GuardConfig, rule: string, options: GuardOptions): Compiled {
-  const refuse: Refuse = (at, reason) =>
+  const refuse: RefuseArgument = (at, reason) =>
     new ToolwayError(codes[config.kind], `The argument "${at}" ${reason}.`, { server: options.server, rule })
   const selectors = config.arguments.map((text) => {
     const selector = parseSelector(text)
@@ -99,7 +99,7 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
   }
 }
 
-function guardOf(config: GuardConfig, refuse: Refuse, { clock, lookup }: GuardOptions): Guard {
+function guardOf(config: GuardConfig, refuse: RefuseArgument, { clock, lookup }: GuardOptions): Guard {
   switch (config.kind) {
     case 'path':
       return pathGuard(config, refuse)
@@ -110,7 +110,7 @@ function guardOf(config: GuardConfig, refuse: Refuse, { clock, lookup }: GuardOp
   }
 }
 
-function textsOf(selector: Selector, args: Readonly<Record<string, unknown>>, refuse: Refuse): Guarded[] {
+function textsOf(selector: Selector, args: Readonly<Record<string, unknown>>, refuse: RefuseArgument): GuardedValue[] {
   const found = select(selector, args)
   if ('expected' in found) throw refuse(found.at, `must be ${found.expected}, or left out`)
   if (found.length > maxValues) throw refuse(selector.text, tooMany)
@@ -118,8 +118,8 @@ function textsOf(selector: Selector, args: Readonly<Record<string, unknown>>, re
 }
 
 /** An undeclared argument may be a string or a list of strings, and a path may be written as a URI. */
-function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, refuse: Refuse): Guarded[] {
-  const unknown: Refuse = (place, reason) => refuse(place, `${reason}; the tool's schema does not declare it`)
+function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, refuse: RefuseArgument): GuardedValue[] {
+  const unknown: RefuseArgument = (place, reason) => refuse(place, `${reason}; the tool's schema does not declare it`)
   const items = Array.isArray(value)
     ? value.map((item, index) => [`${at}[${index}]`, item] as const)
     : [[at, value] as const]
@@ -133,7 +133,7 @@ function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, ref
 /** A drive of Windows is not a scheme. */
 const isUri = (text: string): boolean => /^[\0-\x20]*[a-z][a-z0-9+.-]+:/i.test(text)
 
-function sound(at: string, value: unknown, refuse: Refuse): string {
+function sound(at: string, value: unknown, refuse: RefuseArgument): string {
   if (value === null) throw refuse(at, 'must be a string, not null; leave it out where there is none')
   if (typeof value !== 'string') throw refuse(at, 'must be a string')
   // The server gets the bytes as they came and may read broken ones as a quote or a dot, which we cannot see here.
@@ -210,7 +210,9 @@ function undeclaredArguments(
 
 /** The objects that selectors lead through to their last member; the arguments themselves always among them. */
 function parentsOf(selectors: readonly Selector[]): readonly Parent[] {
-  const parents = new Map<string, { steps: readonly Step[]; members: string[] }>([['[]', { steps: [], members: [] }]])
+  const parents = new Map<string, { steps: readonly SelectorStep[]; members: string[] }>([
+    ['[]', { steps: [], members: [] }],
+  ])
   for (const { steps } of selectors) {
     for (const [index, step] of steps.entries()) {
       if (step === 'items') continue
@@ -225,7 +227,7 @@ function parentsOf(selectors: readonly Selector[]): readonly Parent[] {
 }
 
 /** Tools declare arguments by a schema, prompts by a list. */
-function isDeclared(definition: Definition | undefined, steps: readonly Step[], name: string): boolean {
+function isDeclared(definition: Definition | undefined, steps: readonly SelectorStep[], name: string): boolean {
   if (definition === undefined) return false
   if (Array.isArray(definition.arguments)) {
     return definition.arguments.some((argument) => isObject(argument) && argument.name === name)

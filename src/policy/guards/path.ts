@@ -1,6 +1,6 @@
 import { lstat, realpath } from 'node:fs/promises'
 import { join, parse, posix, sep, win32 } from 'node:path'
-import type { Guard, Guarded, Refuse } from './selector.ts'
+import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
 
 export interface PathGuardConfig {
   readonly roots: readonly string[]
@@ -17,7 +17,7 @@ const control = /[\0-\x1f\x7f-\x9f]/
  * server runs in, which the gateway cannot know. Between this check and the server's use of the path a link may still
  * be changed, so the roots should be folders that only trusted programs write links into.
  */
-export function pathGuard({ roots }: PathGuardConfig, refuse: Refuse, platform = process.platform): Guard {
+export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, platform = process.platform): Guard {
   const { normalize, sep } = platform === 'win32' ? win32 : posix
   const written = roots.map((root) => withoutEnd(normalize(root), sep))
   const hint = `use a path inside ${spell(roots)}`
@@ -31,7 +31,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: Refuse, platform =
     return [...new Set(readings(plain.slice(root.length))?.map((rest) => normalize(root + rest)))]
   }
 
-  const check = async ({ at, text }: Guarded, folders: readonly string[]) => {
+  const check = async ({ at, text }: GuardedValue, folders: readonly string[]) => {
     const wrong = misshapen(text, platform)
     if (wrong) throw refuse(at, `${wrong}; ${hint}`)
     const all = readings(text)

@@ -6,11 +6,11 @@ import { readAs } from '../../lib/lookalikes.ts'
 /** Where guarded values stand in a call's arguments: `path`, `paths[]`, `options.path`, `items[].url`. */
 export interface Selector {
   readonly text: string
-  readonly steps: readonly Step[]
+  readonly steps: readonly SelectorStep[]
 }
 
 /** The name of a member, or every item of a list. */
-export type Step = { readonly member: string } | 'items'
+export type SelectorStep = { readonly member: string } | 'items'
 
 /** A value that a selector led to, and its place as people write it: `items[2].url`. */
 export interface Selected {
@@ -26,7 +26,7 @@ export interface Mismatch {
 
 /** Reads a selector once; `undefined` if it is none. */
 export function parseSelector(text: string): Selector | undefined {
-  const steps: Step[] = []
+  const steps: SelectorStep[] = []
   for (const part of text.split('.')) {
     let member = part
     let lists = 0
@@ -35,7 +35,7 @@ export function parseSelector(text: string): Selector | undefined {
       lists++
     }
     if (member === '' || member.includes('[') || member.includes(']')) return undefined
-    steps.push({ member }, ...Array<Step>(lists).fill('items'))
+    steps.push({ member }, ...Array<SelectorStep>(lists).fill('items'))
   }
   return { text, steps }
 }
@@ -149,13 +149,13 @@ function setOf(list: string): ReadonlySet<string> {
 export type GuardConfig = ServerConfig['guards'][number]
 
 /** A text that a guard looks at, and the argument it came in. */
-export interface Guarded {
+export interface GuardedValue {
   readonly at: string
   readonly text: string
 }
 
 /** Settles if every text is harmless, throws what its `Refuse` made otherwise. */
-export type Guard = (values: readonly Guarded[]) => Promise<void>
+export type Guard = (values: readonly GuardedValue[]) => Promise<void>
 
 /** Makes the error of one guard. The reason goes on from "The argument … ", ends without a full stop, and never repeats the value. */
-export type Refuse = (at: string, reason: string) => ToolwayError
+export type RefuseArgument = (at: string, reason: string) => ToolwayError

@@ -1,4 +1,4 @@
-import type { Guard, Guarded, Refuse } from './selector.ts'
+import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
 import {
   asPostgres,
   codeWords,
@@ -20,8 +20,8 @@ export interface SqlGuardConfig {
 const longest = 64 * 1024
 
 /** Lets one statement through (F9), parsed by PostgreSQL's own parser, and with `readOnly` only one that reads. */
-export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: Refuse): Guard {
-  const check = async ({ at, text }: Guarded) => {
+export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseArgument): Guard {
+  const check = async ({ at, text }: GuardedValue) => {
     const ambiguity = dialect === 'any' ? ambiguous(text, readOnly) : undefined
     if (ambiguity !== undefined) throw refuse(at, `${ambiguity}; ${declare}`)
     const plain = dialect === 'mysql' || dialect === 'sqlite' ? asPostgres(text, dialect, readOnly) : text

@@ -1,12 +1,12 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
 /** What kind of place an IP address is. `private` may be allowed by the operator, `reserved` never. */
-export type Place = 'public' | 'private' | 'reserved'
+export type AddressRange = 'public' | 'private' | 'reserved'
 
 interface Range {
   readonly bytes: readonly number[]
   readonly bits: number
-  readonly place: Place
+  readonly place: AddressRange
 }
 
 /** Made when somebody first asks, which most gateways never do: reading them all takes a while. */
@@ -31,7 +31,7 @@ const readRanges = () => ({
 })
 
 /** Where an address leads. What cannot be read as an address, zone ids included, is reserved. */
-export function placeOf(address: string): Place {
+export function placeOf(address: string): AddressRange {
   known ??= readRanges()
   const four = readIPv4(address)
   if (four) return find(known.four, four) ?? 'public'
@@ -54,10 +54,12 @@ function fits(address: readonly number[], prefix: readonly number[], bits: numbe
 /** Narrow ranges stand before the wide ones that hold them. */
 function table(
   read: (address: string) => readonly number[] | undefined,
-  places: Partial<Record<Place, string>>,
+  places: Partial<Record<AddressRange, string>>,
 ): Range[] {
   return Object.entries(places)
-    .flatMap(([place, list]) => list.split(/\s+/).map((range) => ({ place: place as Place, range: range.split('/') })))
+    .flatMap(([place, list]) =>
+      list.split(/\s+/).map((range) => ({ place: place as AddressRange, range: range.split('/') })),
+    )
     .map(({ place, range: [address = '', bits] }) => ({ bytes: read(address)!, bits: Number(bits), place }))
     .sort((a, b) => b.bits - a.bits)
 }

@@ -2,8 +2,8 @@ import { lookup as resolve } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
-import type { Guard, Guarded, Refuse } from './selector.ts'
-import { type Place, placeOf } from './url-addresses.ts'
+import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
+import { type AddressRange, placeOf } from './url-addresses.ts'
 
 export interface Address {
   readonly address: string
@@ -39,7 +39,7 @@ export async function vetUrl(text: string, options: VetOptions): Promise<VettedU
   const url = plainUrl(text)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
-  const allowed = (place: Place) => place === 'public' || (allowPrivate && place === 'private')
+  const allowed = (place: AddressRange) => place === 'public' || (allowPrivate && place === 'private')
   if (family === 0 && !allowed(placeOfName(host))) throw new UnsafeUrl('names a host of an internal network')
   const addresses = family === 0 ? await addressesOf(host, clock, lookup) : [{ address: host, family }]
   if (!addresses.every(({ address }) => allowed(placeOf(address)))) {
@@ -61,11 +61,11 @@ const maxUrls = 32
 /** Keeps URLs away from private addresses. The server resolves the name again; its own network has to do the rest. */
 export function urlGuard(
   { allowPrivate }: { readonly allowPrivate: boolean },
-  refuse: Refuse,
+  refuse: RefuseArgument,
   options: Omit<VetOptions, 'allowPrivate'>,
 ): Guard {
   const hint = `use an http or https URL${allowPrivate ? '' : ' of a public host'}`
-  const check = async ({ at, text }: Guarded) => {
+  const check = async ({ at, text }: GuardedValue) => {
     try {
       await vetUrl(text, { allowPrivate, ...options })
     } catch (error) {

@@ -1,6 +1,6 @@
 import { createTopicListeners, type Membership, type PubSub, type TopicListeners } from '../../core/cluster.ts'
 import type { Log } from '../../core/log.ts'
-import type { Buckets, CacheLimits, CacheStore, CacheUsage, Found, TtlStore } from '../../core/stores.ts'
+import type { Buckets, CacheLimits, CacheLookup, CacheStore, CacheUsage, TtlStore } from '../../core/stores.ts'
 import type { RpcPeer } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { asBuffer, type PrimaryServiceMethods, type WorkerMember } from './primary-services.ts'
@@ -11,7 +11,7 @@ import { asBuffer, type PrimaryServiceMethods, type WorkerMember } from './prima
 const maxValueBytes = 1024 * 1024
 
 /** A mark that no entry is ever stored under. */
-const unavailable: Found = { mark: '' }
+const unavailable: CacheLookup = { mark: '' }
 
 /** The result cache (F13, B10). Caches nothing while the primary does not respond. */
 export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheLimits): CacheStore {

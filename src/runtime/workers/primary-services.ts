@@ -1,6 +1,15 @@
 import type { Clock } from '../../core/clock.ts'
 import type { TakenOver } from '../../core/cluster.ts'
-import type { Answer, Bucket, Buckets, CacheLimits, CacheStore, CacheUsage, Found, Taken } from '../../core/stores.ts'
+import type {
+  Bucket,
+  Buckets,
+  CachedAnswer,
+  CacheLimits,
+  CacheLookup,
+  CacheStore,
+  CacheUsage,
+  Taken,
+} from '../../core/stores.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
@@ -8,9 +17,9 @@ import { memoryTtlStore } from '../../stores/ttl-store.ts'
 /** Called by workers. */
 export type PrimaryServiceMethods = {
   take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
-  get(group: string, key: string, now: number): Found | Promise<Found>
+  get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
   /** `limits` come from the current configuration, which only workers know. */
-  put(group: string, key: string, answer: Answer, now: number, limits: CacheLimits): CacheUsage
+  put(group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage
   drop(group: string): void
   clear(): void
   usage(): CacheUsage

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { CacheLimits, CacheStore, CacheUsage, Found } from '../../core/stores.ts'
+import type { CacheLimits, CacheLookup, CacheStore, CacheUsage } from '../../core/stores.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
 /** What an answer takes beside its bytes: its key, its place in the order of use, its size. */
@@ -63,7 +63,7 @@ export function redisCache(
   const groupKey = (group: string) => at(`mark:${group}`)
   let usage: CacheUsage = { entries: 0, bytes: 0, evicted: 0 }
   /** A mark that nothing is ever kept under. */
-  const away: Found = { mark: '' }
+  const away: CacheLookup = { mark: '' }
   /** Marks that could not be changed because Redis was away: nothing is given out before that is made up for. */
   const owed = new Set<string>()
   const change = async (mark: string) => {

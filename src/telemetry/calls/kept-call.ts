@@ -1,6 +1,6 @@
 import type { Operation } from '../../core/audit.ts'
 import type { Call } from '../../core/call.ts'
-import type { Observed, Outcome } from '../../core/observer.ts'
+import type { CallOutcome, Observed } from '../../core/observer.ts'
 import type { Trail } from '../../core/trail.ts'
 
 /** What is kept of a call: who, what, when and how it went. Never what was asked or answered. */
@@ -18,7 +18,7 @@ export interface KeptCall {
   trail: Trail | undefined
   /** None while it runs. */
   ms: number | undefined
-  outcome: Outcome['kind'] | undefined
+  outcome: CallOutcome['kind'] | undefined
   /** It may be a server's own. */
   code: string | undefined
   /** Somebody who follows the calls has seen it run, and waits for its end. */

@@ -1,5 +1,5 @@
 import { errorKinds } from '../../core/errors.ts'
-import type { Observed, Outcome } from '../../core/observer.ts'
+import type { CallOutcome, Observed } from '../../core/observer.ts'
 import { type Counter, type CounterFamily, counterFamily, type Family, histogramFamily, observe } from './family.ts'
 import type { Labels } from './labels.ts'
 
@@ -11,7 +11,7 @@ export interface CallMetrics {
   countDenial(code: string): void
 }
 
-type ByOutcome = Readonly<Record<Outcome['kind'], Counter>>
+type ByOutcome = Readonly<Record<CallOutcome['kind'], Counter>>
 
 /** What operations come to, by agent, by operation and by the code of their refusal (F15). */
 export function callMetrics(labels: Labels): CallMetrics {

@@ -1,4 +1,4 @@
-import type { Outcome } from '../../core/observer.ts'
+import type { CallOutcome } from '../../core/observer.ts'
 
 /**
  * How often each duration occurred, in buckets whose bounds grow by the same factor: any percentile is known to within
@@ -82,7 +82,13 @@ export interface Counts {
 export const noCounts = (): Counts => ({ calls: 0, errors: 0, denials: 0, sumMs: 0 })
 
 /** Counts one call, and its duration under the bucket it belongs to. */
-export function count(counts: Counts, latencies: Uint32Array, kind: Outcome['kind'], ms: number, bucket: number): void {
+export function count(
+  counts: Counts,
+  latencies: Uint32Array,
+  kind: CallOutcome['kind'],
+  ms: number,
+  bucket: number,
+): void {
   counts.calls++
   if (kind === 'denied') {
     counts.denials++

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Outcome } from '../../core/executor.ts'
+import type { ExecutionOutcome } from '../../core/executor.ts'
 import { codeAnswer } from './answer.ts'
 import type { CallStatus, InnerCall } from './call-log.ts'
 
 /** Any half of a character: cheaper to make than whole ones, and worse. */
 const anyUnit = fc.nat(0xffff).map((code) => String.fromCharCode(code))
 
-const ok: Outcome = { status: 'ok', logs: '', truncated: [], isolation: 'bwrap', durationMs: 12.4 }
+const ok: ExecutionOutcome = { status: 'ok', logs: '', truncated: [], isolation: 'bwrap', durationMs: 12.4 }
 const call = (tool: string, status: CallStatus = 'ok', code?: string): InnerCall => ({
   tool,
   status,
@@ -22,7 +22,7 @@ test('S7: a small outcome is told whole, and nothing that is not there', () => {
     isolation: 'bwrap',
     durationMs: 12,
   })
-  const failed: Outcome = {
+  const failed: ExecutionOutcome = {
     ...ok,
     status: 'error',
     logs: 'hello\n',
@@ -79,7 +79,7 @@ describe('at most 24,000 characters reach a model', () => {
     )
     fc.assert(
       fc.property(words, words, words, calls, (value, logs, message, made) => {
-        const outcome: Outcome = {
+        const outcome: ExecutionOutcome = {
           ...ok,
           value: JSON.stringify(value),
           logs,

@@ -1,12 +1,12 @@
-import type { Outcome } from '../../core/executor.ts'
+import type { ExecutionOutcome } from '../../core/executor.ts'
 import { maxAnswer } from './bridge.ts'
 import { type InnerCall, type ToldCall, toldCalls } from './call-log.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 
 /** What `execute_code` answers. */
 export interface CodeAnswer {
-  readonly status: Outcome['status']
-  readonly error?: Outcome['error']
+  readonly status: ExecutionOutcome['status']
+  readonly error?: ExecutionOutcome['error']
   /** What the program came to; text with a note in the middle where it was too long. */
   readonly value?: unknown
   readonly logs?: string
@@ -14,7 +14,7 @@ export interface CodeAnswer {
   readonly truncated?: readonly string[]
   /** Why the environment had to begin anew. */
   readonly reset?: string
-  readonly isolation: Outcome['isolation'] | null
+  readonly isolation: ExecutionOutcome['isolation'] | null
   readonly durationMs: number
 }
 
@@ -23,7 +23,7 @@ const maxMessage = 2000
 const reserve = 600
 
 /** All of an outcome that a model should see, in no more than it can be shown. */
-export function codeAnswer(outcome: Outcome, calls: readonly InnerCall[]): CodeAnswer {
+export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
   const { told, untold } = toldCalls(calls)
   const { error, reset } = outcome
   const frame = {
@@ -56,7 +56,7 @@ function wellFormed(answer: CodeAnswer): CodeAnswer {
 }
 
 /** The value before what was printed: it is what the program was run for. */
-function fitted({ value, logs }: Outcome, room: number) {
+function fitted({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))
   const shownLogs = shortened(logs, forLogs)

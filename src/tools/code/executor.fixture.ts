@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { stripTypeScriptTypes } from 'node:module'
 import { EvalFlags, type JSException, type JSValueHandle, QuickJS } from 'quickjs-wasi'
-import type { Executor, HostRefusal, Language, Outcome, Program } from '../../core/executor.ts'
+import type { ExecutionOutcome, Executor, HostRefusal, Language, Program } from '../../core/executor.ts'
 
 /** The types of Node know nothing of WebAssembly. */
 const { compile } = Reflect.get(globalThis, 'WebAssembly') as { compile(bytes: Uint8Array): Promise<never> }
@@ -52,7 +52,7 @@ interface Machine {
 
 const told = { isolation: 'process', durationMs: 1, truncated: [] } as const
 
-type Ended = Pick<Outcome, 'status' | 'value' | 'error'>
+type Ended = Pick<ExecutionOutcome, 'status' | 'value' | 'error'>
 
 async function finished(vm: QuickJS, { code, language }: Program): Promise<Ended> {
   try {
@@ -77,7 +77,7 @@ async function finished(vm: QuickJS, { code, language }: Program): Promise<Ended
   }
 }
 
-function errorOf(vm: QuickJS, error: JSValueHandle): NonNullable<Outcome['error']> {
+function errorOf(vm: QuickJS, error: JSValueHandle): NonNullable<ExecutionOutcome['error']> {
   const text = (name: string): string | undefined => {
     const value = vm.dump(error.getProp(name))
     return typeof value === 'string' ? value : undefined

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import type { Found, Served, View } from '../../core/access.ts'
+import type { SearchResult, Served, View } from '../../core/access.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { nearMisses } from '../../lib/near.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
@@ -77,7 +77,7 @@ interface Asked {
 }
 
 /** What to do where the answer is not all there is; nothing to say otherwise. */
-function hintFor({ tools, total }: Found, { view, query, server }: Asked): string | undefined {
+function hintFor({ tools, total }: SearchResult, { view, query, server }: Asked): string | undefined {
   if (total > tools.length) {
     const narrower = server === undefined ? ', name a server' : ''
     return `${tools.length} of ${total} shown; say more precisely what it should do${narrower} or raise limit.`

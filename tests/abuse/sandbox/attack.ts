@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../src/core/executor.ts'
+import type { ExecutionOutcome } from '../../../src/core/executor.ts'
 
 /** A hostile program, and how it must end. */
 export interface Attack {
@@ -6,7 +6,7 @@ export interface Attack {
   readonly code: string
   readonly language?: 'typescript'
   /** The ends that mean it was held; `ok` alone where nothing else is said. */
-  readonly status?: readonly Outcome['status'][]
+  readonly status?: readonly ExecutionOutcome['status'][]
   /** What it must give, where it gives something. */
   readonly value?: unknown
   /** What its error must say. */
@@ -18,7 +18,7 @@ export interface Attack {
 }
 
 const of =
-  (...status: Outcome['status'][]) =>
+  (...status: ExecutionOutcome['status'][]) =>
   (title: string, code: string, more: Omit<Attack, 'title' | 'code'> = {}): Attack => ({ status, title, code, ...more })
 
 /** It tries, and what it gets is this. */
