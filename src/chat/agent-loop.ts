@@ -41,37 +41,37 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
     const { offered, toolChoice } = prepared(run, hooks, toolSet, { round, steps })
     const messages = [...opening, ...added]
     const tools = offered.tools.map(({ callable }) => callable)
-    let spoken: StreamedAnswer
+    let answer: StreamedAnswer
     try {
       const question = tools.length > 0 ? { messages, tools, toolChoice } : { messages }
-      spoken = yield* streamAnswer(run, question, { holds: beginsLikeCalls, before })
+      answer = yield* streamAnswer(run, question, { holds: beginsLikeCalls, before })
     } catch (error) {
       if (run.signal.aborted || added.length === 0) throw error
       return yield* answerWithResults(run, added, 'The model failed before it answered')
     }
 
-    const made = spoken.calls.length > 0 ? spoken.calls : callsInText(spoken.held, offered)
+    const made = answer.calls.length > 0 ? answer.calls : callsInText(answer.held, offered)
     if (made.length === 0) {
-      if (spoken.held !== '') yield { kind: 'text', text: before + spoken.held }
-      if (spoken.text.trim() === '' && added.length > 0) {
+      if (answer.held !== '') yield { kind: 'text', text: before + answer.held }
+      if (answer.text.trim() === '' && added.length > 0) {
         return yield* answerWithResults(run, added, 'The model gave no answer')
       }
-      if (spoken.text.trim() === '') run.note('The model gave an empty answer.')
-      return { reason: reasonOf(spoken.reason) }
+      if (answer.text.trim() === '') run.note('The model gave an empty answer.')
+      return { reason: reasonOf(answer.reason) }
     }
 
     yield stage('execute', round)
-    const said = spoken.held === '' ? spoken.text.trim() : ''
-    const calls = await parseCalls(withUniqueIds(made, messages), offered, run.validate, isComplete(spoken.reason))
+    const commentary = answer.held === '' ? answer.text.trim() : ''
+    const calls = await parseCalls(withUniqueIds(made, messages), offered, run.validate, isComplete(answer.reason))
     const ours = calls.filter((call) => !isForClient(call))
     const ran = warned(steps, yield* execute(run, ours))
-    added.push(...roundMessages(said, calls, ran))
+    added.push(...roundMessages(commentary, calls, ran))
     const theirs = calls.filter(isForClient).map(({ call }) => call)
     if (theirs.length > 0)
       return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, added, theirs) }
 
-    if (said !== '') before = '\n\n'
-    steps.push({ text: said, calls: ran.map(asStep) })
+    if (commentary !== '') before = '\n\n'
+    steps.push({ text: commentary, calls: ran.map(asStep) })
     const why = stops.map((stop) => stop(steps)).find((reason) => reason !== undefined)
     if (why !== undefined) return yield* lastAnswer(run, { opening, added, why, before, round: round + 1 })
   }

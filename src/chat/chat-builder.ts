@@ -44,9 +44,9 @@ export interface ChatBuilder {
   withApproval(approve: (question: string) => boolean | Promise<boolean>): ChatBuilder
   /** Acts as an agent from the configuration. */
   asAgent(name: string): ChatBuilder
-  ask(asked: ChatInput, options?: AskOptions): Promise<ChatAnswer>
+  ask(input: ChatInput, options?: AskOptions): Promise<ChatAnswer>
   /** Streams the answer. Ending the iteration cancels it. */
-  stream(asked: ChatInput, options?: AskOptions): AsyncIterable<ChatEvent>
+  stream(input: ChatInput, options?: AskOptions): AsyncIterable<ChatEvent>
 }
 
 export interface ChatBuilderOptions {
@@ -66,10 +66,10 @@ function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBu
   const next = (more: Choices) => chatBuilder(options, { ...choices, ...more })
   const { system, agent, approve, ...own } = choices
 
-  const events = (asked: ChatInput, stream: boolean, { signal = new AbortController().signal }: AskOptions) => {
-    const said: readonly ChatMessage[] = typeof asked === 'string' ? [{ role: 'user', content: asked }] : asked
+  const events = (input: ChatInput, stream: boolean, { signal = new AbortController().signal }: AskOptions) => {
+    const given: readonly ChatMessage[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
     const messages: readonly ChatMessage[] =
-      system === undefined ? said : [{ role: 'system', content: system }, ...said]
+      system === undefined ? given : [{ role: 'system', content: system }, ...given]
     const caller = options.callerAs(agent)
     return options.chat.answer({
       ...own,
@@ -89,10 +89,10 @@ function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBu
     withSystem: (text) => next({ system: text }),
     withMaxSteps: (maxSteps) => next({ maxSteps }),
     withCodeExecution: (codeExecution = {}) => next({ codeExecution }),
-    withApproval: (asked) => next({ approve: asked }),
+    withApproval: (input) => next({ approve: input }),
     asAgent: (name) => next({ agent: name }),
-    ask: (asked, more = {}) => wholeAnswer(events(asked, false, more)),
-    stream: (asked, more = {}) => events(asked, true, more),
+    ask: (input, more = {}) => wholeAnswer(events(input, false, more)),
+    stream: (input, more = {}) => events(input, true, more),
   }
 }
 

@@ -103,7 +103,7 @@ export function createChatRun(
         ...question,
         messages: truncateConversation(question.messages, dependencies.config.maxConversation),
         signal,
-        ...(temperature !== undefined && { temperature }),
+        temperature,
       } as ModelRequest)
       for await (const delta of deltas) {
         if (delta.kind === 'end' && delta.usage) {

@@ -62,10 +62,10 @@ async function parseCall(
         arguments: written.bytes.toString(),
       },
     },
-    ...(tool && { tool }),
+    tool,
     arguments: args,
     json: tool?.preset === undefined ? written : Json.of(args),
-    ...(problem !== undefined && { problem }),
+    problem,
   })
   if (!tool) return read(toolSet.missing(name))
   if (!('value' in given)) return read(`The text of the arguments of ${name} ${given.problem}. Write one JSON object.`)

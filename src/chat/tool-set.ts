@@ -52,14 +52,14 @@ export function catalogTool(served: Served, preset?: ChatTool['preset']): ChatTo
   const sound = sanitizeSchema(definition.inputSchema ?? {})
   if (!sound) return undefined
   const parameters = preset ? without(sound, Object.keys(preset)) : sound
-  const description = typeof definition.description === 'string' ? { description: definition.description } : {}
-  return { callable: { name, ...description, parameters }, served, ...(preset && { preset }) }
+  const description = typeof definition.description === 'string' ? definition.description : undefined
+  return { callable: { name, description, parameters }, served, preset }
 }
 
 /** A tool that the client runs. */
 export function clientTool({ name, description, parameters = {} }: OfferedTool): ChatTool | undefined {
   const sound = sanitizeSchema(parameters)
-  return sound && { callable: { name, ...(description !== undefined && { description }), parameters: sound } }
+  return sound && { callable: { name, description, parameters: sound } }
 }
 
 function without(schema: CallableTool['parameters'], names: readonly string[]): CallableTool['parameters'] {

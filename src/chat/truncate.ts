@@ -2,12 +2,12 @@ import type { ChatMessage } from '../core/chat.ts'
 import { textOf } from './conversation.ts'
 
 /** The first bytes of a text, with a note about the rest. */
-export function truncateText(text: string, most: number): string {
+export function truncateText(text: string, maxBytes: number): string {
   // A UTF-16 unit takes at most three bytes.
-  if (text.length * 3 <= most) return text
+  if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text)
-  if (bytes.length <= most) return text
-  let end = most
+  if (bytes.length <= maxBytes) return text
+  let end = maxBytes
   // Do not cut inside a character.
   while (end > 0 && ((bytes[end] as number) & 0xc0) === 0x80) end--
   return `${bytes.toString('utf8', 0, end)}\n[Truncated: the first ${end} of ${bytes.length} bytes.]`
@@ -16,13 +16,13 @@ export function truncateText(text: string, most: number): string {
 const lineLength = 160
 
 /** A text as a single short line for people. */
-export function oneLine(text: string, most = lineLength): string {
+export function oneLine(text: string, maxLength = lineLength): string {
   const line = text
-    .slice(0, most * 4)
+    .slice(0, maxLength * 4)
     .replace(/[\s\p{Cc}]+/gu, ' ')
     .trim()
-  if (line.length <= most && text.length <= most * 4) return line
-  return `${line.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
+  if (line.length <= maxLength && text.length <= maxLength * 4) return line
+  return `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 /** Sizes to which results are shortened, in order. */
@@ -32,8 +32,8 @@ const remainders = [1024, 0]
  * Shortens tool results, oldest first, until the conversation fits. Keeps every message: servers refuse calls without
  * results.
  */
-export function truncateConversation(messages: readonly ChatMessage[], most: number): readonly ChatMessage[] {
-  let excess = messages.reduce((sum, message) => sum + sizeOf(message), 0) - most
+export function truncateConversation(messages: readonly ChatMessage[], maxBytes: number): readonly ChatMessage[] {
+  let excess = messages.reduce((sum, message) => sum + sizeOf(message), 0) - maxBytes
   if (excess <= 0) return messages
   const shortened = [...messages]
   for (const remainder of remainders) {

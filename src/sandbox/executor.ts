@@ -34,10 +34,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
     memory: config.memory,
     cpuMs: limits.cpuMs,
     folders: config.allowPaths,
-    limit: longest(limits),
+    limit: maxMessageBytes(limits),
   }
-  const { tiers } = options
-  const runtimePool = createRuntimePool({ config, launch: place, ...(tiers && { tiers }), limits, clock, log })
+  const runtimePool = createRuntimePool({ config, launch: place, tiers: options.tiers, limits, clock, log })
   const environments = createEnvironments({ limits, clock })
   const runner = createRunner({ runtimePool, environments, limits, clock, log })
   const environmentLock = createKeyedLock()
@@ -45,7 +44,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   const closing = new AbortController()
   const underWay = new Set<Promise<unknown>>()
   /** Running and waiting programs per owner. */
-  const asked = new Map<string, number>()
+  const programsByOwner = new Map<string, number>()
 
   const during = async <T>(work: Promise<T>): Promise<T> => {
     underWay.add(work)
@@ -53,16 +52,16 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   const count = (owner: string, change: number) => {
-    const now = (asked.get(owner) ?? 0) + change
-    if (now > 0) asked.set(owner, now)
-    else asked.delete(owner)
+    const now = (programsByOwner.get(owner) ?? 0) + change
+    if (now > 0) programsByOwner.set(owner, now)
+    else programsByOwner.delete(owner)
   }
 
   /** One owner may fill at most half of the queue. */
   const tooMany = (owner: string) => {
     const { runs, waiting } = limits
-    const all = [...asked.values()].reduce((sum, own) => sum + own, 0)
-    return all > runs + waiting || (asked.get(owner) ?? 0) > runs + Math.ceil(waiting / 2)
+    const all = [...programsByOwner.values()].reduce((sum, own) => sum + own, 0)
+    return all > runs + waiting || (programsByOwner.get(owner) ?? 0) > runs + Math.ceil(waiting / 2)
   }
 
   const check = ({ code, language, owner }: Program) => {
@@ -80,7 +79,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       for (const place of places.splice(0)) place[Symbol.dispose]()
     }
     try {
-      using waiting = deadline(clock, limits.waitMs, () => runRefused(noPlace(limits)), signal)
+      using waiting = deadline(clock, limits.waitMs, () => runRefused(noSlot(limits)), signal)
       if (program.environment !== undefined)
         places.push(await environmentLock.take(program.environment, waiting.signal))
       places.push(await slots.take(program.owner, waiting.signal))
@@ -135,11 +134,11 @@ function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionO
   }
 }
 
-const noPlace = ({ waitMs }: Limits) =>
+const noSlot = ({ waitMs }: Limits) =>
   `No slot to run this program became free within ${waitMs / 1000} s (a fixed limit); try again.`
 
 /** Maximum message size by kind. */
-const longest = (limits: Limits) => {
+const maxMessageBytes = (limits: Limits) => {
   const bytes = new Map<number, number>([
     [messageKinds.ready, 0],
     [messageKinds.call, limits.callBytes + 257],

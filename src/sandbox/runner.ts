@@ -30,10 +30,16 @@ export function createRunner(options: {
   const { runtimePool, environments, limits, clock, log } = options
 
   /** Saves the environment's state; true if the child itself is kept. */
-  const remember = async (key: string, engine: Engine, child: SandboxChild, ending: ChildResult, said: ChildRun) => {
+  const remember = async (
+    key: string,
+    engine: Engine,
+    child: SandboxChild,
+    ending: ChildResult,
+    childRun: ChildRun,
+  ) => {
     if (ending.broken !== undefined) environments.forget(key, `Its last run failed. ${ending.broken}`)
     else if (engine === 'javascript') {
-      const memory = await soon(said.memory)
+      const memory = await withTimeLimit(childRun.memory)
       if (memory) environments.keep(key, { memory })
       else environments.forget(key, tooLarge)
     } else if (child.freeze()) {
@@ -45,7 +51,7 @@ export function createRunner(options: {
   }
 
   /** A child may report its result and then stall. */
-  const soon = async (memory: Promise<Buffer | undefined>): Promise<Buffer | undefined> => {
+  const withTimeLimit = async (memory: Promise<Buffer | undefined>): Promise<Buffer | undefined> => {
     const { promise: never, resolve } = Promise.withResolvers<undefined>()
     using _ = clock.after(limits.startMs, () => resolve(undefined))
     return await Promise.race([memory, never])
@@ -56,9 +62,9 @@ export function createRunner(options: {
     engine: Engine,
     child: SandboxChild,
     ending: ChildResult,
-    said: ChildRun,
+    childRun: ChildRun,
   ) => {
-    const stays = key !== undefined && (await remember(key, engine, child, ending, said))
+    const stays = key !== undefined && (await remember(key, engine, child, ending, childRun))
     if (!stays) await child.kill()
   }
 
@@ -75,12 +81,12 @@ export function createRunner(options: {
       const { code, language, prelude = '', timeoutMs } = program
       const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
       using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', tooLong(timeoutMs)), program.signal)
-      const said = runInChild({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
-      const ending = await said.ending
+      const childRun = runInChild({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
+      const ending = await childRun.ending
       const { broken: _, ...shown } = ending
       return {
         outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', ...(reset !== undefined && { reset }) },
-        cleared: clear(key, engine, child, ending, said).catch((error) => {
+        cleared: clear(key, engine, child, ending, childRun).catch((error) => {
           log.error({ error }, 'cleaning up a sandbox failed')
         }),
       }

@@ -13,7 +13,7 @@ export interface Model extends AsyncDisposable {
   complete(request: ModelRequest): AsyncIterable<Delta>
 }
 
-interface Asked {
+interface CommonRequest {
   readonly messages: readonly ChatMessage[]
   readonly signal: AbortSignal
   /** Whether to stream the answer. */
@@ -23,7 +23,7 @@ interface Asked {
 }
 
 /** Tools and a constraint are exclusive: servers refuse the combination or ignore one silently. */
-export type ModelRequest = Asked &
+export type ModelRequest = CommonRequest &
   (
     | { readonly tools?: undefined; readonly constraint?: undefined }
     | {

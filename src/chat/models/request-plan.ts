@@ -32,7 +32,7 @@ const same = (value: unknown): unknown => value
 export function* plansFor(request: ModelRequest, profile: PlanningProfile): Generator<RequestPlan> {
   if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
   else if (request.tools?.length)
-    yield* equipped(request.tools, request.toolChoice ?? 'auto', request.messages, profile)
+    yield* withTools(request.tools, request.toolChoice ?? 'auto', request.messages, profile)
   else yield { content: '', messages: request.messages, fields: {}, restore: same }
 }
 
@@ -57,7 +57,7 @@ function expressed(
   messages: readonly ChatMessage[],
   profile: PlanningProfile,
 ): Sent | undefined {
-  const told = instructed(messages, schemaInstruction(schema))
+  const instructedMessages = instructed(messages, schemaInstruction(schema))
   try {
     switch (form) {
       case 'strict': {
@@ -69,12 +69,12 @@ function expressed(
       case 'grammar': {
         const fields = profile.capabilities.grammar(bestGrammar(schema).gbnf)
         // A server of unknown kind may ignore the grammar.
-        return { messages: profile.kind === 'unknown' ? told : messages, fields }
+        return { messages: profile.kind === 'unknown' ? instructedMessages : messages, fields }
       }
       case 'json_object':
-        return { messages: told, fields: { response_format: { type: 'json_object' } } }
+        return { messages: instructedMessages, fields: { response_format: { type: 'json_object' } } }
       case 'prompt':
-        return { messages: told, fields: {} }
+        return { messages: instructedMessages, fields: {} }
     }
   } catch (error) {
     if (isInexpressible(error)) return undefined
@@ -87,7 +87,7 @@ const jsonSchema = (name: string, schema: JsonSchemaObject, isStrict: boolean) =
   json_schema: { name, strict: isStrict, schema },
 })
 
-function* equipped(
+function* withTools(
   given: readonly CallableTool[],
   choice: 'auto' | 'required',
   messages: readonly ChatMessage[],
@@ -98,7 +98,7 @@ function* equipped(
   const content = contentHash(tools)
   for (const form of profile.toolForms(content)) {
     if (form === 'schema') {
-      yield* asked(tools, choice, messages, profile)
+      yield* constrainedCalls(tools, choice, messages, profile)
       continue
     }
     const offered = form === 'strict' ? strictTools(tools) : { definitions: tools.map(definition), restore: same }
@@ -116,7 +116,7 @@ function* equipped(
 
 const definition = ({ name, description, parameters }: CallableTool): object => ({
   type: 'function',
-  function: { name, ...(description !== undefined && { description }), parameters },
+  function: { name, description, parameters },
 })
 
 /** Makes each tool strict that can be; `undefined` if none can. */
@@ -144,7 +144,7 @@ function strictTools(
 const functionOf = (defined: object): object => (defined as { function: object }).function
 
 /** Offers no tools, but constrains the answer to an object with calls (and text, unless a call is required). */
-function* asked(
+function* constrainedCalls(
   tools: readonly CallableTool[],
   choice: 'auto' | 'required',
   messages: readonly ChatMessage[],
@@ -156,8 +156,9 @@ function* asked(
   const schema = mustCall
     ? { ...calls, properties: { tool_calls: { ...list, minItems: 1 } } }
     : { ...calls, properties: { content: { type: 'string' }, tool_calls: list }, required: [] }
-  const told = instructed(withoutToolMessages(messages), toolsInstruction(tools, mustCall))
-  for (const plan of constrained({ name: 'calls', schema }, told, profile)) yield { ...plan, callsAsText: true }
+  const instructedMessages = instructed(withoutToolMessages(messages), toolsInstruction(tools, mustCall))
+  for (const plan of constrained({ name: 'calls', schema }, instructedMessages, profile))
+    yield { ...plan, callsAsText: true }
 }
 
 /** Appends an instruction to the system message. Many templates support only one, at the start. */
@@ -175,9 +176,7 @@ const schemaInstruction = (schema: JsonSchemaObject): string =>
 
 /** Describes the tools in words. */
 function toolsInstruction(tools: readonly CallableTool[], mustCall: boolean): string {
-  const listed = tools.map(({ name, description, parameters }) =>
-    JSON.stringify({ name, ...(description !== undefined && { description }), parameters }),
-  )
+  const listed = tools.map(({ name, description, parameters }) => JSON.stringify({ name, description, parameters }))
   const how = mustCall
     ? 'Answer with the calls to make as {"tool_calls": [{"name": …, "arguments": {…}}]}.'
     : 'To call some, answer with {"tool_calls": [{"name": …, "arguments": {…}}]}; otherwise answer with {"content": "…"}.'

@@ -272,7 +272,7 @@ function readWhole(reader: TextReader): unknown {
     reader.at = next + 1
     reader.open.push('{')
     reader.repairs.add('mended brackets')
-    readMembers(reader, value as Record<string, unknown>, readValue)
+    readMembers(reader, value as Record<string, unknown>)
   }
 }
 
@@ -280,7 +280,7 @@ function readWhole(reader: TextReader): unknown {
 function readUnopened(reader: TextReader): unknown {
   reader.open.push('{')
   reader.repairs.add('mended brackets')
-  const members = readMembers(reader, {}, readValue)
+  const members = readMembers(reader, {})
   skipGap(reader)
   return members
 }

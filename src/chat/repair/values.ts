@@ -7,8 +7,8 @@ import { readString, type StringRole } from './strings.ts'
 export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>): unknown {
   const { text } = reader
   const sign = signAt(text, reader.at)
-  if (sign === '{') return readObject(reader, readValue)
-  if (sign === '[' || sign === '(') return readArray(reader, readValue)
+  if (sign === '{') return readObject(reader)
+  if (sign === '[' || sign === '(') return readArray(reader)
   if (isQuote(sign)) return readString(reader, role)
   const number = readNumber(reader)
   if (number !== undefined) return number
@@ -31,11 +31,11 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
 function readCall(reader: TextReader, head: number): unknown {
   reader.at += head - 1
   reader.repairs.add('took a call for its argument')
-  const given = readArray(reader, readValue)
+  const given = readArray(reader)
   return given.length === 1 ? given[0] : given
 }
 
-function readArray(reader: TextReader, readValue: (reader: TextReader, role: 'item') => unknown): unknown[] {
+function readArray(reader: TextReader): unknown[] {
   const items: unknown[] = []
   const { text, open } = reader
   if (signAt(text, reader.at) === '(') reader.repairs.add('mended brackets')
@@ -92,18 +92,17 @@ function prefixLength(text: string, at: number): number {
   return prefix.exec(text)?.[0].length ?? 0
 }
 
-type ReadValue = (reader: TextReader, role: 'member') => unknown
 type Members = Record<string, unknown>
 
-function readObject(reader: TextReader, readValue: ReadValue): Members {
+function readObject(reader: TextReader): Members {
   enter(reader, '{')
   skipGap(reader)
-  if (signAt(reader.text, reader.at) === '{') return readDoubled(reader, readValue)
-  return readMembers(reader, {}, readValue)
+  if (signAt(reader.text, reader.at) === '{') return readDoubled(reader)
+  return readMembers(reader, {})
 }
 
 /** Reads members up to and including the closing brace. */
-export function readMembers(reader: TextReader, members: Members, readValue: ReadValue): Members {
+export function readMembers(reader: TextReader, members: Members): Members {
   const { text } = reader
   let separated = true
   for (;;) {
@@ -132,7 +131,7 @@ export function readMembers(reader: TextReader, members: Members, readValue: Rea
       break
     } else {
       if (!separated) reader.repairs.add('mended commas')
-      if (!readMember(reader, members, readValue)) break
+      if (!readMember(reader, members)) break
       separated = false
     }
   }
@@ -141,7 +140,7 @@ export function readMembers(reader: TextReader, members: Members, readValue: Rea
 }
 
 /** Returns false if the text ends before the member's value. */
-function readMember(reader: TextReader, members: Members, readValue: ReadValue): boolean {
+function readMember(reader: TextReader, members: Members): boolean {
   const key = readKey(reader)
   skipGap(reader)
   if (!atEnd(reader)) skipColon(reader)
@@ -188,9 +187,9 @@ function readKey(reader: TextReader): string {
 }
 
 /** `{{"a": 1}}`, as in templates. */
-function readDoubled(reader: TextReader, readValue: ReadValue): Members {
+function readDoubled(reader: TextReader): Members {
   reader.repairs.add('mended brackets')
-  const members = readObject(reader, readValue)
+  const members = readObject(reader)
   reader.open.pop()
   skipGap(reader)
   if (signAt(reader.text, reader.at) === '}') reader.at++

@@ -31,7 +31,7 @@ export async function* streamAnswer(
   options: StreamAnswerOptions = {},
 ): AsyncGenerator<ChatEvent, StreamedAnswer> {
   const { stream = false, maxTokens } = run.request
-  const asked = { ...question, stream, ...(maxTokens !== undefined && { maxTokens }) }
+  const asked = { ...question, stream, maxTokens }
   for (let attempt = 1; ; attempt++) {
     const deltas: Delta[] = []
     const answerSplitter = createAnswerSplitter(options)
@@ -42,13 +42,13 @@ export async function* streamAnswer(
       }
       yield* answerSplitter.end()
       const { calls, reason } = answerFrom(deltas)
-      return { ...answerSplitter.spoken(), calls, reason }
+      return { ...answerSplitter.current(), calls, reason }
     } catch (error) {
       if (run.signal.aborted) throw error
-      const { text } = answerSplitter.spoken()
+      const { text } = answerSplitter.current()
       if (text !== '') {
         run.note('The model broke off in the middle of its answer.')
-        return { ...answerSplitter.spoken(), calls: [], reason: 'length' }
+        return { ...answerSplitter.current(), calls: [], reason: 'length' }
       }
       if (attempt > 1 || !isRetryable(error)) throw error
     }
@@ -58,7 +58,7 @@ export async function* streamAnswer(
 interface AnswerSplitter {
   tell(delta: Delta): readonly ChatEvent[]
   end(): readonly ChatEvent[]
-  spoken(): Pick<StreamedAnswer, 'text' | 'held'>
+  current(): Pick<StreamedAnswer, 'text' | 'held'>
 }
 
 function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswerOptions): AnswerSplitter {
@@ -66,8 +66,8 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
   const pieces: string[] = []
   let state: 'blank' | 'held' | 'told' = 'blank'
 
-  const events = (said: readonly TextPart[]): readonly ChatEvent[] =>
-    said.flatMap((part): readonly ChatEvent[] => {
+  const events = (parts: readonly TextPart[]): readonly ChatEvent[] =>
+    parts.flatMap((part): readonly ChatEvent[] => {
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
       if (state === 'told') return [part]
@@ -82,7 +82,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
     tell: (delta) =>
       delta.kind === 'text' ? events(splitter.push(delta.text)) : delta.kind === 'thinking' ? [delta] : [],
     end: () => events(splitter.end()),
-    spoken() {
+    current() {
       const text = pieces.join('')
       return { text, held: state === 'held' ? text : '' }
     },

@@ -133,7 +133,7 @@ export function resultText({ body, isError }: Result, most: number): string {
 /** A failed call as text for the model. Internal errors are only logged. */
 export function failureText(thrown: unknown, log: Log, tool: string, most: number): string {
   if (thrown instanceof ServerError)
-    return truncateText(asError(words(thrown.error.value.message) ?? 'no reason given'), most)
+    return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), most)
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call of the chat loop failed')
   return asError(error.message)
@@ -143,7 +143,7 @@ export function failureText(thrown: unknown, log: Log, tool: string, most: numbe
 const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Error: ${text}`)
 
 /** Servers may send anything in place of a string. */
-const words = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
+const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
 interface PartText {
   readonly text: string
@@ -155,21 +155,21 @@ function partText(part: Content): PartText {
   const described = (text: string): PartText => ({ text: `[${text}]`, isText: false })
   switch (part.type) {
     case 'text':
-      return plain(words(part.text) ?? '')
+      return plain(asText(part.text) ?? '')
     case 'image':
     case 'audio':
-      return described(`${part.type}, ${words(part.mimeType) ?? 'of unknown type'}, ${sizeOf(part.data)}`)
+      return described(`${part.type}, ${asText(part.mimeType) ?? 'of unknown type'}, ${sizeOf(part.data)}`)
     case 'resource_link':
       return described(
-        `resource ${words(part.uri)}${part.description === undefined ? '' : `: ${words(part.description)}`}`,
+        `resource ${asText(part.uri)}${part.description === undefined ? '' : `: ${asText(part.description)}`}`,
       )
     case 'resource': {
       const { uri, text, blob, mimeType } = isObject(part.resource) ? part.resource : {}
       if (typeof text === 'string') return plain(text)
-      return described(`resource ${words(uri)}, ${words(mimeType) ?? 'of unknown type'}, ${sizeOf(blob)}`)
+      return described(`resource ${asText(uri)}, ${asText(mimeType) ?? 'of unknown type'}, ${sizeOf(blob)}`)
     }
     default:
-      return described(`content of type ${words(part.type)}`)
+      return described(`content of type ${asText(part.type)}`)
   }
 }
 

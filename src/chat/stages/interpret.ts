@@ -12,17 +12,17 @@ import { truncateText } from '../truncate.ts'
 export async function* interpret(run: ChatRun, conversation: readonly ChatMessage[]): ChatLoop {
   let messages: readonly ChatMessage[] = withSystem(run.prompt('interpret'), conversation)
   for (const _attempt of [1, 2]) {
-    const told: Telling = { text: '' }
+    const streamed: StreamedText = { text: '' }
     try {
-      const read = yield* attempt(run, messages, told)
+      const read = yield* attempt(run, messages, streamed)
       if (!('problem' in read)) return { reason: read.reason }
       messages = [...messages, ...correctionMessages(read.answer, read.problem)]
     } catch (error) {
       if (run.signal.aborted) throw error
-      if (told.text === '' && !isRetryable(error)) break
+      if (streamed.text === '' && !isRetryable(error)) break
     }
     // Streamed text cannot be taken back and must not be repeated.
-    if (told.text !== '') {
+    if (streamed.text !== '') {
       run.note('The model broke off while summarizing the results; the raw results follow.')
       yield rawResults(conversation, true)
       return { reason: 'stop' }
@@ -34,7 +34,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
 }
 
 /** The text streamed so far. */
-interface Telling {
+interface StreamedText {
   text: string
 }
 
@@ -43,21 +43,21 @@ type Attempt = ChatOutcome | { readonly problem: string; readonly answer: string
 async function* attempt(
   run: ChatRun,
   messages: readonly ChatMessage[],
-  told: Telling,
+  streamed: StreamedText,
 ): AsyncGenerator<ChatEvent, Attempt> {
   const { stream = false, maxTokens } = run.request
   const constraint = { name: 'final_response', schema: finalSchema }
-  const question = { messages, constraint, stream, ...(maxTokens !== undefined && { maxTokens }) }
-  const follow = stream ? follower() : thoughtsOnly
+  const question = { messages, constraint, stream, maxTokens }
+  const follow = stream ? createFollower() : thoughtsOnly
   const deltas: Delta[] = []
   for await (const delta of run.ask(question)) {
     deltas.push(delta)
     for (const event of follow(delta)) {
-      if (event.kind === 'text') told.text += event.text
+      if (event.kind === 'text') streamed.text += event.text
       yield event
     }
   }
-  const read = readFinal(answerFrom(deltas), told.text)
+  const read = readFinal(answerFrom(deltas), streamed.text)
   if ('problem' in read) return read
   if (read.rest !== '') yield { kind: 'text', text: read.rest }
   return { reason: read.reason }
@@ -66,26 +66,26 @@ async function* attempt(
 /** The rest of the answer after what was streamed, or what is wrong with it. */
 function readFinal(
   { text, reason, restore }: ModelAnswer,
-  told: string,
+  streamed: string,
 ): { readonly rest: string; readonly reason: ChatOutcome['reason'] } | Extract<Attempt, { problem: string }> {
   // A refusal is plain text.
-  if (reason === 'filtered') return { rest: told === '' ? text : '', reason }
+  if (reason === 'filtered') return { rest: streamed === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
   const read = parseObject(text, {
     accepts: ({ content }) => isText(content),
     partial: reason === 'length',
     ended: true,
   })
-  const prose = told === '' ? proseIn(text) : undefined
+  const prose = streamed === '' ? proseIn(text) : undefined
   if (prose !== undefined && ('problem' in read || !isText(read.value.content))) {
     return { rest: prose, reason: reasonOf(reason) }
   }
   if ('problem' in read) return { problem: `It ${read.problem}.`, answer: text }
   const { content } = restore(read.value) as Partial<FinalResponse>
   if (!isText(content)) return { problem: 'content is missing, empty, or not a string.', answer: text }
-  if (!content.startsWith(told))
+  if (!content.startsWith(streamed))
     return { problem: 'It does not continue the text that was already sent.', answer: text }
-  return { rest: content.slice(told.length), reason: reasonOf(reason) }
+  return { rest: content.slice(streamed.length), reason: reasonOf(reason) }
 }
 
 const controls = /[\0-\x08\x0e-\x1f\ufffd]/
@@ -98,12 +98,12 @@ function proseIn(text: string): string | undefined {
   return isProse && !controls.test(said) && !notProse.test(said) ? said : undefined
 }
 
-type Speech = Extract<ChatEvent, { kind: 'text' | 'thinking' }>
+type StreamEvent = Extract<ChatEvent, { kind: 'text' | 'thinking' }>
 
-const thoughtsOnly = (delta: Delta): readonly Speech[] => (delta.kind === 'thinking' ? [delta] : [])
+const thoughtsOnly = (delta: Delta): readonly StreamEvent[] => (delta.kind === 'thinking' ? [delta] : [])
 
 /** What can be streamed: thinking, and text as far as it is certain. */
-function follower(): (delta: Delta) => readonly Speech[] {
+function createFollower(): (delta: Delta) => readonly StreamEvent[] {
   const splitter = createThinkingSplitter()
   const reader = createContentReader()
   return (delta) => {

@@ -9,11 +9,11 @@ import type { AdminContext } from './context.ts'
 import { accountOf } from './overview.ts'
 import { selectTools, splitTools } from './visibility.ts'
 
-/** The agents that there are; with no rules there is one. */
+/** All agents; without rules there is only the default one. */
 export const agentsOf = ({ policy }: Generation): readonly string[] =>
   policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
 
-/** A caller with a credential that acts as this agent. */
+/** A caller with a credential for this agent only. */
 export const asAgent = (agent: string): Caller => ({
   agent,
   agents: [agent],
@@ -24,7 +24,7 @@ export const asAgent = (agent: string): Caller => ({
   capabilities: {},
 })
 
-/** The agent that somebody acts as, or another that they ask for; refused where they may not be that one. */
+/** The caller's agent, or the one asked for; throws if the caller may not act as it. */
 export const resolveAgent = (access: Access, caller: Caller, asked: string | undefined): string =>
   asked === undefined ? caller.agent : agentFor(access, caller, asked)
 
@@ -64,20 +64,25 @@ export function matrixOf({ current }: AdminContext, asked: ToolsQuery): Matrix {
   return { agents, rows, ...page }
 }
 
-/** Why an agent may use a tool, or why not. Who is no admin may ask about the agents that they may be. */
+/** Why an agent may use a tool, or why not. Non-admins may ask about agents that they may act as. */
 export async function whyFor(
   { access, why }: AdminContext,
   caller: Caller,
   asked: { readonly agent?: string | undefined; readonly tool: string },
 ): Promise<WhyView> {
   const agent = caller.admin ? (asked.agent ?? caller.agent) : resolveAgent(access, caller, asked.agent)
-  // What they ask for in vain is counted and written down, as if they had called it.
+  // A denied lookup is counted and audited like a denied call.
   if (!caller.admin) await access.view({ ...caller, agent }).resolve('tool', asked.tool)
   const authenticated = caller.admin || caller.authenticated
   const { server, tool, decision, considered, ...found } = await why(agent, asked.tool, { authenticated })
   const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}, by ${decision.rule}.` : decision.reason
   return {
-    ...{ agent: found.agent, server, tool, allowed: decision.allowed, rule: decision.rule, sentence },
+    agent: found.agent,
+    server,
+    tool,
+    allowed: decision.allowed,
+    rule: decision.rule,
+    sentence,
     considered: considered.map(({ step, rule, outcome, note }) => ({ rule, text: `${step}: ${note} (${outcome})` })),
   }
 }

@@ -7,7 +7,7 @@ import { resolveAgent } from './agents.ts'
 import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
 
-/** The latest calls, as far as somebody may see them: admins all of them, others those of their agent. */
+/** Recent calls. Non-admins see only their own agent's calls. */
 export interface CallsAdmin {
   list(caller: Caller, asked: CallsQuery): readonly CallView[]
   one(caller: Caller, id: string): Promise<CallDetail | undefined>
@@ -29,12 +29,12 @@ export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: Aud
     },
   }
 
-  /** A log that cannot be searched hides its records, and not the call. */
+  /** If the audit log cannot be searched, the call is shown without its records. */
   async function recordsOf(id: string): Promise<CallDetail['audit']> {
     try {
       return await auditQueries.recordsOf(id)
     } catch (cause) {
-      log.warn({ cause }, 'The audit records of a call could not be found')
+      log.warn({ cause }, 'could not read the audit records of a call')
       return none
     }
   }
@@ -43,8 +43,8 @@ export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: Aud
 const none: CallDetail['audit'] = { begin: null, end: null }
 
 /**
- * Calls a tool for somebody who looks at the dashboard. It is a call like any other: policy, limits, audit and all that
- * is configured for the agent hold for it. Nobody can be asked on the way, so that what needs a person's yes is refused.
+ * Calls a tool from the dashboard. Policy, limits and audit apply as to any other call. There is no interactive client, so
+ * calls that need approval are refused.
  */
 export async function tryTool(
   { access }: AdminContext,
@@ -58,19 +58,21 @@ export async function tryTool(
   const id = randomUUID().slice(19)
   const input = { arguments: given, meta: {} }
   const start = performance.now()
-  const told = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
-    ...{ call: id, ms: Math.round((performance.now() - start) * 100) / 100 },
-    ...{ result, error },
+  const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
+    call: id,
+    ms: Math.round((performance.now() - start) * 100) / 100,
+    result,
+    error,
   })
   try {
-    const { body } = await access.handle({ id, caller: acting, entry, input, signal, peer: nobody })
-    return told(body.value, null)
+    const { body } = await access.handle({ id, caller: acting, entry, input, signal, peer: nonInteractive })
+    return outcome(body.value, null)
   } catch (thrown) {
-    return told(null, errorOf(thrown))
+    return outcome(null, errorOf(thrown))
   }
 }
 
-/** What is thrown belongs to the call, and is shown with it; only what nobody expected is for the log. */
+/** Errors of the call are shown with it; only unexpected ones are logged. */
 function errorOf(thrown: unknown): TryResult['error'] {
   if (thrown instanceof ServerError) {
     const { code, message } = thrown.error.value
@@ -82,9 +84,9 @@ function errorOf(thrown: unknown): TryResult['error'] {
   return { code: error.code, message: error.message, ...(rule !== undefined && { rule }) }
 }
 
-const nobody: Peer = {
+const nonInteractive: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'Nobody can be asked from the dashboard.')),
+  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests of a tool.')),
 }

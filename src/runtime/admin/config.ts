@@ -10,7 +10,7 @@ import type { ReloadOutcome } from '../reload.ts'
 import { type AdminContext, audited } from './context.ts'
 import { reloadView } from './overview.ts'
 
-/** The configuration in force, and how it came to be. */
+/** The current configuration and its reloads. */
 export interface ConfigAdmin {
   view(): ConfigView
   last(): ReloadEvent | undefined
@@ -22,7 +22,7 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
   const { current, reload, audit, clock } = context
   const { history } = reload
 
-  /** What is wrong with a file may quote it. */
+  /** Error messages may quote the file. */
   const shown = ({ error, changes, ...event }: ReloadOutcome): ReloadEvent => {
     const { text } = current().redactor
     return { ...event, error: error === null ? null : text(error), changes: changes.map(text) }
@@ -52,8 +52,8 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
 
 const hidden = '[redacted]'
 
-/** Words that may stand in the place of a token. */
-const harmless: ReadonlySet<unknown> = new Set(['generated', 'none'])
+/** Values of `token` that are not secret. */
+const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
 /**
  * A configuration as an operator may see it, even with somebody looking over their shoulder. Settings that the schema
@@ -64,8 +64,8 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
     const kind = secretKindAt(path)
     if ((kind === 'variables' || kind === 'headers') && isRecord(value)) return mapped(value, () => hidden)
     if (typeof value === 'string') {
-      if (kind === true || kind === 'digest') return harmless.has(value) ? value : hidden
-      return redactor.text(kind === 'address' || kind === 'publicAddress' ? plainAddress(value) : value)
+      if (kind === true || kind === 'digest') return keywords.has(value) ? value : hidden
+      return redactor.text(kind === 'address' || kind === 'publicAddress' ? redactUrl(value) : value)
     }
     if (Array.isArray(value)) {
       const items = kind === 'words' ? withoutSecrets(value) : value
@@ -78,7 +78,7 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
   return mapped(config, (part, key) => show(part, [key]))
 }
 
-/** `--token …` and `--api-key=…`, however short what follows is. */
+/** `--token …` and `--api-key=…`, even if the value is short. */
 const withoutSecrets = (words: readonly string[]): string[] =>
   words.map((word, index) => {
     const [, start = '', name = ''] = /^((?:--?)?([\w-]+)=)/.exec(word) ?? []
@@ -88,7 +88,7 @@ const withoutSecrets = (words: readonly string[]): string[] =>
   })
 
 /** Without user, password, query and fragment. */
-function plainAddress(text: string): string {
+function redactUrl(text: string): string {
   if (!URL.canParse(text)) return hidden
   const { protocol, host, pathname, username, password, search, hash } = new URL(text)
   const user = username + password === '' ? '' : `${hidden}@`

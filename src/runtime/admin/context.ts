@@ -13,7 +13,7 @@ import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
 
-/** What is counted of calls. */
+/** Statistics of calls. */
 export interface CallCounters {
   of(by: Stats['by'], name: string): Figures
   recent(ms: number): Figures
@@ -21,29 +21,27 @@ export interface CallCounters {
   series(from: number, to: number): Series
 }
 
-/** All that the admin API is put together from. */
+/** What the admin API is built from. */
 export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
   readonly access: Access
-  /** Tokens for servers that want OAuth. */
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
-  /** What the present configuration has made. */
   current(): Generation
   readonly stats: CallCounters
   readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
   readonly reload: {
     status(): ReloadStatus
-    /** Never rejects: the history tells how it went. */
+    /** Never rejects: see the history. */
     now(): Promise<unknown>
     readonly history: ReloadHistory
   }
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
-  /** The secret of the audit log, to check it with. */
+  /** The key for verifying the audit log. */
   auditKey(): Promise<string>
-  /** Conversations with clients that are open. */
+  /** The number of open client sessions. */
   sessions(): number
   /** The URL of the MCP endpoint. */
   endpoint(): string
-  /** Which worker this is, where several serve together. */
+  /** This worker, if there are several. */
   readonly worker?: { readonly number: number; readonly of: number } | undefined
   readonly startedAt: number
   readonly version: string
@@ -51,14 +49,19 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   readonly log: Log
 }
 
-/** What an operator did, in the words of the audit log. */
+/** An operator's action, as recorded in the audit log. */
 interface AdminAction {
   readonly operation: string
   readonly server?: string
 }
 
-/** Does something that an operator asked for, and writes down who it was and how it went, as for every call (F11). */
-export async function audited<T>(audit: Audit, caller: Caller, deed: AdminAction, work: () => Promise<T>): Promise<T> {
+/** Runs an operator's action and audits it like a call (F11). */
+export async function audited<T>(
+  audit: Audit,
+  caller: Caller,
+  action: AdminAction,
+  work: () => Promise<T>,
+): Promise<T> {
   const { agent, principal, authenticated, address } = caller
   const subject = {
     call: randomUUID(),
@@ -66,7 +69,7 @@ export async function audited<T>(audit: Audit, caller: Caller, deed: AdminAction
     principal,
     ...(!authenticated && { anonymous: true as const }),
     ...(address !== undefined && { address }),
-    ...deed,
+    ...action,
     write: true,
   }
   const start = performance.now()

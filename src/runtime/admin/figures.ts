@@ -5,7 +5,7 @@ import type { TimeRange } from '../../serve/admin/service.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 
-/** What was counted, as far as somebody may see it: everything, or the calls of their own agent. */
+/** Statistics. Non-admins see only those of their own agent's calls. */
 export interface VisibleFigures {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
@@ -13,15 +13,15 @@ export interface VisibleFigures {
   stats(caller: Caller, by: Stats['by']): Stats
 }
 
-/** How far back an overview looks. */
-const latelyMs = 60_000
+/** The period of the overview. */
+const overviewMs = 60_000
 const hourMs = 3_600_000
 const keptMs = 500
 
 export function createFigures({ stats, calls, current, clock }: AdminContext): VisibleFigures {
   const all = (caller: Caller) => maySeeAllFigures(caller, current())
   let latest: { readonly agent: string; readonly at: number; readonly calls: readonly CallView[] } | undefined
-  /** One answer may need the figures of many servers: the calls are looked for once. */
+  /** Cached briefly: one response may need the figures of many servers. */
   const own = ({ agent }: Caller): readonly CallView[] => {
     const at = clock.now()
     if (latest?.agent === agent && at - latest.at < keptMs) return latest.calls
@@ -32,10 +32,10 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
 
   return {
     lately(caller) {
-      if (all(caller)) return stats.recent(latelyMs)
-      const since = clock.now() - latelyMs
+      if (all(caller)) return stats.recent(overviewMs)
+      const since = clock.now() - overviewMs
       const lately = own(caller).filter(({ at }) => at >= since)
-      return figuresOf(lately, latelyMs)
+      return figuresOf(lately, overviewMs)
     },
     of(caller, by, name) {
       if (all(caller)) return stats.of(by, name)
@@ -45,7 +45,7 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
       return figuresOf(found, clock.now() - since)
     },
     series(caller, { to = clock.now(), from = to - hourMs }) {
-      if (from >= to) throw new ToolwayError('INVALID_ARGUMENTS', 'The time must begin (from) before it ends (to).')
+      if (from >= to) throw new ToolwayError('INVALID_ARGUMENTS', '`from` must be before `to`.')
       return all(caller) ? stats.series(from, to) : seriesOf(own(caller), from, to)
     },
     stats: (caller, by) => (all(caller) ? stats.table(by) : statsOf(own(caller), by, clock.now())),
@@ -55,11 +55,11 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
 const isTool = (name: string) => (call: CallView) =>
   call.operation === 'call_tool' && `${call.server}.${call.name}` === name
 
-/** The figures of some calls, for who may not see those of everybody: as far back as calls are kept. */
+/** Figures computed from recent calls, for callers who may not see those of all. */
 export function figuresOf(calls: readonly CallView[], ms: number): Figures {
   const over = calls.filter(({ outcome }) => outcome !== 'running')
   const denials = over.filter(({ outcome }) => outcome === 'denied').length
-  // A refusal takes no time, and says nothing about how long a call does.
+  // Denials take no time and would distort the latencies.
   const times = over.flatMap((call) => (call.outcome === 'denied' || call.ms === null ? [] : [call.ms])).sort(ascending)
   const at = (part: number) => times[Math.ceil(times.length * part) - 1] ?? null
   return {
@@ -68,7 +68,9 @@ export function figuresOf(calls: readonly CallView[], ms: number): Figures {
     denials,
     perSecond: ms > 0 ? (over.length * 1000) / ms : 0,
     averageMs: times.length === 0 ? null : times.reduce((sum, time) => sum + time, 0) / times.length,
-    ...{ p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) },
+    p50Ms: at(0.5),
+    p95Ms: at(0.95),
+    p99Ms: at(0.99),
   }
 }
 

@@ -17,14 +17,14 @@ import { createOverview } from './overview.ts'
 import { createServersAdmin } from './servers.ts'
 import { createToolsAdmin } from './tools.ts'
 
-/** Puts the admin API together from the parts of a gateway. */
+/** Implements the port of the admin API (`serve/admin`) on top of the gateway. */
 function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   const { audit, calls: recent, current, clock, log } = context
   const figures = createFigures(context)
   const servers = createServersAdmin(context, figures)
   const tools = createToolsAdmin(context, figures)
   const auditQueries = createAuditQueries({
-    // The log stays where it was opened, whatever the configuration says since.
+    // The log stays in the folder in which it was opened, even if a reload changes the setting.
     folder: current().loaded.config.audit.path,
     marks: marksFolder(current().loaded.config.stores.path, current().loaded.config.audit.path),
     flushed: () => audit.flushed(),
@@ -63,18 +63,18 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   }
 }
 
-/** The words of the API in those of the search; what is not asked for must not be there at all. */
+/** Translates the parameters of the API into those of the search, without members that are undefined. */
 function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditListQuery): AuditPageQuery {
   const wanted = { ...asked, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
   return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
 }
 
-/** What the gateway knows before its door is open. */
+/** What is known before the HTTP server listens. */
 export interface AdminRoutesOptions
   extends Omit<AdminContext, 'sessions' | 'endpoint'>,
     Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}
 
-/** Everything for people, to be opened with the HTTP door and closed with it. */
+/** The dashboard and the admin API; opened and closed with the HTTP server. */
 export const createAdminRoutes =
   (options: AdminRoutesOptions) =>
   ({ url, port, hosts, admit, bodies, sessions, chat }: ListeningServer): HttpEndpoint => {
@@ -84,7 +84,7 @@ export const createAdminRoutes =
       handle: door.handle,
       [Symbol.dispose]() {
         door[Symbol.dispose]()
-        // A thread that reads the audit log must not hold anybody up.
+        // Do not wait for the thread that reads the audit log.
         void admin[Symbol.asyncDispose]()
       },
     }

@@ -8,7 +8,7 @@ import type { AdminContext } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { maySeeAllFigures, visibleServers, visibleTools } from './visibility.ts'
 
-/** The gateway as a whole, or as much of it as concerns the agent of who asks. */
+/** The state of the gateway. Non-admins see only what concerns their own agent. */
 export function createOverview(context: AdminContext, figures: VisibleFigures): (caller: Caller) => Overview {
   const { current, breakers, version, startedAt, worker } = context
   return (caller) => {
@@ -47,7 +47,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
 
 type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
 
-/** How busy it is; of others, only admins are told. */
+/** The load; that of other agents only for admins. */
 function loadFor(caller: Caller, context: AdminContext): Load {
   const { bulkhead, cache, calls, sessions, current } = context
   if (!maySeeAllFigures(caller, current())) {
@@ -61,7 +61,7 @@ function loadFor(caller: Caller, context: AdminContext): Load {
   return { inFlight, queued, sessions: sessions(), cache: { hits, misses, joined, hitRate } }
 }
 
-/** How reloads have gone. Why one failed is told to admins: it may quote the configuration. */
+/** Reloads. Only admins see the error: it may quote the configuration. */
 export function reloadView({ reload, current }: AdminContext, admin: boolean): ReloadView {
   const { attempts, successes } = reload.status()
   const [latest] = reload.history.events
@@ -70,15 +70,15 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
 
-/** What tools cost a model's context (B8): for admins of a client that may use everything, for others of their own. */
+/** What tool definitions cost in tokens (B8): for admins of all tools, for others of their own. */
 const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
   caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 
-/** The account of a client that may use everything, and is shown tools as this agent is. */
+/** For a client that may use all tools, with this agent's exposure. */
 export const accountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent): TokenAccount =>
   accountOf({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
 
-/** What all of the tools cost, what is shown of them, and what that saves. */
+/** The cost of all tools, of those exposed, and the difference. */
 export function accountOf({ shown }: Pick<View, 'shown'>): TokenAccount {
   const direct = costOf(shown('direct'))
   const exposed = costOf(shown())

@@ -9,7 +9,7 @@ import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers } from './visibility.ts'
 
-/** The servers, and what an operator can do with them. */
+/** Servers, and the actions of operators on them. */
 export interface ServersAdmin {
   list(caller: Caller): readonly ServerView[]
   one(caller: Caller, name: string): ServerDetail
@@ -18,21 +18,31 @@ export interface ServersAdmin {
   signedIn(answer: URLSearchParams): Promise<string>
 }
 
-/** A server that takes longer to come back is waited for by looking at it. */
-const patienceMs = 15_000
+/** How long a response waits for an action; after that, clients poll the server's state. */
+const maxWaitMs = 15_000
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
   const { current, breakers, audit, oauth, clock } = context
   const serverOf = (name: string): UpstreamServer | undefined => current().servers.get(name)?.server
 
-  /** Processes are nobody's business but the operator's. */
+  /** Only admins see the process. */
   const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
     const control = serverOf(name)?.control
     const { era = null, protocolVersion = null, latencyMs = null, lastError = null } = status
     const { health, reason, since, description, transport, breaker } = status
     return {
-      ...{ name, description, health, reason, since, transport, era, protocolVersion, breaker },
-      ...{ tools, latencyMs, lastError },
+      name,
+      description,
+      health,
+      reason,
+      since,
+      transport,
+      era,
+      protocolVersion,
+      breaker,
+      tools,
+      latencyMs,
+      lastError,
       process: (caller.admin && control?.process) || null,
       calls: figures.of(caller, 'server', name),
       paused: control?.paused ?? false,
@@ -52,7 +62,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
 
   const actions: Readonly<Record<ServerAction, (server: UpstreamServer) => Promise<unknown>>> = {
     restart({ name, control }) {
-      // Whatever it failed with before: somebody has mended it, or wants to see whether they have.
+      // Earlier failures do not count: the operator has fixed the cause, or wants to find out.
       breakers.forget(name)
       return control.restart()
     },
@@ -60,13 +70,13 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       control.resume()
     },
     disable: ({ control }) => control.pause(),
-    // Kinds of clients that can be asked for different things may be offered different ones.
+    // Each kind of client may be offered a different list.
     refresh: (server) => Promise.all([server, ...server.kinds().values()].map((kind) => kind.refresh())),
   }
 
   const settled = async (work: Promise<unknown>): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>()
-    using _ = clock.after(patienceMs, resolve)
+    using _ = clock.after(maxWaitMs, resolve)
     await Promise.race([work, promise])
   }
 
@@ -81,22 +91,23 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       const server = serverOf(name)
       if (!server) throw notOurs(name)
       if (current().loaded.config.mcpServers[name]?.disabled) throw disabled(name)
-      const deed = { operation: `${action}_server`, server: name }
-      await audited(audit, caller, deed, () => settled(actions[action](server)))
+      await audited(audit, caller, { operation: `${action}_server`, server: name }, () =>
+        settled(actions[action](server)),
+      )
       return viewOf(caller, find(caller, name))
     },
     async signIn(caller, name, redirect) {
       find(caller, name)
       const config = current().loaded.config.mcpServers[name]
       if (!config || !oauth) throw notOurs(name)
-      const deed = { operation: 'sign_in_server', server: name }
-      const url = await audited(audit, caller, deed, () => oauth.beginHere(name, config, redirect))
+      const action = { operation: 'sign_in_server', server: name }
+      const url = await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect))
       return { url }
     },
     async signedIn(answer) {
       if (!oauth) throw nothingToSignInWith()
       const name = await oauth.finishHere(answer)
-      // Whatever it failed with before, it failed with for want of this.
+      // Refresh: earlier failures were due to the missing sign-in.
       const server = serverOf(name)
       if (server) await settled(actions.refresh(server))
       return name
@@ -104,13 +115,14 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   }
 }
 
-const nothingToSignInWith = () => new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
+const nothingToSignInWith = () =>
+  new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
 
 const notOurs = (name: string) =>
-  new ToolwayError('INVALID_ARGUMENTS', `${name} is a part of Toolway itself, and runs as long as it does.`)
+  new ToolwayError('INVALID_ARGUMENTS', `${name} is built into Toolway and cannot be controlled.`)
 
 const disabled = (name: string) =>
   new ToolwayError(
     'INVALID_ARGUMENTS',
-    `${name} is disabled in the configuration: take mcpServers.${name}.disabled out of it, and reload.`,
+    `${name} is disabled in the configuration: remove mcpServers.${name}.disabled and reload.`,
   )

@@ -11,14 +11,13 @@ import type { AdminContext } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { selectTools, visibleTools } from './visibility.ts'
 
-/** The tools as somebody sees them. */
 export interface ToolsAdmin {
   list(caller: Caller, asked: ToolsQuery): ToolPage
   one(caller: Caller, name: string): Promise<ToolDetail>
 }
 
 export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures): ToolsAdmin {
-  /** In any spelling; for who is no admin as if they had called it. */
+  /** By any spelling of its name; for non-admins, policy applies as in a call. */
   const find = async (caller: Caller, name: string): Promise<Served> => {
     const { catalog, policy } = current()
     if (caller.admin) return catalog.view(caller).resolve('tool', name)
@@ -65,7 +64,7 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
   }
 }
 
-/** What the operator knows counts; that something destroys is believed of whoever says it. */
+/** `read` comes from trusted traits only; a `destructiveHint` is believed of any server. */
 function accessOf({ traits, definition }: Entry): ToolView['access'] {
   if (traits.readOnly) return 'read'
   const { destructiveHint } = (definition.annotations ?? {}) as { destructiveHint?: unknown }
@@ -80,7 +79,7 @@ function pinOf(entry: Entry, pins: Generation['pins']): ToolView['pin'] {
   return state.condition === 'changed' ? 'changed' : 'pinned'
 }
 
-/** Of every agent for admins, else of those that the caller may be. */
+/** For admins of all agents, for others of those that they may act as. */
 function permissions(caller: Caller, entry: Entry, generation: Generation): Permission[] {
   const own = new Set(caller.agents === '*' ? [caller.agent] : [caller.agent, ...caller.agents])
   const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))

@@ -44,7 +44,7 @@ export function startProgram(options: {
   }
 
   /** Runs the program until it waits, then checks whether it can continue. */
-  const turn = (work: () => void) => {
+  const step = (work: () => void) => {
     if (over) return
     try {
       machine().enter(work)
@@ -74,7 +74,7 @@ export function startProgram(options: {
   return {
     start() {
       machine().allow(task.cpuMs)
-      turn(() => {
+      step(() => {
         const { vm, tools } = machine()
         if (options.fresh && task.prelude !== '') runPrelude(vm, task.prelude)
         const begun = begin(vm, task.code, task.language)
@@ -116,7 +116,7 @@ export function startProgram(options: {
   }
 
   function answer(id: number, ok: boolean, text: string, code: string): void {
-    turn(() => {
+    step(() => {
       const { vm, tools } = machine()
       const values = [vm.newNumber(id), ok ? vm.true : vm.false, vm.newString(text), vm.newString(code)]
       vm.callFunction(tools.answered, vm.undefined, ...values).dispose()

@@ -83,8 +83,8 @@ export async function launchInBwrap(
     command: withKernelLimits(words, given.limits),
     wrapped: true,
     limit,
-    ...(filter && { filter }),
-    ...(user !== undefined && { user }),
+    filter,
+    user,
   }
   return { tier: 'bwrap', start: () => processChild(options) }
 }

@@ -71,7 +71,7 @@ export function javascriptProcess(options: LaunchOptions): Runtime {
     `${memory}`,
   ]
   const words = withKernelLimits(node, { ...limits(options), ...(user !== undefined && { processes: 512 }) })
-  return { tier: 'process', start: () => processChild({ command: words, limit, ...(user !== undefined && { user }) }) }
+  return { tier: 'process', start: () => processChild({ command: words, limit, user }) }
 }
 
 /** JavaScript in a worker thread. */

@@ -24,10 +24,10 @@ const leastRoom = 64
 const slice = 128
 
 /** Generates an answer token by token. */
-export async function generate(weights: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
-  const { sequence, context } = weights
+export async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
+  const { sequence, context } = loaded
   const { signal } = request
-  const prompt = promptFor(weights, request)
+  const prompt = promptFor(loaded, request)
   const room = context - prompt.length
   if (room < leastRoom) throw request.tooLong(prompt.length)
   const most = Math.min(request.maxTokens ?? room, room - 1)
@@ -39,8 +39,8 @@ export async function generate(weights: LoadedModel, request: GenerateRequest): 
   }
   signal.throwIfAborted()
   const { completionTokens, isCut } = await (request.gbnf === undefined
-    ? freely(weights, request, most)
-    : within(weights, request, request.gbnf, prompt.slice(sequence.nextTokenIndex), most))
+    ? generateFreely(loaded, request, most)
+    : generateConstrained(loaded, request, request.gbnf, prompt.slice(sequence.nextTokenIndex), most))
   return { isCut, promptTokens: prompt.length, completionTokens }
 }
 
@@ -52,12 +52,13 @@ function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateR
   if (gbnf === undefined) return tokens
   // Some models announce the kind of answer first; under a grammar they cannot, so write it for them.
   const opening = prefixTriggers?.find(({ type }) => type === 'response')
-  const said = noPrefixTrigger?.type === 'response' ? [noPrefixTrigger.inject] : [opening?.triggers[0], opening?.inject]
-  return [...tokens, ...said.flatMap((text) => text?.tokenize(model.tokenizer) ?? [])]
+  const generated =
+    noPrefixTrigger?.type === 'response' ? [noPrefixTrigger.inject] : [opening?.triggers[0], opening?.inject]
+  return [...tokens, ...generated.flatMap((text) => text?.tokenize(model.tokenizer) ?? [])]
 }
 
 /** With a grammar, the answer ends where the grammar does. */
-async function within(
+async function generateConstrained(
   { library, llama, model, sequence }: LoadedModel,
   { sampling, signal, emit }: GenerateRequest,
   gbnf: string,
@@ -66,25 +67,25 @@ async function within(
 ): Promise<Written> {
   const grammar = await llama.createGrammar({ grammar: gbnf })
   const grammarEvaluationState = new library.LlamaGrammarEvaluationState({ model, grammar })
-  const said: TokenId[] = []
-  let told = 0
+  const generated: TokenId[] = []
+  let emitted = 0
   for await (const token of sequence.evaluate(prompt, { ...sampling, grammarEvaluationState })) {
     signal.throwIfAborted()
-    said.push(token)
+    generated.push(token)
     // The grammar treats special tokens as their text.
-    const text = model.detokenize(said.slice(told), true, said.slice(Math.max(0, told - 8), told))
+    const text = model.detokenize(generated.slice(emitted), true, generated.slice(Math.max(0, emitted - 8), emitted))
     // A character may span several tokens.
     if (!text.endsWith('\ufffd')) {
       emit('text', text)
-      told = said.length
+      emitted = generated.length
     }
-    if (said.length >= most) return { isCut: true, completionTokens: said.length }
+    if (generated.length >= most) return { isCut: true, completionTokens: generated.length }
   }
-  return { isCut: false, completionTokens: said.length }
+  return { isCut: false, completionTokens: generated.length }
 }
 
 /** Without a grammar, the library detects the end of the answer and the thinking. */
-async function freely(
+async function generateFreely(
   { library, sequence, wrapper }: LoadedModel,
   { history, sampling, signal, emit }: GenerateRequest,
   most: number,

@@ -52,7 +52,7 @@ export function ggufModel(options: GgufModelOptions): Model {
   const queue = createRequestQueue(maxWaiting, () => tooMany(name, maxWaiting))
   const { path, context, threads = fewThreads() } = config
   const weights = keepLoaded({
-    load: () => loadLlamaModel({ name, path, context, threads, log, load, ...(free && { free }) }, closing.signal),
+    load: () => loadLlamaModel({ name, path, context, threads, log, load, free }, closing.signal),
     idleMs: config.idle,
     stuck: () => log.error({ model: name }, 'the model did not stop when cancelled; the next request loads it again'),
     unloaded: () => log.info({ model: name }, 'idle model unloaded'),

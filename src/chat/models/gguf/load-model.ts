@@ -29,7 +29,7 @@ export interface LoadModelOptions {
   /** Loads the library. */
   load(): Promise<LlamaLibrary>
   /** Returns the free memory in bytes. llama.cpp does not check, and the kernel kills processes that take too much. */
-  free?(): number
+  readonly free?: () => number
 }
 
 const maxComplaints = 8
