@@ -25,7 +25,7 @@ export interface AskOptions {
 }
 
 /** A question, or a whole conversation. */
-export type ChatInput = string | readonly ChatMessage[]
+type ChatInput = string | readonly ChatMessage[]
 
 /** An immutable builder: each `with…` returns a new one. */
 export interface ChatBuilder {

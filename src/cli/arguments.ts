@@ -34,7 +34,7 @@ function typed(key: string, text: string, accepted: ReadonlySet<string>): unknow
   throw invalid(`"${key}" must be ${wanted.join(' or ')}, not "${text}".`)
 }
 
-/** As it was written where a double would round it, and JSON can say it so. */
+/** The number as written, where a double would round it. */
 const exactly = (text: string, number: number): unknown => {
   try {
     return parseExactly(text)
@@ -83,11 +83,11 @@ export function readArguments(
     return [key, typed(key, first.text, property.types)]
   })
   const whole = Object.fromEntries([...Object.entries(base.exact), ...values])
-  // Read again from what is sent, where numbers have all their digits.
+  // Parse the final text again, so that numbers keep all their digits.
   return Json.raw(Buffer.from(JSON.stringify(whole)))
 }
 
-/** What `--args` says: a JSON object, `@file` or `-` for stdin. Nothing of it is rounded or written anew. */
+/** Reads `--args`: a JSON object, `@file`, or `-` for stdin. Numbers keep all their digits. */
 export async function givenArguments(option: string | undefined, shell: Shell): Promise<Given> {
   if (option === undefined) return Json.of({})
   const given = parsed(await source(option, shell))

@@ -4,23 +4,23 @@ import { type Output, UsageError } from './kit.ts'
 import { oneLine, printable } from './table.ts'
 
 interface Failure {
-  /** Absent where nobody has given the failure a name. */
+  /** Absent for unexpected errors. */
   readonly code?: string | number
   readonly message: string
   readonly hint?: string | undefined
-  /** More for programs. */
+  /** Further members of the JSON error. */
   readonly more?: object
 }
 
 const hints = (command: string): Partial<Record<ErrorCode, string>> => ({
-  TOOL_NOT_FOUND: `\`${command} tools\` lists what there is.`,
-  SERVER_NOT_FOUND: `\`${command} servers\` lists what there is.`,
-  SERVER_UNAVAILABLE: `\`${command} servers\` shows how each server is; --log debug shows what this one said.`,
-  INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows what a tool takes.`,
-  DENIED_BY_POLICY: `\`${command} why AGENT TOOL\` shows what was considered.`,
-  NO_FALLBACK_CONFIGURED: 'Here it is named with --agent.',
-  FALLBACK_AGENT_NOT_IN_RULES: 'Another one is named with --agent.',
-  QUARANTINED: `\`${command} pins show TOOL\` shows what has changed; \`${command} pins approve TOOL\` lets it through.`,
+  TOOL_NOT_FOUND: `\`${command} tools\` lists the tools.`,
+  SERVER_NOT_FOUND: `\`${command} servers\` lists the servers.`,
+  SERVER_UNAVAILABLE: `\`${command} servers\` shows the state of each server; --log debug shows what this one wrote.`,
+  INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows the arguments of a tool.`,
+  DENIED_BY_POLICY: `\`${command} why AGENT TOOL\` shows which rule decided.`,
+  NO_FALLBACK_CONFIGURED: 'Name the agent with --agent.',
+  FALLBACK_AGENT_NOT_IN_RULES: 'Name another agent with --agent.',
+  QUARANTINED: `\`${command} pins show TOOL\` shows what changed; \`${command} pins approve TOOL\` approves it.`,
   TIMEOUT: 'Give it more time with --timeout.',
 })
 
@@ -38,10 +38,10 @@ function describe(thrown: unknown, command: string): Failure {
   if (thrown instanceof CannotListen) return { code: 'CANNOT_LISTEN', message: thrown.message }
   if (thrown instanceof UsageError) return { code: 'USAGE', message: thrown.message, hint: thrown.hint }
   const message = thrown instanceof Error ? thrown.message : String(thrown)
-  return { message, hint: 'Run it again with --log debug to see where this comes from.' }
+  return { message, hint: 'Run it again with --log debug to see the stack trace.' }
 }
 
-/** Tells what went wrong: in a few lines on stderr, or as JSON on stdout. */
+/** Prints an error: a few lines on stderr, or JSON on stdout. */
 export function report(thrown: unknown, output: Output, surroundings: ReportContext): void {
   const { code, message, hint, more } = describe(thrown, surroundings.command)
   if (output.json) {
@@ -59,7 +59,7 @@ interface ReportContext {
   /** How the user spells the command line. */
   readonly command: string
   readonly cwd: string
-  /** Whether the user wants to see where it comes from. */
+  /** Whether to print the stack. */
   readonly debug: boolean
 }
 

@@ -6,10 +6,10 @@ import { secretKindAt } from '../config/schema-lookup.ts'
 import type { Path } from '../config/tree.ts'
 import { isSecretName } from '../core/secret-name.ts'
 
-/** A stretch of one text that is a secret, and what it is called. */
+/** A span of a text that is a secret, and its name. */
 type Stretch = Omit<SecretSpan, 'path'>
 
-/** What in a server's definition must not be copied: the same that is kept out of logs and audit, and short ones, too. */
+/** Finds the secrets in a server's definition: those that logs and audit redact, and short ones too. */
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
   ...named(env, ['env'], ofVariable),
   ...named(headers, ['headers'], ofHeader),
@@ -32,12 +32,12 @@ function named(section: unknown, path: Path, of: (name: string, value: string) =
 const at = (path: Path, stretches: readonly Stretch[]): SecretSpan[] =>
   stretches.filter(({ start, end }) => end > start).map((stretch) => ({ path, ...stretch }))
 
-/** What already refers to something else holds no secret itself. */
+/** A reference is not a secret. */
 const isReference = (text: string): boolean => /(?<!\$)\$\{/.test(text)
 
 const whole = (key: string, text: string): Stretch[] => [{ key, start: 0, end: text.length }]
 
-/** Credentials that show what they are by their form. */
+/** Whether a text has the format of a known kind of credential. */
 const hasForm = (text: string): boolean => concealPatterns(text) !== text
 
 function ofVariable(name: string, value: string): Stretch[] {
@@ -46,14 +46,14 @@ function ofVariable(name: string, value: string): Stretch[] {
   return isSecret(name, value) || hasForm(value) ? whole(name, value) : []
 }
 
-/** A scheme before a credential tells nothing, and says what the credential is for. */
+/** Keeps the scheme in front of a credential. */
 function ofHeader(name: string, value: string): Stretch[] {
   const scheme = /^\s*(?:bearer|basic|token|apikey|digest)\s+/i.exec(value)?.[0]
   if (scheme !== undefined) return [{ key: name, start: scheme.length, end: value.length }]
   return ofVariable(name, value)
 }
 
-/** The password, secret parameters, and whatever in the path nobody would make up; as they are spelt. */
+/** Password, secret parameters and random path segments of a URL, as written. */
 function ofUrl(text: string): Stretch[] {
   const [, head = '', path = '', query = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(text) ?? []
   if (head === '' || isReference(text)) return []

@@ -2,29 +2,28 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { Clock } from '../core/clock.ts'
 
-/** How a process is, as far as its memory goes. */
+/** CPU time and memory of this process. */
 interface ProcessMemory {
-  /** Processor time since it began, in milliseconds. */
+  /** CPU time since the start, in milliseconds. */
   cpuMs(): number
-  /** Memory that is held and not in use, in bytes. */
+  /** Heap that is allocated and unused, in bytes. */
   spare(): number
-  /** Gives it back. Takes some tens of milliseconds. */
+  /** Returns unused heap to the system; takes tens of milliseconds. */
   release(): void
 }
 
 const lookMs = 10_000
-/** Less work than this between two looks is no work at all. */
+/** Less CPU time than this between two checks counts as idle. */
 const idleCpuMs = 100
-/** Less than this is not worth a pause. */
+/** Not worth a pause below this. */
 const worthBytes = 8 * 1024 * 1024
-/** What was worked for is kept for so many times as long as the work took, but not for ever. */
+/** Keep the heap warm for 10× the last busy period, up to five minutes. */
 const keptFor = 10
 const maxMs = 300_000
 
 /**
- * Gives memory back to the system once nothing is going on: the engine keeps what a busy time, or the start, has grown
- * its heap to, and somebody's laptop has better uses for it. Not at once where there was much to do: with the memory goes
- * what was compiled, and whoever pauses for a moment would find everything cold.
+ * Returns memory to the system when idle: V8 keeps the heap at the size that a busy period needed. Not immediately after
+ * a busy period, because compiled code is released too and the next calls would be slow.
  */
 export function releaseWhenIdle(clock: Clock, footing: ProcessMemory = thisProcess()): Disposable {
   let before = footing.cpuMs()
@@ -45,12 +44,12 @@ export function releaseWhenIdle(clock: Clock, footing: ProcessMemory = thisProce
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
-/** How much garbage may lie about before it is collected, in percent of what is in use. */
+/** Growth of the heap before a collection, in percent of its used size. */
 const untidy = 300
 
 function thisProcess(): ProcessMemory {
-  // Results of a mebibyte had all of the heap looked through every few calls, which took longer than the calls. What a
-  // busy time piles up is given back when it is over.
+  // With results of 1 MiB, full collections every few calls took longer than the calls. Garbage of a busy period is
+  // returned when it is over.
   setFlagsFromString(`--heap-growing-percent=${untidy}`)
   return {
     cpuMs() {
@@ -64,7 +63,7 @@ function thisProcess(): ProcessMemory {
     release() {
       setFlagsFromString('--expose-gc')
       const collect = runInNewContext('gc') as (how: object) => void
-      // Only this kind shrinks the space of the young, which is most of what is held.
+      // Only this kind of collection shrinks the young generation, which holds most of the memory.
       collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
     },
   }

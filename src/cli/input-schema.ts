@@ -3,7 +3,7 @@ export type InputSchema = Readonly<Record<string, unknown>>
 const isSchema = (value: unknown): value is InputSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** References are followed this many times, because a schema may refer to itself. */
+/** Maximum depth of references: a schema may refer to itself. */
 const deepest = 8
 
 function follow(root: InputSchema, schema: unknown, depth: number): readonly InputSchema[] {
@@ -53,7 +53,7 @@ interface Property {
   readonly description: string
 }
 
-/** The arguments that a tool takes, for people. */
+/** The arguments of a tool, for display. */
 export function properties(root: InputSchema | undefined): readonly Property[] {
   if (root === undefined || !isSchema(root.properties)) return []
   const required = Array.isArray(root.required) ? root.required : []

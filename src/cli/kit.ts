@@ -11,7 +11,7 @@ import { cut, oneLine } from './table.ts'
 /** A stream to print on, which may be a terminal. */
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
-/** What surrounds a command: handed in, so that tests can run one without a process. */
+/** The environment of a command; passed in so that tests can run one without a process. */
 export interface Shell {
   readonly stdin: Readable
   readonly stdout: Stream
@@ -22,15 +22,15 @@ export interface Shell {
   readonly interrupted: AbortSignal
 }
 
-/** How the user can call us again: npm scripts of the checkout have no `toolway` in their path. */
+/** How the user calls us: npm scripts of a checkout have no `toolway` in their path. */
 export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
-/** A text about files, with those below the current folder named from there. */
+/** A text in which paths below the current folder are shown relative to it. */
 export const relativeTo = (text: string, cwd: string): string =>
   text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
 
-/** The command line was understood, but cannot be followed as it is. */
+/** The command line was parsed, but cannot be carried out. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
   readonly hint: string | undefined
@@ -41,12 +41,12 @@ export class UsageError extends Error {
   }
 }
 
-/** What the process tells the shell. The only place where failures meet exit codes. */
+/** Exit codes. Errors are mapped to them only here. */
 export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, unwell: 5, interrupted: 130 } as const
 
 export type ExitCode = (typeof exit)[keyof typeof exit]
 
-// A script may repeat what ended with 3, because nothing was done; so what may have been done ends with 1.
+// Scripts may retry after 3 because nothing was done; an unknown outcome is therefore 1.
 const exitCodes: Record<ErrorCode, ExitCode> = {
   TOOL_NOT_FOUND: exit.usage,
   SERVER_NOT_FOUND: exit.usage,
@@ -83,10 +83,10 @@ export function exitCodeOf(thrown: unknown): ExitCode {
 
 /** As `--help` prints them. */
 export const exitCodeHelp = `Exit codes:
-  0    all went well
-  1    the tool or the command failed (also: it may or may not have happened)
-  2    bad usage, arguments or configuration
-  3    a server is unavailable, nothing was done
+  0    success
+  1    the tool or the command failed, or its outcome is unknown
+  2    invalid usage, arguments or configuration
+  3    a server is unavailable; nothing was done
   4    refused by policy
   5    doctor found problems
   130  interrupted`
@@ -96,19 +96,19 @@ type Format = Parameters<typeof styleText>[0]
 /** Colours a text if the stream is a terminal and `NO_COLOR` does not forbid it. */
 export type Paint = (format: Format, text: string) => string
 
-/** Where a command prints: answers on stdout, everything else on stderr. */
+/** Where a command prints: results on stdout, everything else on stderr. */
 export interface Output {
-  /** Whether programs read the answer. */
+  /** Whether the result is printed as JSON. */
   readonly json: boolean
-  /** How many cells a line may take; nothing is cut where no terminal shows it. */
+  /** Maximum width of a line in cells; unlimited without a terminal. */
   readonly width: number
-  /** Whether a person is looking at stdout. */
+  /** Whether stdout is a terminal. */
   readonly terminal: boolean
-  /** A line of the answer. */
+  /** Prints a line of the result. */
   print(line: string): void
-  /** The answer as JSON: on one line for programs, indented for people. */
+  /** Prints the result as JSON: on one line, or indented on a terminal. */
   value(value: unknown): void
-  /** A line beside the answer. */
+  /** Prints a line to stderr. */
   note(line: string): void
   readonly paint: Paint
   readonly paintNote: Paint
@@ -133,11 +133,11 @@ export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'
   }
 }
 
-/** Whether a person sits at both ends. */
+/** Whether stdin and stderr are terminals. */
 export const isInteractive = ({ stdin, stderr }: Shell): boolean =>
   (stdin as { isTTY?: boolean }).isTTY === true && stderr.isTTY === true
 
-/** Asks a person for a yes; everything else is a no, and so is leaving. */
+/** Asks for confirmation; anything but yes, or an interrupt, means no. */
 export async function confirm(shell: Shell, question: string): Promise<boolean> {
   const lines = createInterface({ input: shell.stdin, output: shell.stderr })
   try {
@@ -150,12 +150,12 @@ export async function confirm(shell: Shell, question: string): Promise<boolean> 
   }
 }
 
-/** One line on stderr that says what is being waited for; it vanishes when disposed of. */
+/** A line on stderr that shows what the command waits for; removed on disposal. */
 export interface ProgressLine extends Disposable {
   show(text: string): void
 }
 
-/** Progress for people only: without a terminal it shows nothing. */
+/** Shows nothing without a terminal. */
 export function createProgress({ stderr }: Pick<Shell, 'stderr'>): ProgressLine {
   if (stderr.isTTY !== true) return { show() {}, [Symbol.dispose]() {} }
   let shown = ''
@@ -169,18 +169,18 @@ export function createProgress({ stderr }: Pick<Shell, 'stderr'>): ProgressLine 
   }
 }
 
-/** A path as people write it: from the current folder, or from home. */
+/** A path relative to the current folder, or with `~`. */
 export function shortPath(path: string, { cwd, env }: Pick<Shell, 'cwd' | 'env'>): string {
   const home = homeOf(env)
   if (cwd !== home && path.startsWith(cwd + sep)) return path.slice(cwd.length + 1)
   return tildePath(path, home)
 }
 
-/** `~/…` where a path lies at home. */
+/** A path in the home folder as `~/…`. */
 export const tildePath = (path: string, home: string): string =>
   path.startsWith(home + sep) ? `~/${path.slice(home.length + 1).replaceAll(sep, '/')}` : path
 
-/** What is wrong with a file is for the user to mend. */
+/** Turns a FileProblem into a UsageError. */
 export async function withFileProblems<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -189,12 +189,12 @@ export async function withFileProblems<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Edits a text; what stands in the way is said of its file. */
+/** Edits the text of a file; a FileProblem becomes a UsageError that names the file. */
 export function editText<T>(file: string, edit: () => T): T {
   try {
     return edit()
   } catch (thrown) {
     if (!(thrown instanceof FileProblem)) throw thrown
-    throw new UsageError(`${file} was left alone: ${thrown.message.replace(/\.$/, '')}.`, thrown.hint)
+    throw new UsageError(`${file} was not changed: ${thrown.message.replace(/\.$/, '')}.`, thrown.hint)
   }
 }

@@ -4,18 +4,18 @@ import type { Log } from '../core/log.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { Shell } from './kit.ts'
 
-/** The options that every command takes. */
+/** Options of every command. */
 export interface CommonOptions {
   readonly config?: readonly string[]
   readonly json?: boolean
   readonly log?: string
 }
 
-/** Reads the files that the user named, or those that are found. */
+/** Loads the configuration from the named files, or from the default locations. */
 export const load = ({ env, cwd }: Shell, { config }: CommonOptions, whileRunning = false): Promise<LoadedConfig> =>
   loadConfig({ ...(config && { paths: config }), env, cwd, whileRunning })
 
-/** The same configuration with something changed by the command line. */
+/** A configuration with settings changed by command-line options. */
 export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Config): LoadedConfig => ({
   ...loaded,
   config: change(loaded.config),

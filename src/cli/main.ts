@@ -3,7 +3,7 @@ import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
 import { homeOf } from '../core/home.ts'
 
-// An older one could not even read the rest, and would say so in its own words.
+// Older versions fail to parse the rest with an error that does not help.
 const oldest = 24
 if (Number.parseInt(process.versions.node, 10) < oldest) {
   process.stderr.write(
@@ -13,11 +13,11 @@ if (Number.parseInt(process.versions.node, 10) < oldest) {
   process.exit(2)
 }
 
-// Node opens its inspector on this signal, and whoever reaches its port can run code here. A listener replaces that.
+// Node opens its inspector on SIGUSR1, and anyone who reaches its port can run code here. A listener prevents that.
 process.on('SIGUSR1', () => {})
 
-// Before anything else is loaded: what was compiled once is not compiled again at the next start. In the user's own
-// folder, because whoever can write there decides what runs.
+// Enable the compile cache before anything else is loaded. It is in the user's own folder because anyone who can write to
+// it decides which code runs.
 const { XDG_CACHE_HOME: given = '' } = process.env
 nodeModule.enableCompileCache(
   join(isAbsolute(given) ? given : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),

@@ -5,7 +5,7 @@ import { createGateway, type Gateway, type GatewayOptions } from '../runtime/gat
 import type { Shell } from './kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from './load.ts'
 
-/** A gateway that serves for long: it logs as the configuration says. */
+/** Opens a gateway that logs as configured. */
 const openGateway = (
   shell: Shell,
   loaded: LoadedConfig,
@@ -20,11 +20,11 @@ const openGateway = (
 }
 
 interface Watching extends Pick<GatewayOptions, 'print' | 'shared'> {
-  /** What the command line changes about every configuration that is read. */
+  /** Applies command-line options to each configuration that is loaded. */
   change?(config: Config): Config
 }
 
-/** A gateway that serves for long, and takes over what changes in the files of its configuration. */
+/** Opens a gateway that reloads when its configuration files change. */
 export async function openWatching(
   shell: Shell,
   options: CommonOptions & { readonly watch?: boolean },
@@ -35,7 +35,7 @@ export async function openWatching(
   return openGateway(shell, await read(false), options, { ...reloading, ...more })
 }
 
-/** A gateway for one command: it waits longer for servers than a client would, and its log stays out of the answer. */
+/** Opens a gateway for one command: it waits longer for servers than a client would, and logs only errors. */
 export async function openBriefly(shell: Shell, options: CommonOptions & { readonly wait: number }): Promise<Gateway> {
   const patient = adjusted(await load(shell, options), (config) => ({
     ...config,

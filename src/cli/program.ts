@@ -10,12 +10,12 @@ const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 function portNumber(text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new InvalidArgumentError('A port is a number from 0 (any free one) to 65535.')
+  throw new InvalidArgumentError('A port is a number from 0 (any free port) to 65535.')
 }
 
 function workerCount(text: string): number {
   if (/^\d{1,2}$/.test(text) && Number(text) >= 1) return Number(text)
-  throw new InvalidArgumentError('It is a number from 1 to 99; as many as the machine has cores is a good one.')
+  throw new InvalidArgumentError('Expected a number from 1 to 99; one per core is a good choice.')
 }
 
 const timeout = (description: string, initial?: string): Option => {
@@ -23,20 +23,20 @@ const timeout = (description: string, initial?: string): Option => {
   return initial === undefined ? option : option.default(durationMs(initial), initial)
 }
 
-/** A first start may have to fetch its program; whoever does not start at all is not waited for. */
+/** The first start of a server may have to download its program. */
 const patience = '30s'
 
 const wait = (): Option =>
-  new Option('--wait <duration>', 'how long to wait for servers that nobody has heard of yet')
+  new Option('--wait <duration>', 'how long to wait for servers whose tools are not known yet')
     .argParser(durationMs)
     .default(durationMs(patience), patience)
 
-const agent = (): Option => new Option('--agent <agent>', 'the agent to act as; the default agent otherwise')
+const agent = (): Option => new Option('--agent <agent>', 'the agent to act as (default: the default agent)')
 
-/** Commander hands over words and options untyped; each command names its own. */
+/** Commander passes arguments and options untyped; each command declares its own. */
 type Run = (shell: Shell, ...given: never[]) => Promise<ExitCode>
 
-/** The commands and their options. What a command does is loaded only when it runs. */
+/** The commands and their options. The code of a command is loaded when it runs. */
 export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
   const name = commandName(shell.env)
   const action =
@@ -50,13 +50,13 @@ export function createProgram(shell: Shell, finish: (code: ExitCode) => void): C
     .description('One way to every tool: puts many MCP servers behind one endpoint.')
     .version(version, '-V, --version')
     .option('-c, --config <file>', 'configuration to read; repeat it to merge several, later ones win', collect)
-    .option('--json', 'answer in JSON')
+    .option('--json', 'print JSON')
     .addOption(new Option('--log <level>', 'how much to log on stderr').choices(levels))
     .addHelpText(
       'after',
       `
 Examples:
-  ${name} serve                                       serve what ./toolway.yaml or ./.mcp.json names
+  ${name} serve                                       serve the servers in ./toolway.yaml or ./.mcp.json
   ${name} serve --config servers.json --port 0
   ${name} tools --server memory
   ${name} call native.hash data=hello algorithm=sha256
@@ -69,43 +69,43 @@ ${exitCodeHelp}`,
     .description('serve all tools over HTTP')
     .option('--host <host>', 'address to listen on')
     .option('--port <port>', 'port to listen on, 0 for any free one', portNumber)
-    .option('--no-watch', 'do not take over changes of the configuration while it runs')
-    .option('--workers <count>', 'how many processes serve as one; a core each', workerCount)
+    .option('--no-watch', 'do not reload when the configuration changes')
+    .option('--workers <count>', 'number of worker processes (one per core)', workerCount)
     .action(action(async () => (await import('./commands/serve.ts')).serve))
 
   program
     .command('stdio')
     .description('serve all tools to one client over stdin and stdout')
     .addOption(agent())
-    .option('--no-watch', 'do not take over changes of the configuration while it runs')
+    .option('--no-watch', 'do not reload when the configuration changes')
     .action(action(async () => (await import('./commands/serve.ts')).stdio))
 
   program
     .command('servers')
-    .description('connect to every server and show how it is')
-    .addOption(timeout('how long to wait for them', patience))
+    .description('connect to every server and show its state')
+    .addOption(timeout('how long to wait for the servers', patience))
     .action(action(async () => (await import('./commands/servers.ts')).servers))
 
   addCommands(program, action, name)
 
-  const tools = program.command('tools').description('list the tools, or show one of them')
+  const tools = program.command('tools').description('list the tools, or show one')
   tools
     .command('list', { isDefault: true })
     .description('list the tools')
-    .option('--server <server>', 'only those of this server')
+    .option('--server <server>', 'only this server')
     .addOption(agent())
     .addOption(wait())
     .action(action(async () => (await import('./commands/tools.ts')).listTools))
   tools
     .command('show')
-    .description('show a tool with its whole definition')
+    .description('show a tool and its full definition')
     .argument('<name>', 'in any spelling: server.tool, server__tool …')
     .addOption(agent())
     .addOption(wait())
     .action(action(async () => (await import('./commands/tools.ts')).showTool))
   tools
     .command('cost')
-    .description("show what the tools cost a model's context in each exposure mode, and which cost the most")
+    .description("show how many tokens the tools take in a model's context, by exposure mode and by tool")
     .option('--server <server>', 'only the tools of this server')
     .option('--top <count>', 'how many tools to show, the most expensive first', count, 10)
     .addOption(agent())
@@ -118,9 +118,9 @@ ${exitCodeHelp}`,
     .argument('<server.tool>', 'the tool, in any spelling')
     .argument('[key=value...]', 'its arguments, typed by its input schema; key:=json forces JSON')
     .option('--args <json>', 'arguments as a JSON object, @file to read them from a file, - from stdin')
-    .option('--out <file>', 'write the first image, sound or file of the result there')
+    .option('--out <file>', 'write the first image, sound or file of the result to this file')
     .addOption(agent())
-    .addOption(timeout('how long to wait for the answer (default: as configured)'))
+    .addOption(timeout('time limit of the call (default: as configured)'))
     .addOption(wait())
     .addHelpText(
       'after',
@@ -135,13 +135,13 @@ Examples:
   program
     .command('chat')
     .description('ask a model that has the tools: one message, or a conversation')
-    .argument('[message...]', 'what to ask; - stands for standard input (default: talk)')
+    .argument('[message...]', 'what to ask; - reads standard input (default: start a conversation)')
     .option('--model <name>', 'the model to ask, by its name in the configuration')
-    .addOption(new Option('--mode <mode>', 'how it comes to an answer').choices(['staged', 'agent']))
-    .option('--system <text>', 'what the model is told before everything else')
+    .addOption(new Option('--mode <mode>', 'how the answer is produced').choices(['staged', 'agent']))
+    .option('--system <text>', 'system message')
     .option('--no-tools', 'answer without any tool')
-    .option('--only <server.tool>', 'a tool that it may use, with * where it helps; repeat it for several', collect)
-    .option('--stream', 'with --json: one event a line, as they come')
+    .option('--only <server.tool>', 'a tool that the model may use; * is a wildcard; repeat it for several', collect)
+    .option('--stream', 'with --json: print events as they arrive, one per line')
     .addOption(agent())
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  git diff | ${name} chat "What does this change?" -`)
@@ -149,36 +149,36 @@ Examples:
 
   program
     .command('auth')
-    .description('sign in to a server that wants OAuth')
+    .description('sign in to a server that requires OAuth')
     .argument('[server]', 'its name in the configuration')
-    .option('--no-browser', 'only print where to sign in')
-    .option('--paste', 'read the address that the browser ended at from stdin; a terminal is always read')
-    .option('--list', 'show what is kept instead')
-    .option('--logout', 'forget what is kept for it instead')
-    .option('--principal <principal>', 'for whom, where each principal signs in for itself')
-    .addOption(timeout('how long to wait for whoever signs in', '5m'))
+    .option('--no-browser', 'print the sign-in address instead of opening a browser')
+    .option('--paste', 'read the final address of the browser from stdin (on a terminal this is always possible)')
+    .option('--list', 'list the stored grants instead')
+    .option('--logout', 'delete the stored grant of this server instead')
+    .option('--principal <principal>', 'the principal to sign in, for servers with auth.perPrincipal')
+    .addOption(timeout('how long to wait for the sign-in', '5m'))
     .action(action(async () => (await import('./commands/auth.ts')).auth))
 
-  const keys = program.command('keys').description('make, list and revoke API keys')
+  const keys = program.command('keys').description('create, list and revoke API keys')
   keys
     .command('list', { isDefault: true })
     .description('list the keys of the configuration and of the key file')
     .action(action(async () => (await import('./commands/keys.ts')).listKeys))
   keys
     .command('create')
-    .description('make a key and show it, once')
-    .argument('<name>', 'what to call it, in audit too')
-    .option('--agent <agent>', 'an agent that it may act as; repeat it for several, "*" for all', collect)
-    .option('--admin', 'it may use the admin interface')
+    .description('create a key and show it once')
+    .argument('<name>', 'its name, also in the audit log')
+    .option('--agent <agent>', 'an agent that the key may act as; repeat it for several, "*" for all', collect)
+    .option('--admin', 'allow the admin interface')
     .addOption(
-      new Option('--expires <time>', 'how long it is good for: 12h, 90d (default: for ever)').argParser(lifetimeMs),
+      new Option('--expires <time>', 'lifetime of the key: 12h, 90d (default: unlimited)').argParser(lifetimeMs),
     )
-    .option('--hash-only', 'print a line for auth.keys of the configuration instead of keeping it')
+    .option('--hash-only', 'print a line for auth.keys instead of storing the key')
     .action(action(async () => (await import('./commands/keys.ts')).createKey))
   keys
     .command('revoke')
-    .description('take a key back')
-    .argument('<id>', 'the name it was given')
+    .description('revoke a key')
+    .argument('<id>', 'the name of the key')
     .action(action(async () => (await import('./commands/keys.ts')).revokeKey))
 
   const audit = program.command('audit').description('read the record of every call')
@@ -209,73 +209,75 @@ Examples:
 
   program
     .command('why')
-    .description('tell whether an agent may use a tool, and which rule decides')
+    .description('show whether an agent may use a tool, and which rule decides')
     .argument('<agent>', 'the agent')
     .argument('<tool>', 'the tool, in any spelling')
-    .option('--anonymous', 'for callers without a credential')
+    .option('--anonymous', 'decide for callers without a credential')
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  ${name} why researcher filesystem.write_file`)
     .action(action(async () => (await import('./commands/why.ts')).why))
 
-  const pins = program.command('pins').description('see and approve the definitions that servers are held to')
+  const pins = program.command('pins').description('show and approve pinned tool definitions')
   pins
     .command('list', { isDefault: true })
-    .description('list pinned definitions and how each is')
-    .option('--server <server>', 'only those of this server')
-    .option('--changed', 'only what waits for a decision')
+    .description('list the pinned definitions and their state')
+    .option('--server <server>', 'only this server')
+    .option('--changed', 'only definitions that wait for approval')
     .action(action(async () => (await import('./commands/pins.ts')).listPins))
   pins
     .command('show')
-    .description('compare the approved definition with the one that was seen last')
-    .argument('<server.tool>', 'as `pins list` names it')
+    .description('compare the approved definition with the latest one')
+    .argument('<server.tool>', 'as `pins list` shows it')
     .action(action(async () => (await import('./commands/pins.ts')).showPin))
   pins
     .command('approve')
-    .description('let the definition through that was seen last')
-    .argument('[server.tool]', 'as `pins list` names it, or server.* for a whole server')
-    .option('--all', 'everything that waits')
-    .option('--hash <hash>', 'exactly this definition, as `pins show` names it')
+    .description('approve the latest definition')
+    .argument('[server.tool]', 'as `pins list` shows it, or server.* for a whole server')
+    .option('--all', 'approve everything that waits')
+    .option('--hash <hash>', 'exactly this definition, as `pins show` shows it')
     .action(action(async () => (await import('./commands/pins.ts')).approvePins))
 
-  const policy = program.command('policy').description('try a policy before it is in force')
+  const policy = program.command('policy').description('try out a policy')
   placed(policy.command('replay'))
-    .description('decide about recorded calls by another policy, and show what would change')
+    .description('apply another policy to recorded calls and show what would change')
     .requiredOption('--policy <file>', 'configuration with the proposed agents and policy')
     .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')
     .option('--until <when>', 'only calls older than this')
-    .option('--strict', 'exit with 4 where a call that was allowed would be denied or find nothing there')
+    .option('--strict', 'exit with 4 if a call that was allowed would be denied or its tool would be gone')
     .action(action(async () => (await import('./commands/policy.ts')).replayPolicy))
 
   program
     .command('stats')
-    .description('show what the running gateway has counted')
+    .description('show statistics of the running gateway')
     .addOption(
-      new Option('--by <what>', 'one table instead of three').choices(['agent', 'server', 'operation', 'tool']),
+      new Option('--by <what>', 'show one table instead of three').choices(['agent', 'server', 'operation', 'tool']),
     )
-    .option('--output <file>', 'write it to a file, as JSON with --json')
-    .option('-w, --watch', 'show it again and again')
-    .addOption(new Option('--every <duration>', 'how often').argParser(durationMs).default(durationMs('2s'), '2s'))
-    .option('--host <host>', 'address of the gateway, if it is not the configured one')
-    .option('--port <port>', 'port of the gateway, if it is not the configured one', portNumber)
+    .option('--output <file>', 'write to a file (as JSON with --json)')
+    .option('-w, --watch', 'refresh until interrupted')
+    .addOption(
+      new Option('--every <duration>', 'refresh interval').argParser(durationMs).default(durationMs('2s'), '2s'),
+    )
+    .option('--host <host>', 'address of the gateway (default: as configured)')
+    .option('--port <port>', 'port of the gateway (default: as configured)', portNumber)
     .action(action(async () => (await import('./commands/stats.ts')).stats))
 
   program
     .command('migrate')
-    .description('bring the tables in PostgreSQL up to date')
-    .option('--dry-run', 'only show what there is to do')
+    .description('migrate the PostgreSQL tables')
+    .option('--dry-run', 'show the migrations without applying them')
     .action(action(async () => (await import('./commands/migrate.ts')).migrateDatabase))
 
   program
     .command('validate')
-    .description('check the configuration and explain what was understood')
+    .description('check the configuration and show how it was understood')
     .action(action(async () => (await import('./commands/validate.ts')).validate))
 
   program
     .command('doctor')
-    .description('look at everything that a gateway needs, and say what is wrong and what to do about it')
+    .description('check everything that a gateway needs, and say how to fix problems')
     .option('--server <server>', 'only this server')
-    .addOption(timeout('how long each server may take', '30s'))
-    .option('--strict', 'warnings count as problems, too')
+    .addOption(timeout('time limit for each server', '30s'))
+    .option('--strict', 'treat warnings as problems')
     .action(action(async () => (await import('./doctor/doctor.ts')).doctor))
 
   clientCommands(program, action, name)
@@ -286,52 +288,56 @@ Examples:
 /** Milliseconds from `500ms`, `30s`, `5m` or `1h`, as in the configuration. */
 export function durationMs(text: string): number {
   const ms = parseDuration(text)
-  if (ms === undefined) throw new InvalidArgumentError('Write it like 500ms, 30s, 5m or 1h.')
-  if (ms < 1 || ms > 2 ** 31 - 1) throw new InvalidArgumentError('It must be between 1ms and 24 days.')
+  if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 500ms, 30s, 5m or 1h.')
+  if (ms < 1 || ms > 2 ** 31 - 1) throw new InvalidArgumentError('Expected a duration between 1ms and 24 days.')
   return ms
 }
 
 const factors: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
 const longest = 3_650
 
-/** Milliseconds from `30m`, `12h` or `90d`: for what outlives a process. */
+/** Milliseconds from `30m`, `12h` or `90d`: for lifetimes of keys. */
 export function lifetimeMs(text: string): number {
   const [, number, unit] = /^(\d+)(m|h|d)$/.exec(text.trim()) ?? []
-  if (number === undefined || unit === undefined) throw new InvalidArgumentError('Write it like 30m, 12h or 90d.')
+  if (number === undefined || unit === undefined)
+    throw new InvalidArgumentError('Expected a duration such as 30m, 12h or 90d.')
   const ms = Number(number) * (factors[unit] as number)
   if (ms > 0 && ms <= longest * (factors.d as number)) return ms
-  throw new InvalidArgumentError(`It must be between 1m and ${longest}d.`)
+  throw new InvalidArgumentError(`Expected a duration between 1m and ${longest}d.`)
 }
 
-/** Loads what a command does when it runs. */
+/** Loads the code of a command when it runs. */
 type Action = (
   runner: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>,
 ) => (...given: unknown[]) => Promise<void>
 
 const secrets = (): Option =>
-  new Option('--secrets <where>', 'secrets go into files that only you can read, or stay out: you set variables')
+  new Option('--secrets <where>', 'store secrets in files that only you can read, or refer to variables that you set')
     .choices(['file', 'env'])
     .default('file')
 
-/** Each use of an option adds to the ones before. */
+/** Collects the values of a repeated option. */
 const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
 
 const cautious = (command: Command): Command =>
-  command.option('--dry-run', 'show it and write nothing').option('--yes', 'do not ask')
+  command.option('--dry-run', 'show the change without writing it').option('--yes', 'do not ask for confirmation')
 
-/** The commands that are about other programs' files: init, import and connect. */
+/** The commands for other programs' files: init, import and connect. */
 function clientCommands(program: Command, action: Action, name: string): void {
   cautious(program.command('init'))
-    .description("write a configuration with the servers of this machine's clients, or a starter")
-    .option('--output <file>', 'where to', 'toolway.yaml')
-    .option('--from <client>', 'only the servers of this client; repeat it for several', collect)
+    .description('write a configuration with the servers of the clients on this machine, or a starter')
+    .option('--output <file>', 'the file to write', 'toolway.yaml')
+    .option('--from <client>', 'import only from this client; repeat it for several', collect)
     .addOption(secrets())
-    .option('--force', 'replace a file that is there')
+    .option('--force', 'replace an existing file')
     .action(action(async () => (await import('./commands/init.ts')).init))
 
   cautious(program.command('import'))
     .description("add the servers of another program's file to a configuration")
-    .argument('<file>', 'of Claude, Cursor, VS Code, Codex, OpenCode, Gemini CLI, Windsurf, Zed, Cline and others')
+    .argument(
+      '<file>',
+      'a file of Claude, Cursor, VS Code, Codex, OpenCode, Gemini CLI, Windsurf, Zed, Cline and others',
+    )
     .option('--into <file>', 'the configuration to add to', 'toolway.yaml')
     .addOption(secrets())
     .action(action(async () => (await import('./commands/import.ts')).importServers))
@@ -339,15 +345,15 @@ function clientCommands(program: Command, action: Action, name: string): void {
   cautious(program.command('connect'))
     .description('point a client at Toolway; without one, list the clients and their state')
     .argument('[client]', clientKinds.join(', '))
-    .option('--agent <agent>', 'the agent that it acts as; the default agent otherwise')
+    .option('--agent <agent>', 'the agent that the client acts as (default: the default agent)')
     .option('--stdio', 'the client starts Toolway (default)')
-    .option('--http', 'the client reaches a Toolway that is serving')
-    .option('--with-token', 'with --http: write the token itself into the file of the client')
-    .option('--project', "the client's file in this folder, not the user's")
+    .option('--http', 'the client connects to a running Toolway')
+    .option('--with-token', "with --http: write the token itself into the client's file")
+    .option('--project', "edit the client's file in this project instead of the user's")
     .option('--replace', "move the client's other servers behind Toolway")
-    .option('--remove', 'take our entry out again and leave the rest')
-    .option('--undo', 'put the file back as it was, to the byte')
-    .option('--force', 'with --undo: even if it has been changed since')
+    .option('--remove', 'remove the entry for Toolway and keep the rest')
+    .option('--undo', 'restore the file exactly as it was')
+    .option('--force', 'with --undo: even if the file has changed since')
     .addHelpText(
       'after',
       `\nExamples:\n  ${name} connect\n  ${name} connect cursor --replace\n  ${name} connect cursor --undo`,
@@ -365,14 +371,14 @@ function addCommands(program: Command, action: Action, name: string): void {
     .option('-e, --env <KEY=VALUE>', 'a variable for the command; repeat it for several', collect)
     .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat it for several', collect)
     .addOption(
-      new Option('-t, --transport <transport>', 'how to reach the URL (default: as it looks)').choices([
+      new Option('-t, --transport <transport>', 'transport of the URL (default: inferred)').choices([
         'http',
         'sse',
         'stdio',
       ]),
     )
-    .option('--force', 'replace the server of that name')
-    .option('--dry-run', 'show it and write nothing')
+    .option('--force', 'replace an existing server of that name')
+    .option('--dry-run', 'show the change without writing it')
     .addHelpText(
       'after',
       `
@@ -384,8 +390,8 @@ Examples:
 
   program
     .command('remove')
-    .description('take a server out of the configuration (--config: out of which file)')
+    .description('remove a server from the configuration (--config names the file)')
     .argument('<name>', 'its name in the file')
-    .option('--dry-run', 'show it and write nothing')
+    .option('--dry-run', 'show the change without writing it')
     .action(action(async () => (await import('./commands/add.ts')).removeServer))
 }

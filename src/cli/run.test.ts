@@ -51,12 +51,12 @@ describe('B11: bad usage ends with 2 and says what was meant', () => {
     [['tools', 'show'], "error USAGE: missing required argument 'name'\nhint: `toolway --help` shows how.\n"],
     [['servers', 'extra'], /too many arguments/],
     [['serve', '--port', '70000'], /A port is a number from 0/],
-    [['servers', '--timeout', '10'], /Write it like 500ms, 30s, 5m or 1h/],
+    [['servers', '--timeout', '10'], /Expected a duration such as 500ms, 30s, 5m or 1h/],
     [['serve', '--log', 'loud'], /Allowed choices are trace, debug/],
     [['call', 'native.hash', '--args', '{'], /--args is not valid JSON/],
     [['call', 'native.hash', '--args', '[1]'], /--args must be a JSON object/],
     [['call', 'native.hash', '--args', '@missing.json'], /There is no file missing\.json/],
-    [['init', '--output', 'toolway.toml'], /should end in \.yaml/],
+    [['init', '--output', 'toolway.toml'], /must end in \.yaml/],
   ])('%j', async (words, message) => {
     const { code, stdout, stderr } = await toolway(words)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })

@@ -4,7 +4,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { commandName, createOutput, type ExitCode, exit, exitCodeOf, type Shell, UsageError } from './kit.ts'
 import { createProgram } from './program.ts'
 
-/** Prints and fails through the shell it was given, not through the process. Applies to all subcommands. */
+/** Makes commander, with all subcommands, use the given shell instead of the process. */
 function bind(command: Command, shell: Shell): void {
   const { paint } = createOutput(shell)
   command
@@ -20,18 +20,19 @@ function bind(command: Command, shell: Shell): void {
   for (const subcommand of command.commands) bind(subcommand, shell)
 }
 
-/** Commander's complaint as one of ours; its help and version are no failures. */
+/** Turns an error of commander into a UsageError. */
 function usageError({ code, message }: CommanderError, command: string, verb: string | undefined): UsageError {
-  if (code === 'commander.help') return new UsageError('a command is missing', `\`${command} --help\` shows which.`)
+  if (code === 'commander.help')
+    return new UsageError('a command is missing', `\`${command} --help\` lists the commands.`)
   const [problem = '', ...hints] = message.replace(/^error: /, '').split('\n')
   const otherwise =
     code === 'commander.unknownOption' && verb === 'add'
-      ? 'Options of the server itself stand behind --.'
+      ? "Put the server's own options after --."
       : `\`${command} --help\` shows how.`
   return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || otherwise)
 }
 
-/** Runs one command line to its end. Never rejects: whatever fails is told to the user and becomes an exit code. */
+/** Runs one command line. Never rejects: errors are printed and become an exit code. */
 export async function run(words: readonly string[], shell: Shell): Promise<ExitCode> {
   let code: ExitCode = exit.ok
   const program = createProgram(shell, (answer) => {
@@ -47,7 +48,7 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
     if (thrown instanceof CommanderError && thrown.code === 'commander.help' && !json) return exit.usage
     const command = commandName(shell.env)
     const failure = thrown instanceof CommanderError ? usageError(thrown, command, program.args[0]) : thrown
-    // Over stdio, stdout belongs to the client.
+    // With `stdio`, stdout carries the protocol.
     const output = createOutput(shell, json && program.args[0] !== 'stdio')
     const expected = shell.interrupted.aborted && failure instanceof ToolwayError && failure.code === 'CANCELLED'
     if (!expected || json) {
@@ -61,16 +62,16 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
 interface Interrupt {
   /** Aborted by the first signal: commands stop what they do and clean up. */
   readonly signal: AbortSignal
-  /** Ends the work without a signal from outside. */
+  /** Aborts without a signal of the operating system. */
   stop(): void
-  /** To be told of each SIGINT and SIGTERM. */
+  /** Called for each SIGINT and SIGTERM. */
   receive(): void
 }
 
-/** npm passes on the Ctrl+C that the terminal has already sent to us: one press arrives twice. */
+/** npm forwards the Ctrl+C that the terminal has already sent to us: one press arrives twice. */
 const echoMs = 400
 
-/** The first signal asks the command to stop; one more, and `leave` ends the process without waiting for it. */
+/** The first signal stops the command gracefully; the second calls `leave`, which ends the process. */
 export function createInterrupt({ clock, leave }: { clock: Clock; leave: () => void }): Interrupt {
   const controller = new AbortController()
   let first: number | undefined

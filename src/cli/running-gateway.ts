@@ -3,19 +3,19 @@ import type { Config } from '../config/schema.ts'
 import { keptToken } from '../stores/secret-file.ts'
 import { UsageError } from './kit.ts'
 
-/** The gateway that runs elsewhere, in a process of its own. */
+/** A gateway that runs in another process. */
 export interface RunningGateway {
   readonly url: string
-  /** Asks its admin API; throws NoGateway where there is none to ask. */
+  /** Calls its admin API; throws NoGateway if it is not running. */
   get<Answer>(path: string, signal: AbortSignal): Promise<Answer>
 }
 
-/** Nothing of ours answers where the configuration says that the gateway is; the message says what to do about it. */
+/** No gateway is running at the configured address; the message says what to do. */
 export class NoGateway extends Error {
   override readonly name = 'NoGateway'
 }
 
-/** The gateway did not let us; the message is its own. */
+/** The gateway rejected the request; the message is the gateway's. */
 export class RefusedByGateway extends Error {
   override readonly name = 'RefusedByGateway'
   readonly code: string

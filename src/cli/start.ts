@@ -9,15 +9,15 @@ process.on('SIGINT', interrupt.receive)
 process.on('SIGTERM', interrupt.receive)
 if (!isDeafToHangup()) process.on('SIGHUP', interrupt.receive)
 
-// Whoever reads our output may leave before the end (`| head`): that is no failure of ours.
+// The reader of our output may close it early (`| head`); that is not an error.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   interrupt.stop()
 })
 stderr.on('error', () => {})
 
-// A bug must not leave child processes behind: stop as if asked to, and say so with the exit code. It may also be what
-// keeps the stop from finishing, and a process that no longer listens but stays is never restarted.
+// A bug must not leave child processes behind: stop gracefully and exit with an error. The bug may also keep the stop from
+// finishing, so there is a time limit: a process that hangs is never restarted.
 const crashLimitMs = 30_000
 let crashed = false
 process.on('uncaughtException', (error) => {
@@ -28,15 +28,14 @@ process.on('uncaughtException', (error) => {
   setTimeout(() => process.exit(exit.failed), crashLimitMs)
 })
 
-// A promise that was rejected and not handled failed one piece of work, not the process: a server keeps serving. A
-// command that may be waiting for that work stops, as after any other bug.
+// An unhandled rejection concerns one request, so a server keeps serving. Other commands stop, as after any bug.
 if (['serve', 'stdio'].includes(process.argv[2] ?? '')) {
   process.on('unhandledRejection', (reason) => {
     stderr.write(`error: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`)
   })
 }
 
-/** Whether we were started to outlive the terminal (`nohup`), which a handler of ours would undo. */
+/** Whether SIGHUP is ignored (`nohup`); installing a handler would undo that. */
 function isDeafToHangup(): boolean {
   try {
     const ignored = /^SigIgn:\s*([0-9a-f]+)$/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '0'
@@ -46,18 +45,18 @@ function isDeafToHangup(): boolean {
   }
 }
 
-// Our timers keep no process alive, and there are moments when a command waits for nothing else.
+// Our timers do not keep the process alive, and sometimes a command waits only for a timer.
 setInterval(() => {}, 2 ** 30)
 
 const code = await run(process.argv.slice(2), {
-  // Opened by whoever reads it.
+  // Opened on first use.
   get stdin() {
     return process.stdin
   },
   stdout,
   stderr,
   env,
-  // npm runs its scripts in the package's folder; the user means the one where npm was called.
+  // npm runs scripts in the package's folder; use the folder where the user called npm.
   cwd: env.npm_package_name === 'toolway' && env.INIT_CWD ? env.INIT_CWD : process.cwd(),
   interrupted: interrupt.signal,
 })

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 export interface Column<Row> {
   readonly title: string
   readonly value: (row: Row) => string
-  /** Never cut: somebody will copy it. */
+  /** Never truncated, because it is copied. */
   readonly whole?: boolean
   /** Colours a finished cell; must not change its width. */
   readonly style?: (cell: string, row: Row) => string
@@ -12,7 +12,7 @@ export interface Column<Row> {
 const gap = '  '
 const narrowest = 6
 
-/** Takes from the widest column, cell by cell, until the line fits: short columns stay whole, the long one pays. */
+/** Narrows the widest column, cell by cell, until the line fits. */
 function narrow(widths: number[], available: number, whole: readonly boolean[]): void {
   for (let total = widths.reduce((sum, width) => sum + width, 0); total > available; total--) {
     const payable = widths.map((width, index) => (whole[index] ? 0 : width))
@@ -94,7 +94,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** Cuts a text to so many cells, with `…` in the place of what is missing. */
+/** Truncates a text to this many cells, with `…` at the end. */
 export function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text
   let kept = ''
@@ -109,14 +109,14 @@ export function cut(text: string, width: number): string {
 
 const harmful = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu
 
-/** A server's text without what would move the cursor, change colours or hide words on the user's terminal. */
+/** Text without characters that could move the cursor, change colours or hide words on a terminal. */
 export const printable = (text: string): string =>
   stripVTControlCharacters(text).replaceAll('\r\n', '\n').replace(harmful, '')
 
 /** The same on one line, for table cells. */
 export const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' ')).trim()
 
-/** What a description begins with: enough to tell tools apart in a list. */
+/** The first sentence of a description, for lists. */
 export const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)|^.*/.exec(text.trim())?.[0] ?? ''
 
 const units = ['bytes', 'KB', 'MB', 'GB'] as const

@@ -78,14 +78,14 @@ describe('B11: connect and undo', () => {
     await connect({ ...way, args: ['other'] })
     await undo()
     expect((await bytes()).toString()).toBe('{"mcpServers": {}}')
-    await expect(undo()).rejects.toThrow('There is nothing to undo')
+    await expect(undo()).rejects.toThrow('Nothing to undo')
   })
 
   test('a file that was changed since is left alone, unless it is forced; then a copy is kept', async () => {
     const { connect, undo, bytes, path } = await connecting('{}')
     await connect()
     await writeFile(path, '{"theirs": 1}')
-    await expect(undo()).rejects.toThrow('has been changed since it was connected')
+    await expect(undo()).rejects.toThrow('has changed since it was connected')
     expect((await bytes()).toString()).toBe('{"theirs": 1}')
     const { forced, kept } = await undo(true)
     expect(forced).toBe(true)
@@ -98,7 +98,7 @@ describe('B11: connect and undo', () => {
     const { backup } = await connect()
     await writeFile(backup, 'damaged')
     const connected = await bytes()
-    await expect(undo()).rejects.toThrow('is damaged or gone; nothing was changed')
+    await expect(undo()).rejects.toThrow('is damaged or missing; nothing was changed')
     expect(await bytes()).toEqual(connected)
   })
 

@@ -57,7 +57,7 @@ export function createConnectionBackups(folder: string, now: () => number): Conn
       return JSON.parse(await readFile(`${stem(client, path)}.json`, 'utf8')) as Connection
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw new FileProblem(`${stem(client, path)}.json cannot be read.`, 'The backup lies beside it.')
+      throw new FileProblem(`${stem(client, path)}.json cannot be read.`, 'The backup is next to it.')
     }
   }
 
@@ -96,14 +96,14 @@ export function createConnectionBackups(folder: string, now: () => number): Conn
 
     async undo(client, path, force) {
       const record = await recorded(client, path)
-      if (!record) throw new FileProblem(`There is nothing to undo: ${path} was not changed by Toolway.`)
+      if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)
       const found = await readSnapshot(path)
       const current = hashOf(found.bytes)
       const changed = current !== record.after && current !== record.before
       if (changed && !force) {
         throw new FileProblem(
-          `${path} has been changed since it was connected; undoing would lose that.`,
-          '--remove takes out our entry alone; --force puts the file back as it was all the same.',
+          `${path} has changed since it was connected; undoing would lose those changes.`,
+          '--remove removes only the entry for Toolway; --force restores the original file anyway.',
         )
       }
       const kept = changed && found.bytes ? `${stem(client, path)}.changed` : undefined
@@ -121,7 +121,7 @@ async function backupOf(stem: string, { existed, before }: Connection): Promise<
   if (!existed) return Buffer.alloc(0)
   const bytes = await readFile(`${stem}.backup`).catch(() => undefined)
   if (bytes === undefined || hashOf(bytes) !== before) {
-    throw new FileProblem(`The backup ${stem}.backup is damaged or gone; nothing was changed.`)
+    throw new FileProblem(`The backup ${stem}.backup is damaged or missing; nothing was changed.`)
   }
   return bytes
 }

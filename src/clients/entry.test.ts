@@ -49,14 +49,14 @@ describe('B11: our entry in the form of each client', () => {
 
   test('who cannot refer to a token needs to be told to have it in the file', () => {
     for (const client of ['zed', 'cline'] as const) {
-      expect(() => entry(client, http)).toThrow('cannot refer to a token that stands elsewhere')
+      expect(() => entry(client, http)).toThrow('cannot read a token from a variable or file')
       const literal: ClientTransport = { ...http, token: { variable: 'X', literal: 'tw_1' } }
       expect(entry(client, literal)).toMatchObject({ headers: { Authorization: 'Bearer tw_1' } })
     }
     expect(() => entry('claude-desktop', http)).toThrow('Claude Desktop only starts programs')
     const { token: _, ...open } = http
     expect(entry('zed', open)).toEqual({ url: http.url, headers: { 'Toolway-Agent': 'me' } })
-    expect(() => entry('opencode', { ...http, token: { variable: 'X' } })).toThrow('cannot refer')
+    expect(() => entry('opencode', { ...http, token: { variable: 'X' } })).toThrow('cannot read a token')
   })
 })
 

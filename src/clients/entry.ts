@@ -115,8 +115,8 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
   const bearer = way.token.literal ?? shape.reference?.(way.token)
   if (bearer === undefined) {
     throw new FileProblem(
-      `${label} cannot refer to a token that stands elsewhere.`,
-      'Leave out --http, or add --with-token to write the token into its file.',
+      `${label} cannot read a token from a variable or file.`,
+      'Omit --http, or add --with-token to write the token into its file.',
     )
   }
   return shape.http(way, bearer)

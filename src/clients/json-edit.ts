@@ -17,8 +17,8 @@ interface Style {
 export function jsonText(text: string): JsonText {
   const faults: ParseError[] = []
   const root = parseTree(text, faults, { allowTrailingComma: true, allowEmptyContent: true })
-  if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Mend it first, then try again.')
-  if (root && root.type !== 'object') throw new FileProblem('it does not hold an object', 'Mend it first.')
+  if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Fix it, then try again.')
+  if (root && root.type !== 'object') throw new FileProblem('it does not contain an object', 'Fix it, then try again.')
   const style: Style = {
     eol: text.includes('\r\n') ? '\r\n' : '\n',
     unit: /^([ \t]+)["}]/m.exec(text)?.[1] ?? '  ',

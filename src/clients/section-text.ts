@@ -60,8 +60,8 @@ const json: Syntax = {
   parse(text) {
     const faults: ParseError[] = []
     const value: unknown = parseJson(text, faults, { allowTrailingComma: true, allowEmptyContent: true }) ?? {}
-    if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Mend it first, then try again.')
-    if (!isSection(value)) throw new FileProblem('it does not hold an object', 'Mend it first, then try again.')
+    if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Fix it, then try again.')
+    if (!isSection(value)) throw new FileProblem('it does not contain an object', 'Fix it, then try again.')
     return value
   },
   set: (text, path, value) => jsonText(text).set(path, value),
@@ -73,7 +73,7 @@ const toml: Syntax = {
     try {
       return parseToml(text)
     } catch {
-      throw new FileProblem('it is not valid TOML', 'Mend it first, then try again.')
+      throw new FileProblem('it is not valid TOML', 'Fix it, then try again.')
     }
   },
   set: (text, path, value) => tomlText(text).set(path, value as Section),

@@ -20,7 +20,7 @@ export function tomlText(text: string): TomlText {
   try {
     parse(text)
   } catch {
-    throw new FileProblem('it is not valid TOML', 'Mend it first, then try again.')
+    throw new FileProblem('it is not valid TOML', 'Fix it, then try again.')
   }
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const tables = tablesIn(text)

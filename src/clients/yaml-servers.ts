@@ -55,7 +55,7 @@ export function addServers(text: string, servers: readonly NewServer[]): string 
   const before: ServerDefinition = document.toJS()?.mcpServers ?? {}
   const wanted = { ...before, ...Object.fromEntries(servers.map((one) => [one.name, one.definition])) }
   if (saysExactly(changed, document, wanted)) return changed
-  throw new FileProblem('it is written in a way that cannot be added to safely', 'Put the servers in by hand.')
+  throw new FileProblem('it is written in a way that cannot be added to safely', 'Add the servers by hand.')
 }
 
 /** The document of a text that is valid YAML. */
@@ -83,8 +83,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
   const atEnd = () =>
     `${text}${text === '' || text.endsWith('\n') ? '' : eol}${text.trim() === '' ? '' : eol}mcpServers:${eol}${lines(unit)}`
   if (root === null || (isScalar(root) && root.value === null)) return atEnd()
-  if (!isMap(root) || root.flow)
-    throw new FileProblem('its sections are written in braces', 'Put the servers in by hand.')
+  if (!isMap(root) || root.flow) throw new FileProblem('its sections are written in braces', 'Add the servers by hand.')
   const section = memberOf(root, 'mcpServers')
   if (!section) return atEnd()
   const { value } = section
@@ -96,7 +95,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
     return splice(text, endOfEntry(text, value.items.at(-1) as YamlEntry, indent.length), lines(indent), eol)
   }
   if (isSeq(value) || (isScalar(value) && value.value !== null)) {
-    throw new FileProblem('its mcpServers is no section', 'Put the servers in by hand.')
+    throw new FileProblem('its mcpServers is not a section', 'Add the servers by hand.')
   }
   // Nothing, `null` or `{}`: the servers take its place.
   const line = text.indexOf('\n', end)

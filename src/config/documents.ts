@@ -67,7 +67,7 @@ async function readAll(
       continue
     }
     if (whileRunning && source.text.trim() === '') {
-      problems.push(fileProblem(path, 'this file is empty; write {} to go back to the defaults'))
+      problems.push(fileProblem(path, 'this file is empty; write {} to use the defaults'))
       continue
     }
     const { tree, problems: faults } = await parseDocument(source)

@@ -16,6 +16,6 @@ test('B11: a file that is not there is an error at its place, unless the server 
     'toolway.yaml': 'version: 1\nmcpServers:\n  a:\n    command: x\n    envFile: gone\n',
     'off.yaml': 'version: 1\nmcpServers: { a: { command: x, envFile: gone, disabled: true } }',
   })
-  expect(brief(await problems())[0]).toMatch(/^5:14 mcpServers\.a\.envFile: .*gone: there is no such file/)
+  expect(brief(await problems())[0]).toMatch(/^5:14 mcpServers\.a\.envFile: .*gone: no such file/)
   expect((await load({ paths: ['off.yaml'] })).config.mcpServers.a?.disabled).toBe(true)
 })

@@ -33,7 +33,7 @@ test('B6: a secret may come from a file of its own, beside the configuration or 
 })
 
 test.each([
-  ['that others can read', 's3cr3t', 0o640, /is open to others \(mode 640\); chmod 600 it/],
+  ['that others can read', 's3cr3t', 0o640, /is readable by others \(mode 640\); run chmod 600 on it/],
   ['that is empty', '\n', 0o600, /is empty/],
   ['that is far too large', 's'.repeat(70_000), 0o600, /larger than 64 KiB/],
 ])('B6: a file %s is refused with its place, and without a word of what is in it', async (_, content, mode, fault) => {
@@ -46,7 +46,7 @@ test.each([
 
 test('B6: a file that is not there, or is none, is refused', async () => {
   const { problems, at } = await project({ 'toolway.yaml': config('${file:gone}'), 'folder.yaml': config('${file:.}') })
-  expect(brief(await problems())[0]).toContain(`the file ${at('gone')} cannot be read: there is no such file`)
+  expect(brief(await problems())[0]).toContain(`the file ${at('gone')} cannot be read: no such file`)
   expect(brief(await problems({ paths: ['folder.yaml'] }))[0]).toContain('is not a regular file')
 })
 

@@ -38,7 +38,7 @@ export function expand(text: string, env: EnvVars, providers: Providers = {}): E
       continue
     }
     const end = text.indexOf('}', start)
-    if (end < 0) return { fault: 'a ${ has no closing }; write $${ if the text itself is meant' }
+    if (end < 0) return { fault: 'a ${ has no closing }; write $${ for the literal text' }
     const found = meaning(text.slice(start + 2, end), env, providers)
     if ('fault' in found) return found
     expanded += text.slice(from, start) + found.text
@@ -71,9 +71,8 @@ function meaning(body: string, env: EnvVars, providers: Providers): Expansion {
 function foreign(body: string): string {
   // What stands in for a variable may be the secret itself.
   const written = `\${${body.replace(/:-.*/s, ':-…')}}`
-  if (body.startsWith('input:'))
-    return `${written} is asked for by an editor; write a variable such as \${NAME} instead`
-  return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ if the text itself is meant`
+  if (body.startsWith('input:')) return `${written} is a prompt of an editor; write a variable such as \${NAME} instead`
+  return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ for the literal text`
 }
 
 /** A document with its variables filled in. */
@@ -153,11 +152,11 @@ export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
 const maxBytes = 64 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
-  ENOTDIR: 'there is no such file',
+  ENOENT: 'no such file',
+  ENOTDIR: 'no such file',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  ELOOP: 'this symbolic link leads back to itself',
+  ELOOP: 'this symbolic link points to itself',
 }
 
 /**
@@ -176,10 +175,11 @@ export function readSecretFile(path: string): { readonly text: string } | { read
   try {
     const found = fstatSync(descriptor)
     if (!found.isFile()) return { fault: `${path} is not a regular file` }
-    if (found.size > maxBytes) return { fault: `the file ${path} is larger than 64 KiB, which no secret is` }
+    if (found.size > maxBytes)
+      return { fault: `the file ${path} is larger than 64 KiB, which is too long for a secret` }
     if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
       const mode = (found.mode & 0o777).toString(8)
-      return { fault: `the file ${path} is open to others (mode ${mode}); chmod 600 it` }
+      return { fault: `the file ${path} is readable by others (mode ${mode}); run chmod 600 on it` }
     }
     const text = readFileSync(descriptor, 'utf8').replace(/\r?\n$/, '')
     return text === '' ? { fault: `the file ${path} is empty` } : { text }

@@ -76,6 +76,6 @@ test('problems of all files are reported together, syntax errors too', async () 
   expect(brief(await problems({ paths: ['a.yaml', 'b.json', 'c.yaml'] }))).toEqual([
     expect.stringContaining('not valid YAML'),
     '1:6 : not valid JSON: a colon is expected here',
-    'undefined:undefined : there is no such file',
+    'undefined:undefined : no such file',
   ])
 })

@@ -75,12 +75,12 @@ export async function isFile(path: string): Promise<boolean> {
 const maxBytes = 8 * 1024 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
+  ENOENT: 'no such file',
   EACCES: 'this file cannot be read: permission denied',
   EPERM: 'this file cannot be read: permission denied',
   EISDIR: 'this is a folder; name the file inside it',
-  ENOTDIR: 'there is no such file',
-  ELOOP: 'this symbolic link leads back to itself',
+  ENOTDIR: 'no such file',
+  ELOOP: 'this symbolic link points to itself',
 }
 
 /** Reads a configuration file as text, or says why that is impossible. */

@@ -59,7 +59,7 @@ test('every problem is reported with its line, key, expectation, finding and nea
     '25:3 mcpServers.signed: expected no auth: a program that is started gets its credentials through env, found a section with command, auth',
     '26:3 mcpServers.streamed: expected a command, which transport stdio needs, found a section with url, transport',
     '27:1 polcy: unknown key `polcy`; did you mean `policy`?',
-    '28:1 agents: expected a section with keys of its own, found a list',
+    '28:1 agents: expected a section (key: value), found a list',
     '29:19 native.tools[0]: expected one of hash, time, fetch, generate, vision, speech, diffusion, execute_code, found "hsh"; did you mean hash?',
     '30:13 defaults.debug: expected true or false, found "maybe"',
     '30:27 defaults.expose: expected one of direct, meta, both, code, found "all"',
@@ -130,12 +130,12 @@ test('a file that cannot be read is an error that says why', async () => {
   await symlink('/dev/zero', at('endless.yaml'))
   const paths = ['none.yaml', 'folder.yaml', 'utf16.yaml', 'large.yaml', 'endless.yaml', 'utf16.yaml/x']
   expect(await problems({ paths })).toEqual([
-    { file: at('none.yaml'), key: '', message: 'there is no such file' },
+    { file: at('none.yaml'), key: '', message: 'no such file' },
     { file: at('folder.yaml'), key: '', message: 'this is a folder; name the file inside it' },
     { file: at('utf16.yaml'), key: '', message: 'this file is not UTF-8 text; save it as UTF-8' },
     { file: at('large.yaml'), key: '', message: 'this file is larger than 8 MiB' },
     { file: at('endless.yaml'), key: '', message: 'this file is larger than 8 MiB' },
-    { file: at('utf16.yaml/x'), key: '', message: 'there is no such file' },
+    { file: at('utf16.yaml/x'), key: '', message: 'no such file' },
   ])
 })
 
@@ -143,7 +143,7 @@ test('a file that is there but cannot be read is an error, never an absence', as
   const { problems, at } = await project()
   await symlink(at('toolway.yaml'), at('toolway.yaml'))
   expect(await problems()).toEqual([
-    { file: at('toolway.yaml'), key: '', message: 'this symbolic link leads back to itself' },
+    { file: at('toolway.yaml'), key: '', message: 'this symbolic link points to itself' },
   ])
 })
 

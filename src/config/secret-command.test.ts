@@ -29,7 +29,7 @@ test('B6: what fails, prints nothing, too much or for too long is told without a
   expect(await fault('no-such-program')).toBe('the command no-such-program cannot be run (ENOENT)')
   expect(await fault('true')).toBe('the command true printed nothing')
   expect(await fault('head -c 70000 /dev/zero')).toMatch(/more than 64 KiB/)
-  expect(await fault('get "x')).toMatch(/without its partner/)
+  expect(await fault('get "x')).toMatch(/unclosed quotation mark/)
   // One that leaves a child behind which holds on to its output is ended with it.
   expect(await fault('sh -c "echo hidden; sleep 60 & sleep 60"', 200)).toMatch(
     /did not end within 0\.2 s \(a fixed limit\)/,
@@ -68,6 +68,6 @@ test('B6: a command that fails is a problem of its field; files that were merely
   const found = await project({
     '.mcp.json': '{ "mcpServers": { "a": { "url": "https://x", "headers": { "K": "${exec:touch ran}" } } } }',
   })
-  expect(brief(await found.problems({ env: path })).join()).toContain('this one was merely found here')
+  expect(brief(await found.problems({ env: path })).join()).toContain('this file was found automatically')
   await expect(readFile(found.at('ran'))).rejects.toThrow('ENOENT')
 })

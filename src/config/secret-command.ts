@@ -31,8 +31,7 @@ export async function runSecretCommand(
 ): Promise<CommandOutcome> {
   const words = wordsOf(line)
   const [program, ...args] = words ?? []
-  if (program === undefined)
-    return { fault: 'the command after exec: has a quotation mark without its partner, or is empty' }
+  if (program === undefined) return { fault: 'the command after exec: is empty or has an unclosed quotation mark' }
   const changeable = await changeableByOthers(words ?? [], folder, env)
   if (changeable !== undefined) return { fault: `the command ${program} is not run, because ${changeable}` }
   const { promise, resolve } = Promise.withResolvers<CommandOutcome>()
@@ -61,7 +60,8 @@ export async function runSecretCommand(
   child.stdout.on('data', (chunk: Buffer) => {
     length += chunk.length
     chunks.push(chunk)
-    if (length > maxBytes) give({ fault: `the command ${program} printed more than 64 KiB, which no secret is` })
+    if (length > maxBytes)
+      give({ fault: `the command ${program} printed more than 64 KiB, which is too long for a secret` })
   })
   child.on('close', (code, signal) => {
     if (code !== 0)
@@ -143,7 +143,7 @@ function faultOnPath(file: string): string | undefined {
     if (!found.isSymbolicLink()) {
       if (othersCanWrite(found) && !isProtected(found, below)) {
         const mode = (found.mode & 0o7777).toString(8)
-        return `other users can change ${path} (mode ${mode}); chmod go-w it`
+        return `other users can change ${path} (mode ${mode}); run chmod go-w on it`
       }
     }
     below = found
@@ -166,7 +166,7 @@ const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
   below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())
 
 const foreign =
-  'commands are run for toolway.yaml, or for a file that is named with --config, and this one was merely found here'
+  'commands run only for toolway.yaml and for files named with --config; this file was found automatically'
 
 /**
  * Runs the commands that a configuration names by `${exec:COMMAND}`, each once and all at the same time, before it is

@@ -32,7 +32,7 @@ export function refuseUnauthenticated(loaded: Checked): void {
   const { server } = loaded.config
   if (!isOpenToOthers(loaded.config) || server.allowUnauthenticated) return
   const sentence =
-    `none lets everybody who can reach ${server.host} use every tool without a credential; set auth.token: generated, ` +
-    'or server.host: 127.0.0.1, or, if that is intended, server.allowUnauthenticated: true'
+    `with none, anyone who can reach ${server.host} may use every tool without a credential; set auth.token: generated, ` +
+    'or server.host: 127.0.0.1, or, if this is intended, server.allowUnauthenticated: true'
   throw new ConfigError([loaded.problemAt(['auth', 'token'], sentence)])
 }

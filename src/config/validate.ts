@@ -69,9 +69,9 @@ function without(tree: ConfigTree, paths: ReadonlySet<string>, path: Path = []):
 type Issue = z.core.$ZodIssue
 
 const kinds: Readonly<Record<string, string>> = {
-  string: 'some text',
-  object: 'a section with keys of its own',
-  record: 'a section with keys of its own',
+  string: 'text',
+  object: 'a section (key: value)',
+  record: 'a section (key: value)',
   array: 'a list',
 }
 
@@ -171,7 +171,7 @@ function shown(tree: ConfigTree, path: Path): string {
   if (isSecretName(String(path.at(-1))) || isWithinSecret(path)) {
     return found.value === '' ? 'an empty text' : `a ${typeof found.value === 'string' ? 'text' : typeof found.value}`
   }
-  if (found.variables === 'filled') return `what the variables in ${found.written} hold`
+  if (found.variables === 'filled') return `the value of the variables in ${found.written}`
   if (found.value === '') return 'an empty text'
   if (typeof found.value !== 'string') return String(found.value)
   return mayHoldSecret(found.value) ? 'a text' : JSON.stringify(found.value)

@@ -19,7 +19,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
 /** Allowed by `server.allowUnauthenticated`; still worth a warning. */
 function openToAll(config: Config): string[] {
   if (!isOpenToOthers(config)) return []
-  return [`auth.token is none and server.host is ${config.server.host}: everybody who can reach it may use every tool`]
+  return [`auth.token is none and server.host is ${config.server.host}: anyone who can reach it may use every tool`]
 }
 
 function unknownModel({ models, chat }: Config): string[] {

@@ -4,10 +4,10 @@ import { createOutput, createProgress, type ExitCode, exit, type Shell, type Str
 import { cut, oneLine, printable } from '../table.ts'
 import type { Person } from './person.ts'
 
-/** How answers are wanted, for a whole conversation. */
+/** Settings of a whole conversation. */
 export type ChatPreferences = Pick<ChatRequest, 'model' | 'mode' | 'toolChoice' | 'only'>
 
-/** One answer, and all that led to it. */
+/** An answer and the calls that led to it. */
 interface CompletedAnswer {
   /** Joins its calls in audit and traces. */
   readonly id: string
@@ -22,7 +22,7 @@ export interface ChatContext {
   readonly wish: ChatPreferences
 }
 
-/** Asks, and tells each event as it comes. */
+/** Requests an answer and passes each event on as it arrives. */
 async function answerTo(
   { chat, person, wish }: ChatContext,
   messages: readonly ChatMessage[],
@@ -46,7 +46,7 @@ async function answerTo(
   return { id, content, end, calls: [...calls.values()] }
 }
 
-/** Answers one message: as text while it comes, as one JSON document, or as events, one a line. */
+/** Answers one message: as streamed text, as one JSON document, or as events, one per line. */
 export async function answerOnce(
   shell: Shell,
   asking: ChatContext,
@@ -69,7 +69,7 @@ export async function answerOnce(
   return exit.ok
 }
 
-/** Prints an answer while it comes; what of it was printed is kept even where it is cancelled. */
+/** Streams an answer to stdout. */
 export async function printAnswer(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
   asking: ChatContext,
@@ -90,17 +90,17 @@ export async function printAnswer(
   }
 }
 
-/** An answer on its way to stdout, piece by piece. */
+/** Writes a streamed answer to stdout. */
 interface Typing {
   write(text: string): void
-  /** Ends a line that was begun, so that something else can be said. */
+  /** Ends an unfinished line. */
   breakLine(): void
 }
 
-/** Half of a character, whose other half is in the next piece. */
+/** A high surrogate whose low surrogate is in the next piece. */
 const half = /[\ud800-\udbff]$/
 
-/** A terminal gets what it can show and nothing that could lead it astray; a pipe gets every byte. */
+/** Control characters are removed for a terminal; a pipe gets every byte. */
 function createTyping(stdout: Stream): Typing {
   const clean = stdout.isTTY ? printable : (text: string) => text
   let kept = ''
@@ -121,10 +121,10 @@ function createTyping(stdout: Stream): Typing {
   }
 }
 
-/** What happens beside the answer, told on stderr: which tools ran, and how. */
+/** Prints tool calls and their results on stderr while the answer is produced. */
 interface Activity extends Disposable {
   tell(event: ChatEvent): void
-  /** Takes away what is only shown while something is waited for. */
+  /** Removes the progress line. */
   clear(): void
 }
 
@@ -169,7 +169,10 @@ function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>): Activity {
         note(`${sign} ${told} ${paintNote('dim', `${Math.round(durationMs)} ms`)}${isError ? ` ${oneLine(text)}` : ''}`)
       } else if (event.kind === 'end') {
         clear()
-        const words = [...(event.reason === 'length' ? ['The answer was cut off at its longest.'] : []), ...event.notes]
+        const words = [
+          ...(event.reason === 'length' ? ['The answer was cut off at the length limit.'] : []),
+          ...event.notes,
+        ]
         for (const word of words) note(paintNote('dim', `note: ${oneLine(word)}`))
       } else if (event.kind === 'text') clear()
     },

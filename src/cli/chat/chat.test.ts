@@ -69,7 +69,7 @@ describe('S6: toolway chat, one message', () => {
     )
     expect(await code).toBe(0)
     expect(stderr()).toBe(
-      '✗ files__read {"path":"/a"} 12 ms no such file\nnote: The answer was cut off at its longest.\nnote: Raw results.\n',
+      '✗ files__read {"path":"/a"} 12 ms no such file\nnote: The answer was cut off at the length limit.\nnote: Raw results.\n',
     )
   })
 
@@ -219,7 +219,7 @@ describe('S6: toolway chat, a conversation', () => {
   test('SIGTERM ends it', async () => {
     const leaving = new AbortController()
     const { code, tells } = start(lastWords, undefined, {}, { ...terminal, interrupted: leaving.signal })
-    await tells('Ctrl-C')
+    await tells('Ctrl+C')
     leaving.abort(new ToolwayError('CANCELLED', 'Interrupted.'))
     await expect(code).rejects.toMatchObject({ code: 'CANCELLED' })
   })

@@ -27,7 +27,7 @@ export interface ChatCommandOptions extends CommonOptions {
 export async function chat(shell: Shell, words: readonly string[], options: ChatCommandOptions): Promise<ExitCode> {
   const message = await given(shell, words, options)
   await using gateway = await openBriefly(shell, options)
-  // Not before it is over is the gateway closed.
+  // Await here: the gateway is closed on return.
   return await talk(shell, gateway, message, options)
 }
 

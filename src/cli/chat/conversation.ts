@@ -6,9 +6,9 @@ import { commandName, createOutput, type ExitCode, exit, type Shell } from '../k
 import { type ChatContext, printAnswer } from './answer.ts'
 import type { AskPerson } from './person.ts'
 
-const help = 'Ctrl-C stops an answer, then leaves. /new forgets what was said, /exit leaves.'
+const help = 'Ctrl+C stops an answer, or quits. /new starts over, /exit quits.'
 
-/** Talks with a person at a terminal until they leave. What was said before is part of what is asked. */
+/** Runs a conversation at the terminal; earlier messages are part of each request. */
 export async function converse(
   shell: Shell,
   begin: (question: AskPerson) => ChatContext,
@@ -19,12 +19,12 @@ export async function converse(
   using lines = createInterface({ input: stdin, output: stderr, terminal: true, signal: interrupted })
   lines.setPrompt(`${paintNote('bold', '>')} `)
   let answering: AbortController | undefined
-  // The terminal is in raw mode: Ctrl-C comes as a key, and so need not end the process.
+  // The terminal is in raw mode: Ctrl+C arrives as a key and does not end the process.
   lines.on('SIGINT', () => {
     if (answering) answering.abort(new ToolwayError('CANCELLED', 'Stopped.'))
     else lines.close()
   })
-  // What is answered to a question is nothing to be asked again.
+  // Answers to questions do not belong into the input history.
   let questioned = false
   lines.on('history', (said: string[]) => {
     if (questioned) said.shift()
@@ -54,7 +54,7 @@ export async function converse(
   interrupted.throwIfAborted()
   return exit.ok
 
-  /** What was said once the last message is answered; without it where it was not. */
+  /** The conversation with the answer to the last message; without that message if it failed. */
   async function answered(messages: ChatMessage[]): Promise<ChatMessage[]> {
     answering = new AbortController()
     const signal = AbortSignal.any([interrupted, answering.signal])

@@ -3,10 +3,10 @@ import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { oneLine } from '../table.ts'
 
-/** Puts a question to the person at the terminal. Rejects when the signal says that nobody waits any more. */
+/** Asks the person at the terminal. Rejects when the signal is aborted. */
 export type AskPerson = (text: string, signal: AbortSignal) => Promise<string>
 
-/** The person at the terminal as a caller: they can say yes, and nothing that takes a form. */
+/** The person at the terminal as a caller; they can answer yes-or-no questions only. */
 export interface Person {
   readonly caller: Caller
   readonly peer: Peer
@@ -17,9 +17,9 @@ interface Elicitation {
   readonly requestedSchema?: { readonly properties?: Readonly<Record<string, { readonly type?: unknown }>> }
 }
 
-/** Without a terminal nobody can be asked, and what needs a yes is refused. */
+/** Without a terminal, calls that need approval are refused. */
 export function personAt(caller: Caller, question: AskPerson | undefined): Person {
-  // Tools that run at the same time ask one after the other: a person can only read one question at a time.
+  // Tools that run in parallel ask one after the other.
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const mine = turn.then(work)

@@ -37,7 +37,7 @@ describe('B11: add puts a server into the configuration', () => {
     )
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: 'Added files to toolway.yaml. A gateway that serves it takes that over by itself.\n',
+      stdout: 'Added files to toolway.yaml. A running gateway applies this automatically.\n',
     })
     expect(stderr).toBe('Try it: toolway doctor --server files\n')
     const added = '  files:\n    command: npx\n    args: [-y, --json, x, .]\n    env:\n      LEVEL: high\n'
@@ -75,7 +75,7 @@ describe('B11: add puts a server into the configuration', () => {
   test("the file that would be loaded: a client's, in its own words, or the user's, with the folder that words mean", async () => {
     const { run, text } = await withFile('.mcp.json', '{"mcpServers": {"a": {"command": "x"}}} // mine\n')
     const { stderr } = await run('add', 'b', 'https://x/mcp', '--header', `X-Key: ${token}`)
-    expect(stderr).toContain('Claude Code reads .mcp.json, too')
+    expect(stderr).toContain('Claude Code also reads .mcp.json')
     expect(await text()).toBe(
       '{"mcpServers": {"a": {"command": "x"}, "b": { "type": "http", "url": "https://x/mcp", "headers": { "X-Key": "${file:~/.config/toolway/secrets/b.X-Key}" } }}} // mine\n',
     )
@@ -89,14 +89,14 @@ describe('B11: add puts a server into the configuration', () => {
   test('--force replaces one of that name where it stood, and says what went with it', async () => {
     const { run, text, at } = await withFile()
     const refused = await run('add', 'first', '--', 'y')
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('has a server first already') })
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('already has a server first') })
     expect(refused.stderr).toContain('--force')
     const { stdout, stderr } = await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')
     expect(stdout).toMatch(/ - {3}first: .*\n {2}\+ {3}first:\n(?:.*\n)+Replaced first in toolway\.yaml\./)
-    expect(stderr).toContain('is not in it any more: readOnly.')
+    expect(stderr).toContain('gone: readOnly.')
     expect(await text()).toMatch(/^mcpServers:\n {2}first:\n {4}command: y\n {4}env:\n {6}A_TOKEN: .*\n\nserver: {3}/m)
     expect((await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')).stdout).toBe(
-      'first is in toolway.yaml like this already.\n',
+      'first is in toolway.yaml exactly like this.\n',
     )
     const again = await run('add', 'first', '--force', '--json', '--', 'z')
     expect(JSON.parse(again.stdout)).toEqual({
@@ -124,7 +124,7 @@ describe('B11: add puts a server into the configuration', () => {
   test('one that waits for a variable is disabled, so that the others run', async () => {
     const { run, text } = await withFile()
     const { stderr } = await run('add', 'b', '-e', 'LEVEL=${LEVEL_OF_B}', '--', 'y')
-    expect(stderr).toContain('b is disabled until there is LEVEL_OF_B; remove `disabled` then.')
+    expect(stderr).toContain('b is disabled until this exists: LEVEL_OF_B. Then remove `disabled`.')
     expect(parse(await text()).mcpServers.b).toMatchObject({ env: { LEVEL: '${LEVEL_OF_B}' }, disabled: true })
     expect((await run('validate')).code).toBe(0)
   })
@@ -138,10 +138,10 @@ describe('B11: what cannot be added is an error that says what to do, and change
       /"my files"; did you mean my-files\?\nhint: Take a name of/,
     ],
     ['a name of our own', ['add', 'native', '--', 'x'], /cannot be called "native"\.\nhint: Take a name other than/],
-    ['options of the server without --', ['add', 'b', 'npx', '-y', 'x'], /unknown option '-y'\nhint: .* behind --\./],
+    ['options of the server without --', ['add', 'b', 'npx', '-y', 'x'], /unknown option '-y'\nhint: .* after --\./],
     ['a misspelt option of ours', ['add', 'b', '--evn', 'A=b', '--', 'x'], /'--evn'\nhint: Did you mean --env\?/],
     ['nothing to add', ['add', 'b'], /missing required argument/],
-    ['another scheme', ['add', 'b', 'ftp://x'], /b cannot be added like this: url: expected a URL that starts with/],
+    ['another scheme', ['add', 'b', 'ftp://x'], /b cannot be added: url: expected a URL that starts with/],
     ['two URLs', ['add', 'b', 'https://x', 'https://y'], /A URL stands alone/],
     ['--env for a URL', ['add', 'b', 'https://x', '-e', 'A=b'], /--env is for a command/],
     ['--header for a program', ['add', 'b', '-H', 'A: b', '--', 'x'], /--header is for a URL/],
@@ -151,7 +151,7 @@ describe('B11: what cannot be added is an error that says what to do, and change
     ['half a header', ['add', 'b', 'https://x', '-H', token], /--header is written as "Name: value"/],
     ['a header in two lines', ['add', 'b', 'https://x', '-H', `A: ${token}\nB: c`], /without control characters/],
     ['several files', ['add', 'b', '-c', 'a.yaml', '-c', 'b.yaml', '--', 'x'], /in several files/],
-    ['no folder', ['add', 'b', '-c', 'no/where.yaml', '--', 'x'], /no folder to write no\/where\.yaml into/],
+    ['no folder', ['add', 'b', '-c', 'no/where.yaml', '--', 'x'], /folder of no\/where\.yaml does not exist/],
   ])('%s', async (_, words, message) => {
     const { run, text } = await withFile()
     const { code, stdout, stderr } = await run(...words)
@@ -166,10 +166,10 @@ describe('B11: what cannot be added is an error that says what to do, and change
     expect(await broken.run('add', 'b', '--', 'x')).toMatchObject({ code: 2, stderr: expect.stringMatching(/yaml:1/) })
     const codex = await withFile('codex.toml', '[mcp_servers.a]\ncommand = "x"\n')
     expect((await codex.run('remove', 'a', '--config', 'codex.toml')).stderr).toMatch(
-      /codex\.toml is written as codex writes it.*\nhint: `toolway import codex\.toml` takes its servers over/,
+      /codex\.toml is in the format of codex.*\nhint: `toolway import codex\.toml` imports its servers/,
     )
     const braces = await withFile('toolway.yaml', '{"version": 1}\n')
-    expect((await braces.run('add', 'b', '--', 'x')).stderr).toContain('toolway.yaml was left alone')
+    expect((await braces.run('add', 'b', '--', 'x')).stderr).toContain('toolway.yaml was not changed')
     expect(await braces.text()).toBe('{"version": 1}\n')
   })
 
@@ -189,7 +189,7 @@ describe('B11: remove takes a server out again', () => {
     expect(await text()).toContain('  b:\n')
     const { code, stdout, stderr } = await run('remove', 'b')
     expect(code).toBe(0)
-    expect(stdout).toMatch(/Removed b from toolway\.yaml\. A gateway that serves it takes that over by itself\.\n$/)
+    expect(stdout).toMatch(/Removed b from toolway\.yaml\. A running gateway applies this automatically\.\n$/)
     expect(stderr).toBe('Its secrets are still in ~/.config/toolway/secrets/b.A_TOKEN.\n')
     expect(await text()).toBe(mine)
     expect(JSON.parse((await run('remove', 'first', '--json')).stdout)).toEqual({

@@ -52,8 +52,8 @@ async function add(shell: Shell, name: string, words: readonly string[], options
   const replaced = file.text.names.includes(name)
   if (replaced && !force) {
     throw new UsageError(
-      `${file.named} has a server ${name} already.`,
-      'Replace it with --force, or take another name.',
+      `${file.named} already has a server ${name}.`,
+      'Replace it with --force, or choose another name.',
     )
   }
   const addition = await planAddition(shell, file, name, definition)
@@ -69,7 +69,7 @@ async function add(shell: Shell, name: string, words: readonly string[], options
   else {
     const how = replaced ? `Replaced ${name} in` : `Added ${name} to`
     if (written) output.print(`${how} ${file.named}. ${takenOver}`)
-    else if (!changes) output.print(`${name} is in ${file.named} like this already.`)
+    else if (!changes) output.print(`${name} is already in ${file.named} exactly like this.`)
     tell(file, addition, output)
     const config = options.config ? ` --config ${file.named}` : ''
     if (written && addition.server.waiting.length === 0) {
@@ -83,14 +83,12 @@ function tell(file: ConfigFile, { server, prepared }: Addition, output: Output):
   const { note, paintNote } = output
   const lost = settingsLost(file, server)
   const left = secretsLeft(file, server.name, server.definition)
-  if (lost.length > 0) note(paintNote('yellow', `What it had besides is not in it any more: ${lost.join(', ')}.`))
-  if (left.length > 0) note(`What it had as secrets is still in ${left.join(', ')}.`)
+  if (lost.length > 0) note(paintNote('yellow', `These settings of the old entry are gone: ${lost.join(', ')}.`))
+  if (left.length > 0) note(`Its old secrets are still in ${left.join(', ')}.`)
   noteOf(prepared, output, 'file')
   const client = kindOf(file.path)
   if (client && prepared.secrets > 0) {
-    note(
-      paintNote('yellow', `${clientLabels[client]} reads ${file.named}, too, and does not know what \${file:…} means.`),
-    )
+    note(paintNote('yellow', `${clientLabels[client]} also reads ${file.named} and does not understand \${file:…}.`))
   }
 }
 
@@ -104,10 +102,10 @@ const asJson = (file: ConfigFile, { server, prepared }: Addition, done: { replac
   ...done,
 })
 
-/** What the command line says about a server. */
+/** Keys that the command line sets. */
 const said = ['command', 'args', 'env', 'url', 'transport', 'headers', 'cwd']
 
-/** Settings of the server that was there and that nobody has said again. */
+/** Settings of the replaced server that the new one does not have. */
 function settingsLost(
   { servers }: ConfigFile,
   { name, definition }: { name: string; definition: ServerDefinition },
@@ -115,7 +113,7 @@ function settingsLost(
   return Object.keys(servers.get(name) ?? {}).filter((key) => !said.includes(key) && !Object.hasOwn(definition, key))
 }
 
-/** What the command line says about a server. */
+/** Keys that the command line sets. */
 interface DefinitionOptions {
   readonly env?: readonly string[]
   readonly header?: readonly string[]
@@ -172,14 +170,14 @@ function header(text: string): Pair {
   return [name, value.trim()]
 }
 
-/** A server on its way into a file: checked, and not yet written. */
+/** A checked server that is not written yet. */
 interface Addition {
   readonly server: PlannedServer
   readonly prepared: PreparedImport
   readonly after: string
 }
 
-/** Thinks it through: where its secrets go, what the file will say, and whether that is a configuration. */
+/** Plans where the secrets go and what the file will contain, and checks the result. */
 async function planAddition(
   shell: Shell,
   file: ConfigFile,
@@ -190,27 +188,27 @@ async function planAddition(
   const found = adaptServer({ name, definition, key: '', impliedFolder: shell.cwd, problems: [] }, origin, file.path)
   const prepared = await prepareImport(shell, [found], new Map(), 'file')
   const server = prepared.added[0] as PlannedServer
-  const waiting = server.waiting.length > 0 && { comment: `disabled until there is ${server.waiting.join(', ')}` }
+  const waiting = server.waiting.length > 0 && { comment: `disabled until this exists: ${server.waiting.join(', ')}` }
   const fileWith = (one: ServerDefinition): string =>
     withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, ...waiting })
-  // Its secrets are not yet where it will refer to them, so what is checked has them in it.
+  // The secret files do not exist yet, so check the definition with its secrets.
   await refuseUnfit(file, name, fileWith({ ...found.definition, ...(waiting && { disabled: true }) }))
   return { server, prepared, after: fileWith(server.definition) }
 }
 
-/** A new file is one that explains itself. */
+/** A new YAML file starts from the commented starter. */
 function withServer({ before, path, named, text }: ConfigFile, server: NewServer): string {
   if (!before.bytes && /\.ya?ml$/.test(path)) return starterWith(serversBlock([server]))
   return editText(named, () => text.set(server))
 }
 
-/** Clients want to be told how a URL is reached. */
+/** Clients need a `type` for URLs. */
 function typed({ transport, ...rest }: ServerDefinition): ServerDefinition {
   if (rest.url === undefined) return rest
   return { type: transport ?? (/\/sse\/?$/.test(String(rest.url)) ? 'sse' : 'http'), ...rest }
 }
 
-/** What is wrong with the server itself is a matter of the command line, not of a line in a file. */
+/** Reports problems of the new server as problems of the command line. */
 async function refuseUnfit(file: ConfigFile, name: string, draft: string): Promise<void> {
   try {
     await refuseWorse(file, draft)
@@ -220,11 +218,11 @@ async function refuseUnfit(file: ConfigFile, name: string, draft: string): Promi
     const own = thrown.problems.filter(({ key }) => `${key}.`.startsWith(prefix))
     if (own.length === 0) throw thrown
     const faults = own.map(({ key, message }) => [key.slice(prefix.length), message].filter(Boolean).join(': '))
-    throw new UsageError(`${name} cannot be added like this: ${faults.join('; ')}.`, 'Nothing was written.')
+    throw new UsageError(`${name} cannot be added: ${faults.join('; ')}.`, 'Nothing was written.')
   }
 }
 
-/** Takes one server out of the configuration. */
+/** Removes one server from the configuration. */
 export const removeServer = (shell: Shell, name: string, options: EditConfigOptions): Promise<ExitCode> =>
   withFileProblems(() => remove(shell, name, options))
 

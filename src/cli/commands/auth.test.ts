@@ -46,9 +46,9 @@ test('B6, B11: auth prints where to sign in, waits for the browser and keeps wha
     { server: 'files', issuer: issuer.url, scopes: ['read'], renewable: true, principal: null },
   ])
   expect(listed.stdout).not.toMatch(/access-|refresh-/)
-  expect((await toolway(['auth', '--list'], at)).stdout).toMatch(/^SERVER.*\nfiles .* read +good/)
+  expect((await toolway(['auth', '--list'], at)).stdout).toMatch(/^SERVER.*\nfiles .* read +valid/)
 
-  expect((await toolway(['auth', 'files', '--logout'], at)).stdout).toMatch(/^Forgot what was kept for files/)
+  expect((await toolway(['auth', 'files', '--logout'], at)).stdout).toMatch(/^Deleted the grant of files/)
   expect(JSON.parse((await toolway(['auth', '--list', '--json'], at)).stdout)).toEqual({ grants: [] })
 })
 
@@ -98,7 +98,9 @@ test('B6, B11: from another machine the address is pasted, and checked as if the
   forged.searchParams.set('state', 'x'.repeat(43))
   const wrong = ['', 'what?', 'https://evil.example.com/', forged.href]
   stdin.write(wrong.map((line) => `${line}\n`).join(''))
-  await until(() => stderr().split('That is not what is waited for').length === wrong.length, { what: 'the refusals' })
+  await until(() => stderr().split('This is not the expected address').length === wrong.length, {
+    what: 'the refusals',
+  })
   expect(issuer.tokenRequests).toEqual([])
   stdin.write(`  ${address}  \n`)
   expect(await finished).toBe(0)
@@ -127,7 +129,7 @@ test('B6, B11: what goes wrong says what to do, and who knocks without being ask
   await using at = await place(resource.url)
   expect(await toolway(['auth'], at)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('Those that use OAuth: files'),
+    stderr: expect.stringContaining('Servers that use OAuth: files'),
   })
   expect(await toolway(['auth', 'fils'], at)).toMatchObject({ code: 2, stderr: expect.stringContaining('"files"') })
   expect(await toolway(['auth', 'plain'], at)).toMatchObject({

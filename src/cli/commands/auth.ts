@@ -23,15 +23,15 @@ import { table } from '../table.ts'
 interface AuthOptions extends CommonOptions {
   readonly list?: boolean
   readonly logout?: boolean
-  /** False where the address is only to be printed. */
+  /** False with --no-browser. */
   readonly browser: boolean
-  /** Whether to read the answer from stdin although nobody sits there. */
+  /** Read the final address from stdin even without a terminal. */
   readonly paste?: boolean
   readonly principal?: string
   readonly timeout: number
 }
 
-/** Signs in to a server that wants OAuth, forgets that again, or lists what there is. */
+/** Signs in to a server with OAuth, deletes its grant, or lists the grants. */
 export async function auth(shell: Shell, name: string | undefined, options: AuthOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const loaded = await load(shell, options)
@@ -57,13 +57,13 @@ async function enter(
   output: Output,
 ) {
   if (config.transport === 'stdio') {
-    const hint = `What it needs for that goes into mcpServers.${server}.env; its own documentation says what it is.`
-    throw new UsageError(`${server} is a program that Toolway starts; it signs in by itself, without OAuth here.`, hint)
+    const hint = `Put the credentials that it needs into mcpServers.${server}.env; see its documentation.`
+    throw new UsageError(`${server} is a program that Toolway starts; it does not sign in with OAuth.`, hint)
   }
   const { principal } = options
   if (principal !== undefined && !isPersonal(config)) {
-    const hint = `Set mcpServers.${server}.auth.perPrincipal, or leave --principal out.`
-    throw new UsageError(`All calls to ${server} go by one grant.`, hint)
+    const hint = `Set mcpServers.${server}.auth.perPrincipal, or omit --principal.`
+    throw new UsageError(`All calls to ${server} use one grant.`, hint)
   }
   using pasting = options.paste || isInteractive(shell) ? createPasting(shell, output) : undefined
   const granted = await signIn({
@@ -75,7 +75,7 @@ async function enter(
       pasting?.begin(url)
       if (options.json) return output.value({ url, issuer })
       output.note(`To let Toolway use ${server}, sign in at ${issuer}:\n\n  ${url}\n`)
-      output.note(output.paintNote('dim', `Waiting for you to come back …${pasting ? `\n${elsewhere}` : ''}`))
+      output.note(output.paintNote('dim', `Waiting for the sign-in …${pasting ? `\n${elsewhere}` : ''}`))
       if (options.browser && !options.paste && isInteractive(shell)) openBrowser(url)
     },
     withinMs: options.timeout,
@@ -83,17 +83,17 @@ async function enter(
     signal: pasting ? AbortSignal.any([shell.interrupted, pasting.left]) : shell.interrupted,
   })
   if (options.json) output.value({ server, principal: principal ?? null, ...granted })
-  else output.print(`Signed in to ${server}. A running gateway uses it within a few seconds.`)
+  else output.print(`Signed in to ${server}. A running gateway picks it up within a few seconds.`)
 }
 
 const elsewhere =
-  'If your browser is on another machine, it will end at a page that it cannot open: paste the address of that page here.'
+  'If your browser is on another machine, it will end at a page that does not open: paste the address of that page here.'
 
 async function forget(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
   const forgotten = await oauth.forget(server, principal)
   if (json) output.value({ server, forgotten })
-  else if (forgotten === 0) output.print(`There was nothing kept for ${server}.`)
-  else output.print(`Forgot what was kept for ${server}; a gateway that runs goes on with it until its token ends.`)
+  else if (forgotten === 0) output.print(`No grant is stored for ${server}.`)
+  else output.print(`Deleted the grant of ${server}. A running gateway keeps using its current token until it expires.`)
 }
 
 const isPersonal = (config: ServerConfig): boolean =>
@@ -111,8 +111,8 @@ function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): Usa
     server.transport !== 'stdio' && server.auth?.type === 'oauth' ? [name] : [],
   )
   const which =
-    names.length === 0 ? 'None in this configuration uses OAuth.' : `Those that use OAuth: ${names.join(', ')}.`
-  return new UsageError('Name the server to sign in to.', `${which} \`${command} auth --list\` shows what there is.`)
+    names.length === 0 ? 'No server in this configuration uses OAuth.' : `Servers that use OAuth: ${names.join(', ')}.`
+  return new UsageError('Name the server to sign in to.', `${which} \`${command} auth --list\` lists the grants.`)
 }
 
 /** What opens an address, by system; each takes it as one argument, with no shell in between. */
@@ -130,7 +130,7 @@ function openBrowser(url: string): void {
     .unref()
 }
 
-/** Shows the grants that are kept, without anything that could be used. */
+/** Lists the stored grants, without tokens. */
 async function printGrants(oauth: OAuth, config: Config, name: string | undefined, output: Output): Promise<void> {
   const all = await oauth.list()
   const grants = name === undefined ? all : all.filter(({ server }) => server === name)
@@ -139,7 +139,7 @@ async function printGrants(oauth: OAuth, config: Config, name: string | undefine
     return
   }
   if (grants.length === 0) {
-    output.note('Nobody has signed in to anything yet.')
+    output.note('No grants are stored: nobody has signed in yet.')
     return
   }
   const lines = table<KeptGrant>(
@@ -158,9 +158,8 @@ async function printGrants(oauth: OAuth, config: Config, name: string | undefine
 
 function stateOf({ server, url, expiresAt, renewable }: KeptGrant, { mcpServers }: Config): string {
   const configured = mcpServers[server]
-  if (!configured || configured.transport === 'stdio' || new URL(configured.url).href !== url)
-    return 'not used any more'
-  if (renewable || expiresAt === undefined) return 'good'
+  if (!configured || configured.transport === 'stdio' || new URL(configured.url).href !== url) return 'no longer used'
+  if (renewable || expiresAt === undefined) return 'valid'
   return expiresAt > systemClock.now() ? `until ${new Date(expiresAt).toISOString()}` : 'expired'
 }
 
@@ -171,11 +170,11 @@ const asJson = ({ expiresAt, grantedAt, ...grant }: KeptGrant) => ({
   expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
 })
 
-/** Somebody who brings by hand what their browser, on another machine, could not bring itself. */
+/** Reads the redirect address that the user pastes when the browser runs on another machine. */
 interface Pasting extends Disposable {
-  /** Aborted where they leave instead: a terminal that is read by line sends no signal. */
+  /** Aborted by Ctrl+C: readline receives it instead of a signal. */
   readonly left: AbortSignal
-  /** Takes lines from now on; each that is an answer goes where the browser would have gone, and is checked there. */
+  /** Starts reading lines; each valid address is sent to our redirect endpoint, which checks it. */
   begin(signInUrl: string): void
 }
 
@@ -196,7 +195,7 @@ function createPasting(shell: Shell, output: Output): Pasting {
       lines.on('SIGINT', () => leaving.abort(new ToolwayError('CANCELLED', 'Interrupted.')))
       lines.on('line', async (line) => {
         if (line.trim() !== '' && !(await isTaken(line, redirect))) {
-          output.note(`That is not what is waited for. Paste the whole address, which begins with ${redirect.href}?`)
+          output.note(`This is not the expected address. Paste the whole address; it begins with ${redirect.href}?`)
         }
       })
     },
@@ -204,7 +203,7 @@ function createPasting(shell: Shell, output: Output): Pasting {
   }
 }
 
-/** Whether the one who waits there knows what to do with it. */
+/** Whether the redirect endpoint accepted it. */
 async function isTaken(line: string, redirect: URL): Promise<boolean> {
   const { search } = URL.canParse(line.trim()) ? new URL(line.trim()) : { search: '' }
   if (search === '') return false

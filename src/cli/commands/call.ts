@@ -26,7 +26,7 @@ interface CallOptions extends CommonOptions {
   readonly agent?: string
 }
 
-/** Calls a tool and prints what it says. */
+/** Calls a tool and prints its result. */
 export async function callTool(shell: Shell, name: string, words: string[], options: CallOptions): Promise<ExitCode> {
   const base = await givenArguments(options.args, shell)
   await using gateway = await openBriefly(shell, options)
@@ -62,7 +62,7 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
   }
 }
 
-/** A person at a terminal can watch progress, but has no model to lend and no form to fill in. */
+/** The terminal shows progress, but cannot answer sampling or elicitation requests. */
 const peerFor = (name: string, progress: ProgressLine): Peer => ({
   rounds: false,
   logLevel: undefined,
@@ -80,12 +80,12 @@ const peerFor = (name: string, progress: ProgressLine): Peer => ({
 async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Shell): Promise<string | undefined> {
   if (file === undefined) return undefined
   const blob = firstBlob(body)
-  if (!blob) return `The result holds no image, sound or file, so ${file} was not written.`
+  if (!blob) return `The result contains no image, sound or file, so ${file} was not written.`
   await writeFile(resolve(cwd, file), blob.bytes)
   return `Wrote ${file} (${blob.mimeType}, ${sizeText(blob.bytes.length)}).`
 }
 
-/** For programs the bytes as they came: parsing them could change a large number. */
+/** Writes the original bytes: parsing could change large numbers. */
 function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Output): void {
   if (terminal) value(body.exact)
   else stdout.write(Buffer.concat([body.bytes, Buffer.from('\n')]))
@@ -94,11 +94,11 @@ function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Out
 function printText({ body, isError }: Result, { terminal, print, note }: Output): void {
   const text = resultText(body.exact)
   if (isError) note(printable(text))
-  // A pipe gets every byte of the text; only a terminal can be led astray by it.
+  // Control characters are removed only for a terminal.
   else if (text !== '') print(terminal ? printable(text) : text)
 }
 
-/** Something in a result that is not text. */
+/** Non-text content of a result. */
 interface Attachment {
   readonly mimeType: string
   readonly bytes: Buffer
@@ -126,7 +126,7 @@ function partLine(part: Content): string {
   return `[${part.type}]`
 }
 
-/** A tool's result as people read it: text as it is, a note for everything else, structured content where there is no text. */
+/** A tool's result as text; other content is described, and structured content is shown if there is no text. */
 export function resultText({ content = [], structuredContent }: ResultBody): string {
   const lines = content.map(partLine)
   const said = content.some(({ type, text }) => type === 'text' && text !== '')

@@ -24,7 +24,7 @@ interface ClientState {
   readonly problem: string | null
 }
 
-/** Lists every client that we know, and whether it comes to us. */
+/** Lists the supported clients and whether each is connected. */
 export async function listClients(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const clients = await Promise.all(clientKinds.map((client) => stateOf(client, shell)))
@@ -50,11 +50,11 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
     { width, heading: (title) => paint('dim', title) },
   )
   for (const line of lines) print(line)
-  output.note(`\`${commandName(shell.env)} connect CLIENT\` points one at Toolway.`)
+  output.note(`\`${commandName(shell.env)} connect CLIENT\` connects a client to Toolway.`)
   return exit.ok
 }
 
-/** How a client of this user is. */
+/** The state of a client of this user. */
 export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
   const { path } = await fileOf(client, surroundings(shell), 'user')
   const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
@@ -80,13 +80,13 @@ export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientS
 
 export const surroundings = ({ env, cwd }: Shell): HostEnvironment => ({ env, cwd, platform: process.platform })
 
-/** Backups lie with the rest of what we remember, whatever configuration is in use. */
+/** Backups are in the user's state folder, independent of the configuration. */
 export function connectionsOf({ env }: Shell): ConnectionBackups {
   const state = join(folder(env.XDG_STATE_HOME, join(homeOf(env), '.local', 'state')), 'toolway')
   return createConnectionBackups(join(state, 'clients'), () => systemClock.now())
 }
 
-/** The client that somebody means. */
+/** The client with this name. */
 export function clientNamed(name: string): ClientKind {
   const wanted = name.toLowerCase()
   const known = clientKinds.find((kind) => kind === wanted || clientLabels[kind].toLowerCase() === wanted)
@@ -94,13 +94,13 @@ export function clientNamed(name: string): ClientKind {
   const longer = clientKinds.filter((kind) => kind.startsWith(wanted))
   throw new UsageError(
     longer.length > 0
-      ? `There are several: ${longer.join(' and ')}.`
+      ? `Ambiguous client: ${longer.join(' or ')}.`
       : `There is no client ${name}${didYouMean(name, clientKinds)}`,
     `The clients are ${clientKinds.join(', ')}.`,
   )
 }
 
-/** The file of a client to edit: the first that is there, else the one that it would make. */
+/** The client's file to edit: the first that exists, else the default one. */
 export async function fileOf(
   client: ClientKind,
   around: HostEnvironment,
@@ -110,10 +110,9 @@ export async function fileOf(
   for (const file of candidates) if (await isFile(file.path)) return file
   const [first] = candidates
   if (first) return first
-  throw new UsageError(`${clientLabels[client]} has no file in a project.`, 'Leave out --project.')
+  throw new UsageError(`${clientLabels[client]} has no project file.`, 'Omit --project.')
 }
 
-/** Whether a folder is there: a client that was never started has none. */
 export const isFolder = (path: string): Promise<boolean> =>
   stat(path).then(
     (facts) => facts.isDirectory(),

@@ -22,13 +22,13 @@ export interface EditConfigOptions extends CommonOptions {
 /** The one file that a command edits. */
 export interface ConfigFile {
   readonly path: string
-  /** As people write it. */
+  /** As shown to the user. */
   readonly named: string
   readonly before: FileSnapshot
   readonly text: ServersText
-  /** Its servers as they are understood. */
+  /** Its servers, parsed. */
   readonly servers: ReadonlyMap<string, ServerDefinition>
-  /** What is wrong with the whole configuration when this file says `text`. */
+  /** Problems of the whole configuration if this file contained `text`. */
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
 }
 
@@ -43,7 +43,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   const named = shortPath(path, shell)
   const before = await lookForConfig(path, named)
   const servers = before.bytes ? await readOwn(path, named, shell) : new Map<string, ServerDefinition>()
-  // A file that was merely found must not be trusted like one that was named.
+  // Files that were found automatically are trusted less than named ones.
   const paths = found === undefined ? [path] : config
   return {
     path,
@@ -62,21 +62,21 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   }
 }
 
-/** The servers of a file that has them where we do; how others write theirs is for them to say. */
+/** The servers of a file in our format, or in the shared mcpServers format. */
 async function readOwn(path: string, named: string, { env }: Shell): Promise<Map<string, ServerDefinition>> {
   const { servers, problems, dialect } = await readServers(path, homeOf(env))
   if (problems.length > 0) throw new ConfigError(problems)
   if (dialect !== 'toolway' && dialect !== 'mcpServers') {
     const kind = kindOf(path)
     throw new UsageError(
-      `${named} is written as ${kind ? clientLabels[kind] : dialect} writes it, not as Toolway does.`,
-      `\`${commandName(env)} import ${named}\` takes its servers over; name another file with --config.`,
+      `${named} is in the format of ${kind ? clientLabels[kind] : dialect}, not in that of Toolway.`,
+      `\`${commandName(env)} import ${named}\` imports its servers; name another file with --config.`,
     )
   }
   return new Map(servers.map(({ name, definition }) => [name, definition]))
 }
 
-/** Refuses what would be wrong with the configuration afterwards and is not already. */
+/** Throws if the change would cause new problems in the configuration. */
 export async function refuseWorse({ before, problemsWith }: ConfigFile, text: string): Promise<void> {
   const problems = await problemsWith(text)
   if (problems.length === 0) return
@@ -103,8 +103,7 @@ export function secretsLeft({ servers }: ConfigFile, name: string, now?: ServerD
   return filesIn(servers.get(name)).filter((path) => !used.has(path))
 }
 
-/** Whoever serves it watches it. */
-export const takenOver = 'A gateway that serves it takes that over by itself.'
+export const takenOver = 'A running gateway applies this automatically.'
 
 const head = `# Toolway: one endpoint in front of all your MCP servers.
 # Everything here is optional; whatever is left out has a sensible default.
@@ -150,25 +149,25 @@ export const starter = head + example + tail
 export const starterWith = (servers: string): string =>
   `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` put more here.\nmcpServers:\n${servers}\n${tail}`
 
-/** The file to add to; only YAML keeps its comments and its form. */
+/** The file to add to. Only YAML is supported, because its comments are kept. */
 export async function lookInto(path: string, named: string): Promise<FileSnapshot> {
   if (!/\.ya?ml$/.test(path)) {
     throw new UsageError(
-      `Servers are added to YAML, so ${named} should end in .yaml.`,
+      `Servers are added to YAML files, so ${named} must end in .yaml.`,
       'Choose another file with --into.',
     )
   }
   return lookForConfig(path, named)
 }
 
-/** A configuration of ours, there or to be made; it holds no secrets, so others may read a new one. */
+/** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
 async function lookForConfig(path: string, named: string): Promise<FileSnapshot> {
   const target = await readSnapshot(path)
-  if (!existsSync(dirname(target.target))) throw new UsageError(`There is no folder to write ${named} into.`)
+  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder of ${named} does not exist.`)
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 
-/** The servers that a configuration has already; one that cannot be read is not added to. */
+/** The servers that a configuration already has. */
 export async function knownIn({ path, bytes }: FileSnapshot, { env }: Shell): Promise<Map<string, ServerDefinition>> {
   if (!bytes) return new Map()
   const { servers, problems } = await readServers(path, homeOf(env))
@@ -176,7 +175,7 @@ export async function knownIn({ path, bytes }: FileSnapshot, { env }: Shell): Pr
   return new Map(servers.map(({ name, definition }) => [name, definition]))
 }
 
-/** The configuration with what is new in it. */
+/** The configuration with the new servers. */
 export function withServers({ bytes, text }: FileSnapshot, { added }: PreparedImport, named: string): string {
   const servers = added.map(asWritten)
   if (!bytes && servers.length > 0) return starterWith(serversBlock(servers))

@@ -37,7 +37,7 @@ interface ConnectOptions extends EditOptions {
   readonly yes?: boolean
 }
 
-/** Points a client at Toolway, or back; without a client it lists them. */
+/** Connects a client to Toolway or disconnects it; without a client, lists the clients. */
 export const connect = (shell: Shell, name: string | undefined, options: ConnectOptions): Promise<ExitCode> =>
   withFileProblems(() => (name === undefined ? listClients(shell, options) : run(shell, name, options)))
 
@@ -56,7 +56,7 @@ async function run(shell: Shell, name: string, options: ConnectOptions): Promise
   return changes && !options.dryRun && backup === undefined ? exit.failed : exit.ok
 }
 
-/** Our configuration comes first: a server is never in neither file. */
+/** Our configuration is written first, so that a server is always in at least one file. */
 async function write({ file, before, after, move }: Edit, shell: Shell): Promise<string> {
   await move.write()
   return (await connectionsOf(shell).write(file.client, before, after)).backup
@@ -65,7 +65,7 @@ async function write({ file, before, after, move }: Edit, shell: Shell): Promise
 async function agreed(shell: Shell, { yes, json }: ConnectOptions, { file }: Edit): Promise<boolean> {
   if (yes) return true
   if (!json && isInteractive(shell)) return confirm(shell, `Change the file of ${clientLabels[file.client]}?`)
-  throw new UsageError('Nothing was written: there is nobody to ask.', 'Add --yes to write it.')
+  throw new UsageError('Nothing was written: confirmation needs a terminal.', 'Add --yes to write without asking.')
 }
 
 async function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): Promise<void> {
@@ -73,7 +73,7 @@ async function preview(edit: Edit, changes: boolean, output: Output, shell: Shel
   const { print, paint, note, paintNote } = output
   const label = clientLabels[file.client]
   if (!changes) {
-    print(way ? `${label} is connected like this already.` : `${label} is not connected.`)
+    print(way ? `${label} is already connected like this.` : `${label} is not connected.`)
     return
   }
   print(paint('bold', shortPath(file.path, shell)))
@@ -88,25 +88,25 @@ async function preview(edit: Edit, changes: boolean, output: Output, shell: Shel
 function tell({ file, way, move, variables }: Edit, backup: string, output: Output, shell: Shell): void {
   const { print, note, paintNote } = output
   const label = clientLabels[file.client]
-  const how = way?.kind === 'http' ? `reaches Toolway at ${way.url}` : 'starts Toolway itself'
-  print(way ? `${label} ${how}. Start it again to take this over.` : `${label} does not come to Toolway any more.`)
+  const how = way?.kind === 'http' ? `connects to Toolway at ${way.url}` : 'starts Toolway'
+  print(way ? `${label} ${how}. Restart ${label} to apply this.` : `${label} no longer uses Toolway.`)
   move.tell(output)
-  note(`The file as it was is kept in ${shortPath(backup, shell)}; --undo puts it back.`)
+  note(`The original file is kept in ${shortPath(backup, shell)}; --undo restores it.`)
   if (variables.length === 0) return
-  note(paintNote('yellow', `The configuration refers to ${variables.join(', ')}: ${label} must pass that on.`))
+  note(paintNote('yellow', `The configuration uses ${variables.join(', ')}: ${label} must pass this to Toolway.`))
 }
 
 const asJson = ({ file, way, entry, move }: Edit) => ({
   client: file.client,
   file: file.path,
   way: way?.kind ?? null,
-  // With the token in it, the entry is nobody else's business.
+  // Do not print an entry that contains the token.
   entry: way?.kind === 'http' && way.token?.literal !== undefined ? null : (entry ?? null),
   moved: move.names,
   kept: move.kept,
 })
 
-/** Puts a client's file back as it was before it was connected, to the byte. */
+/** Restores a client's file exactly as it was before it was connected. */
 async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, output: Output): Promise<ExitCode> {
   const { restored, forced, kept } = await connectionsOf(shell).undo(client, path, force)
   if (output.json) {
@@ -114,12 +114,10 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
     return exit.ok
   }
   const file = shortPath(path, shell)
-  output.print(
-    restored ? `${file} of ${clientLabels[client]} is as it was.` : `${file} is gone again: there was none before.`,
-  )
+  output.print(restored ? `Restored ${file} of ${clientLabels[client]}.` : `Removed ${file}: it did not exist before.`)
   if (forced) {
     output.note(
-      output.paintNote('yellow', `It had been changed since; that is lost${kept ? `, but a copy is in ${kept}` : ''}.`),
+      output.paintNote('yellow', `Changes made since then are lost${kept ? `, but a copy is in ${kept}` : ''}.`),
     )
   }
   return exit.ok
@@ -129,18 +127,18 @@ interface EditOptions extends CommonOptions, WayOptions {
   readonly replace?: boolean
 }
 
-/** An edit of a client's file that has been thought through and not yet been done. */
+/** A planned edit of a client's file. */
 interface Edit {
   readonly file: ClientFile
   readonly before: FileSnapshot
   readonly after: string
-  /** Absent where our entry is taken out. */
+  /** Absent if our entry is removed. */
   readonly way?: ClientTransport
   readonly entry?: object
   readonly move: ServerMove
   /** The servers in the file, whose secrets must not be shown. */
   readonly servers: readonly ServerDefinition[]
-  /** What our configuration takes from the environment: of a client's, nobody knows. */
+  /** Variables that our configuration uses; the client's environment may lack them. */
   readonly variables: readonly string[]
 }
 
@@ -192,16 +190,16 @@ function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   return path.length > 1 ? rest : entry
 }
 
-/** Toolway would read the file that tells the client to start Toolway. */
+/** Refuses to use one file as our configuration and as the client's. */
 function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, shell: Shell): void {
   if (!files.some((file) => file.path === path)) return
   throw new UsageError(
-    `${shortPath(path, shell)} is the file of ${clientLabels[client]} itself.`,
-    '`toolway init` writes a configuration for Toolway from it; then connect again.',
+    `The configuration in use, ${shortPath(path, shell)}, is the file of ${clientLabels[client]} itself.`,
+    'Run `toolway init` to make a separate configuration from it, then connect again.',
   )
 }
 
-/** Programs get these wherever they are started. */
+/** Variables that every program gets. */
 const everywhere = ['HOME', 'PATH', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'USERPROFILE', 'APPDATA']
 
 async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<string[]> {
@@ -217,22 +215,22 @@ interface WayOptions {
   readonly dryRun?: boolean
 }
 
-/** The variable from which clients take the token. */
+/** The variable from which clients read the token. */
 const tokenVariable = 'TOOLWAY_TOKEN'
 
-/** The program that is running now, as a file: `toolway` may not be in the path that a client has. */
+/** The file of the running program: `toolway` may not be in the client's PATH. */
 const main = fileURLToPath(moduleFile('cli/main'))
 
-/** How a client is to reach us with this configuration. */
+/** How a client connects to us with this configuration. */
 async function wayTo(loaded: LoadedConfig, options: WayOptions): Promise<ClientTransport> {
   return options.http ? http(loaded, options) : stdio(loaded, options)
 }
 
-/** Absolute throughout: nobody knows in which folder, and with which path, a client starts programs. */
+/** All paths are absolute: the client's working folder and PATH are unknown. */
 function stdio({ files }: LoadedConfig, { agent }: WayOptions): ClientTransport {
   if (files.length === 0) {
     throw new UsageError(
-      'There is no configuration for the client to start Toolway with.',
+      'No configuration was found for the client to start Toolway with.',
       '`toolway init` writes one; --config names another.',
     )
   }
@@ -244,15 +242,18 @@ function stdio({ files }: LoadedConfig, { agent }: WayOptions): ClientTransport 
 async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayOptions): Promise<ClientTransport> {
   const { host, port, path } = config.server
   if (port === 0)
-    throw new UsageError('server.port is 0, so the address changes with every start.', 'Give it a number.')
+    throw new UsageError(
+      'server.port is 0, so the address changes with every start.',
+      'Set server.port to a fixed port.',
+    )
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   const url = `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}${path}`
   const headers: Record<string, string> = agent === undefined ? {} : { 'Toolway-Agent': agent }
   const { token } = config.auth
   if (token === 'none') return { kind: 'http', url, headers }
-  // A token of the user's own stands in the configuration: there is no file of ours that a client could read.
+  // A token from the configuration is in no file that the client could read.
   const file = token === 'generated' ? join(config.stores.common, 'token') : undefined
-  // Made now, so that whoever is told to read the file finds it; not for a mere look.
+  // Generate the token now so that the file exists, but not for a dry run.
   const kept = file !== undefined && (withToken || !dryRun) ? await keptToken(config.stores.common) : token
   return {
     kind: 'http',
@@ -262,11 +263,11 @@ async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayO
   }
 }
 
-/** What has to be done so that the client finds the token. */
+/** Tells the user how to pass the token to the client. */
 function noteToken(entry: object, way: ClientTransport, { note }: Output): void {
   if (way.kind !== 'http' || !way.token || way.token.literal !== undefined) return
   if (!JSON.stringify(entry).includes(tokenVariable)) return
-  note(`The client takes the token from the variable ${tokenVariable}; set it where the client is started:`)
+  note(`The client reads the token from the variable ${tokenVariable}; set it where the client is started:`)
   note(
     way.token.file === undefined
       ? `  export ${tokenVariable}=…`

@@ -42,7 +42,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     const again = await run('import', file, '--json')
     expect(JSON.parse(again.stdout)).toMatchObject({ added: [], present: ['filesystem', 'github'], written: false })
     const { stdout, stderr } = await run('import', 'other.json')
-    expect(stdout).toContain('first is in toolway.yaml already')
+    expect(stdout).toContain('first is already in toolway.yaml')
     expect(stderr).toContain('another server is called github already; that of other.json is github-other')
     const { mcpServers } = parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))
     expect(Object.keys(mcpServers)).toEqual(['first', 'filesystem', 'github', 'github-other'])
@@ -97,7 +97,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
 
 describe('B11: bad input is an error and changes nothing', () => {
   test.each([
-    ['a file that is not there', {}, 'gone.json', /gone\.json: there is no such file/],
+    ['a file that is not there', {}, 'gone.json', /gone\.json: no such file/],
     ['a broken file', { 'shop/a.json': '{"mcpServers": {' }, 'a.json', /a\.json:1:\d+: not valid JSON/],
     [
       'a broken configuration',
@@ -129,7 +129,7 @@ describe('B11: bad input is an error and changes nothing', () => {
     const { run } = await user({ 'shop/a.json': servers({ b: { command: 'x' } }) })
     expect(await run('import', 'a.json', '--into', 'toolway.toml')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('should end in .yaml'),
+      stderr: expect.stringContaining('must end in .yaml'),
     })
   })
 })

@@ -31,7 +31,7 @@ interface ImportOptions extends CommonOptions {
   readonly secrets: SecretStorage
 }
 
-/** Adds the servers of a file, in whatever dialect, to a configuration of ours. */
+/** Adds the servers of a file in any supported format to our configuration. */
 export const importServers = (shell: Shell, file: string, options: ImportOptions): Promise<ExitCode> =>
   withFileProblems(() => run(shell, file, options))
 
@@ -65,7 +65,7 @@ async function run(shell: Shell, file: string, options: ImportOptions): Promise<
   return prepared.added.length > 0 && !written && !options.dryRun ? exit.failed : exit.ok
 }
 
-/** A client's file that is not the user's lies in a project; a copy somewhere lies in none. */
+/** A client's file that is not the user's belongs to a project. */
 function scopeOf(path: string, shell: Shell): ClientFile['scope'] {
   const known = clientFiles(surroundings(shell)).find((file) => file.path === path)
   return known?.scope ?? (kindOf(path) ? 'project' : 'user')
@@ -97,7 +97,7 @@ function preview(
   { into }: ImportOptions,
   output: Output,
 ): void {
-  for (const name of prepared.present) output.print(`${name} is in ${into} already.`)
+  for (const name of prepared.present) output.print(`${name} is already in ${into}.`)
   if (prepared.added.length === 0) output.print(`Nothing to add to ${into}.`)
   else {
     output.print(output.paint('bold', into))

@@ -36,7 +36,7 @@ test('B11: init does not overwrite a file unless it is forced to', async () => {
   await using place = await folder({ 'toolway.yaml': 'mine' })
   const refused = await toolway(['init'], place)
   expect(refused.code).toBe(2)
-  expect(refused.stderr).toContain('toolway.yaml is there already')
+  expect(refused.stderr).toContain('toolway.yaml already exists')
   expect(await readFile(join(place.cwd, 'toolway.yaml'), 'utf8')).toBe('mine')
   expect((await toolway(['init', '--force'], place)).code).toBe(0)
   expect(await readFile(join(place.cwd, 'toolway.yaml'), 'utf8')).toBe(starter)
@@ -134,8 +134,8 @@ describe('B11: init finds what is there', () => {
       { LOCAL_TOKEN: 'x', OTHER_TOKEN: 'y' },
     )
     const { stderr } = await run('init')
-    expect(stderr).toContain('perplexity is disabled until there is INPUT_PERPLEXITY_KEY')
-    expect(stderr).toMatch(/local is disabled until there is the file .*\.env/)
+    expect(stderr).toContain('perplexity is disabled until this exists: INPUT_PERPLEXITY_KEY')
+    expect(stderr).toMatch(/local is disabled until this exists: the file .*\.env/)
     expect((await run('validate')).code).toBe(0)
     const { mcpServers } = parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))
     expect(mcpServers).toMatchObject({

@@ -40,14 +40,14 @@ export const init = (shell: Shell, options: InitOptions): Promise<ExitCode> =>
 
 async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
   const { output: file, force, json, dryRun } = options
-  if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} should end in .yaml.`)
+  if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} must end in .yaml.`)
   const path = resolve(shell.cwd, file)
   const before = await readSnapshot(path)
-  if (!existsSync(dirname(before.target))) throw new UsageError(`There is no folder to write ${file} into.`)
+  if (!existsSync(dirname(before.target))) throw new UsageError(`The folder of ${file} does not exist.`)
   if (before.bytes && !force && !dryRun) {
     throw new UsageError(
-      `${file} is there already.`,
-      'Replace it with --force, add to it with import, or choose --output.',
+      `${file} already exists.`,
+      'Replace it with --force, add to it with `toolway import`, or choose another --output.',
     )
   }
   const output = createOutput(shell, json)
@@ -72,10 +72,10 @@ async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
   return exit.ok
 }
 
-/** What is replaced may be the only place that has somebody's servers. */
+/** Keep a backup: the replaced file may be the only copy of the user's servers. */
 async function keepOld(before: FileSnapshot, path: string, { note }: Output): Promise<void> {
   await replaceFile({ ...(await readSnapshot(path)), mode: before.mode }, before.bytes ?? Buffer.alloc(0))
-  note(`What was there is in ${path}.`)
+  note(`The old file is in ${path}.`)
 }
 
 async function foundFiles(shell: Shell, { from }: InitOptions): Promise<FoundFile[]> {
@@ -87,7 +87,7 @@ async function foundFiles(shell: Shell, { from }: InitOptions): Promise<FoundFil
   return found.filter(({ content }) => content.servers.length > 0 || content.problems.length > 0)
 }
 
-/** The servers that can be used, each as it would stand in the configuration. */
+/** The usable servers, adapted to our configuration. */
 const usable = (found: readonly FoundFile[], into: string) =>
   found.flatMap(({ client, path, scope, content }) =>
     content.servers
@@ -147,11 +147,11 @@ const problemsOf = ({ content }: FoundFile): ConfigProblem[] => [
   ...content.servers.flatMap(({ problems }) => problems),
 ]
 
-/** Shows which clients were found, with what, and what is wrong with it. */
+/** Prints the clients that were found, their servers and problems. */
 function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
   const { print, note, paint, paintNote, width } = output
   if (found.length === 0) {
-    note('No client on this machine has any servers yet.')
+    note('No client on this machine has any servers.')
     return
   }
   const lines = table<FoundFile>(
@@ -180,5 +180,5 @@ function printFound(found: readonly FoundFile[], prepared: PreparedImport, outpu
     }
     for (const warning of file.content.warnings) note(paintNote('yellow', `${clientLabels[file.client]}: ${warning}`))
   }
-  if (prepared.added.length === 0) note('None of these servers can be used, so a starter is written.')
+  if (prepared.added.length === 0) note('None of these servers can be used, so a starter configuration is written.')
 }

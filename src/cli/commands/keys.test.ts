@@ -21,7 +21,7 @@ test('B6, B11: create prints the key alone, once, and keeps its hash', async () 
   const { code, stdout, stderr } = await toolway(['keys', 'create', 'bot', '--agent', 'researcher'], at)
   expect(code).toBe(0)
   expect(stdout).toMatch(/^twk_bot_[\w-]{43}\n$/)
-  expect(stderr).toMatch(/only time the key is shown.*state\/keys\.json/)
+  expect(stderr).toMatch(/shown only now.*state\/keys\.json/)
   const kept = await readFile(join(at.cwd, 'state', 'keys.json'), 'utf8')
   expect(kept).toContain(hashOf(stdout.trim()))
   expect(kept).not.toContain(stdout.trim())
@@ -90,7 +90,7 @@ test('G7, B11: an agent that there is not is a warning where the key is made and
   const made = await toolway(['keys', 'create', 'bot', '--agent', 'reseacher', '--agent', '*'], at)
   expect(made.code).toBe(0)
   expect(made.stderr).toContain(
-    'There is no agent reseacher in the configuration; did you mean "researcher"? Until there is,',
+    'There is no agent reseacher in the configuration; did you mean "researcher"? Until then,',
   )
   expect(made.stderr).not.toContain('agent *')
   expect((await toolway(['keys'], at)).stderr).toContain('There is no agent reseacher')

@@ -17,7 +17,7 @@ interface ListedKey {
   readonly source: 'configuration' | 'file'
 }
 
-/** Lists the API keys of the configuration and of the key file; what is kept of a key does not show it. */
+/** Lists the API keys of the configuration and of the key file. */
 export async function listKeys(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
@@ -31,7 +31,7 @@ export async function listKeys(shell: Shell, options: CommonOptions): Promise<Ex
     output,
   )
   if (problem === undefined) return exit.ok
-  output.note(output.paintNote('red', `No key of the key file is accepted: ${problem}.`))
+  output.note(output.paintNote('red', `Keys in the key file are not accepted: ${problem}.`))
   return exit.failed
 }
 
@@ -75,17 +75,17 @@ function print(keys: readonly ListedKey[], { print, paint, width }: Output): voi
   for (const line of lines) print(line)
 }
 
-/** An agent that does not exist is no mistake that can be seen when the key is used: it is refused then. */
+/** Warns about unknown agents now: later the key would just be refused. */
 export function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
     if (agent === '*' || known.includes(agent)) continue
-    const sentence = `There is no agent ${agent} in the configuration${didYouMean(agent, known)} Until there is, whoever acts as it with this key is refused.`
+    const sentence = `There is no agent ${agent} in the configuration${didYouMean(agent, known)} Until then, requests that act as it with this key are refused.`
     output.note(output.paintNote('yellow', sentence))
   }
 }
 
-/** Takes a key back. */
+/** Revokes a key. */
 export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
@@ -107,12 +107,12 @@ export async function revokeKey(shell: Shell, id: string, options: CommonOptions
 
 function notInFile(id: string, config: Config, others: readonly string[]): UsageError {
   if (config.auth.keys.some((key) => key.id === id)) {
-    return new UsageError(`${id} is a key of the configuration.`, 'Remove it from auth.keys and start again.')
+    return new UsageError(`${id} is defined in the configuration.`, 'Remove it from auth.keys and restart.')
   }
   return new UsageError(`There is no key ${id}${didYouMean(id, others)}`)
 }
 
-/** Changes the key file; what is wrong with it is for the user to mend. */
+/** Changes the key file; a problem with it becomes a UsageError. */
 export async function changed(config: Config, change: Parameters<typeof changeKeyFile>[1]): Promise<void> {
   try {
     await changeKeyFile(config.stores.path, change)
@@ -128,9 +128,9 @@ interface CreateKeyOptions extends CommonOptions {
   readonly hashOnly?: boolean
 }
 
-const once = 'This is the only time the key is shown: what is kept of it does not give it back.'
+const once = 'The key is shown only now; Toolway stores just a hash of it.'
 
-/** Makes an API key. Stdout has the key alone, so that a script can take it from there. */
+/** Creates an API key. Only the key goes to stdout, so that scripts can read it. */
 export async function createKey(shell: Shell, id: string, options: CreateKeyOptions): Promise<ExitCode> {
   check(id, options)
   const output = createOutput(shell, options.json)
@@ -146,7 +146,7 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     else {
       output.print(key)
       output.print(line)
-      output.note(`${once} The line below it goes under auth.keys in the configuration.`)
+      output.note(`${once} Put the line below it under auth.keys in the configuration.`)
     }
   } else {
     const now = systemClock.now()
@@ -162,7 +162,9 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     if (options.json) output.value({ id, key, agents, admin, created, expires: expires ?? null, file })
     else {
       output.print(key)
-      output.note(`${once} Its hash is in ${relativeTo(file, shell.cwd)}; a running gateway knows it within a second.`)
+      output.note(
+        `${once} Its hash is in ${relativeTo(file, shell.cwd)}; a running gateway accepts it within a second.`,
+      )
     }
   }
   warnOfAgents(agents, config, output)
@@ -171,10 +173,10 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
 
 function check(id: string, { hashOnly, expires }: CreateKeyOptions): void {
   if (!keyName.test(id)) {
-    throw new UsageError('A key is named with up to 64 letters, digits and . _ -, a letter or digit first.')
+    throw new UsageError('The name of a key has up to 64 letters, digits and . _ -, and starts with a letter or digit.')
   }
   if (hashOnly && expires !== undefined) {
-    throw new UsageError('Keys of the configuration do not expire.', 'Leave out --expires, or leave out --hash-only.')
+    throw new UsageError('Keys in the configuration do not expire.', 'Omit --expires or --hash-only.')
   }
 }
 
@@ -183,4 +185,4 @@ function refuseTaken(id: string, { auth }: Config): void {
 }
 
 const taken = (id: string, where: string): UsageError =>
-  new UsageError(`There is a key ${id} already, ${where}.`, 'Choose another name, or take that one away first.')
+  new UsageError(`A key named ${id} already exists ${where}.`, 'Choose another name, or revoke that key first.')

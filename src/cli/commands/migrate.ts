@@ -8,13 +8,13 @@ interface MigrateOptions extends CommonOptions {
   readonly dryRun?: boolean
 }
 
-/** Brings the tables in PostgreSQL into the form that this version wants. */
+/** Migrates the PostgreSQL tables to this version. */
 export async function migrateDatabase(shell: Shell, options: MigrateOptions): Promise<ExitCode> {
   const { dryRun = false } = options
   const output = createOutput(shell, options.json)
   const { postgres: configured } = (await load(shell, options)).config.stores
   if (!configured || configured.disabled) {
-    throw new UsageError('No PostgreSQL is configured: there is nothing to migrate.', 'Set stores.postgres.url.')
+    throw new UsageError('PostgreSQL is not configured: there is nothing to migrate.', 'Set stores.postgres.url.')
   }
   await using postgres = await connectPostgres({ url: configured.url })
   const { where } = postgres

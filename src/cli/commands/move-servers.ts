@@ -11,21 +11,21 @@ import { printDiff } from '../print-diff.ts'
 import { knownIn, lookInto, withServers } from './config-file.ts'
 import { count, noteOf, prepareImport } from './prepare-import.ts'
 
-/** Servers that go from a client's file into our configuration. */
+/** Servers that move from a client's file into our configuration. */
 export interface ServerMove {
-  /** As the client's file calls them. */
+  /** Their names in the client's file. */
   readonly names: readonly string[]
-  /** Servers that cannot go, and why. */
+  /** Servers that cannot be moved. */
   readonly kept: readonly string[]
   preview(output: Output): void
-  /** Writes our configuration. It comes first: a server is never in neither file. */
+  /** Writes our configuration; called before the client's file is written. */
   write(): Promise<void>
   tell(output: Output): void
 }
 
 export const noMove: ServerMove = { names: [], kept: [], preview() {}, write: async () => {}, tell() {} }
 
-/** Plans to move all servers of a client, but for ourselves, behind us. */
+/** Plans to move all servers of a client except our own entry behind Toolway. */
 export async function planMove(
   shell: Shell,
   file: ClientFile,
@@ -35,7 +35,7 @@ export async function planMove(
 ): Promise<ServerMove> {
   const into = loaded.files.findLast(({ path, dialect }) => dialect === 'toolway' && /\.ya?ml$/.test(path))?.path
   if (into === undefined) {
-    throw new UsageError('There is no toolway.yaml to move the servers into.', '`toolway init` writes one.')
+    throw new UsageError('There is no toolway.yaml to move the servers into.', 'Run `toolway init` to write one.')
   }
   const { client, path, scope } = file
   const others = Object.keys(text.servers).filter((name) => name !== ownName)
@@ -60,7 +60,7 @@ export async function planMove(
         printDiff(target.text, after, [...known.values()], output)
       }
       for (const name of kept) {
-        output.note(output.paintNote('yellow', `${name} stays with ${clientLabels[client]}: Toolway cannot run it.`))
+        output.note(output.paintNote('yellow', `${name} stays in ${clientLabels[client]}: Toolway cannot run it.`))
       }
     },
     async write() {
@@ -69,8 +69,7 @@ export async function planMove(
       await replaceFile(target, Buffer.from(target.mark + after))
     },
     tell(output) {
-      if (names.length > 0)
-        output.print(`${count(names.length, 'server')} of it now behind Toolway: ${names.join(', ')}.`)
+      if (names.length > 0) output.print(`Moved ${count(names.length, 'server')} behind Toolway: ${names.join(', ')}.`)
       noteOf(prepared, output, 'file')
     },
   }

@@ -77,7 +77,9 @@ describe('B5, B11: pins on the command line, without any server', () => {
     expect(unknown).toMatchObject({ code: 2, stdout: '' })
     expect(unknown.stderr).toMatch(/no pinned definition files\.raed; did you mean "files\.read"\?/)
     expect((await toolway(['pins', 'show', 'nothing'], place)).code).toBe(2)
-    expect((await toolway(['pins', 'approve', 'fils.*'], place)).stderr).toMatch(/server fils; did you mean "files"\?/)
+    expect((await toolway(['pins', 'approve', 'fils.*'], place)).stderr).toMatch(
+      /server fils are pinned; did you mean "files"\?/,
+    )
     for (const words of [
       [],
       ['--all', 'files.read'],

@@ -24,7 +24,7 @@ interface PinsOptions extends CommonOptions {
   readonly changed?: boolean
 }
 
-/** The pins of this configuration, from disk alone. */
+/** The pins of this configuration, read from disk. */
 export async function openPins(
   shell: Shell,
   options: CommonOptions,
@@ -39,7 +39,7 @@ export async function openPins(
   return { ...(await readPins({ folder: config.stores.path, mode, now: systemClock.now(), log })), mode }
 }
 
-/** Lists the definitions that are pinned, and how each is. */
+/** Lists the pinned definitions and their state. */
 export async function listPins(shell: Shell, options: PinsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { states, servers, notes, mode } = await openPins(shell, options)
@@ -56,14 +56,14 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
     output.note(
       options.changed
         ? 'Nothing waits for approval.'
-        : 'Nothing is pinned yet: pins come with the first listing of a server.',
+        : 'Nothing is pinned yet: tools are pinned when a server is first listed.',
     )
   for (const { server, moved, lostAt } of of(notes)) {
     const approve = `${commandName(shell.env)} pins approve ${visible(server)}.*`
     const about = moved
-      ? `${visible(server)} came from ${visible(moved.from.text)} and comes from ${visible(moved.to.text)} since ${day(moved.to.at)}; its pins still hold.`
-      : `The pins of ${visible(server)} were lost on ${day(lostAt ?? 0)}; nothing of it is trusted at first sight.`
-    output.note(output.paintNote('yellow', `${about} \`${approve}\` takes note of it.`))
+      ? `${visible(server)} came from ${visible(moved.from.text)} until ${day(moved.to.at)} and now comes from ${visible(moved.to.text)}; its pins still apply.`
+      : `The pins of ${visible(server)} were lost on ${day(lostAt ?? 0)}; its definitions need approval again.`
+    output.note(output.paintNote('yellow', `${about} \`${approve}\` confirms it.`))
   }
   return exit.ok
 }
@@ -100,8 +100,8 @@ export const day = (time: number): string => new Date(time).toISOString().slice(
 
 export function unknownServer(server: string, servers: readonly string[]): UsageError {
   return new UsageError(
-    `Nothing is pinned of a server ${visible(server)}${didYouMean(server, servers)}`,
-    'Pins come with the first listing of a server; `toolway pins list` shows them.',
+    `No definitions of a server ${visible(server)} are pinned${didYouMean(server, servers)}`,
+    'Tools are pinned when a server is first listed; `toolway pins list` shows the pins.',
   )
 }
 
@@ -109,11 +109,11 @@ export function unknownPin(label: string, states: readonly PinState[]): UsageErr
   const labels = states.map((state) => state.label)
   return new UsageError(
     `There is no pinned definition ${visible(label)}${didYouMean(label, labels)}`,
-    'It is server.tool, prompt:server.name or instructions:server, as `toolway pins list` shows it.',
+    'Names look like server.tool, prompt:server.name or instructions:server; `toolway pins list` shows them.',
   )
 }
 
-/** Shows a pinned definition: what is approved, what was seen last, how they differ and what the scanner says. */
+/** Shows the approved and the latest definition, their differences and the scanner's findings. */
 export async function showPin(shell: Shell, label: string, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const pins = await openPins(shell, options)
@@ -144,7 +144,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
     )
     showFindings(sight, output)
     const command = `${commandName(shell.env)} pins approve ${visible(label)} --hash ${sight.hash.slice(0, 16)}`
-    section('To approve exactly this one', [command], output)
+    section('To approve exactly this definition', [command], output)
   }
   if (pin.pending.length === 0 && current) showFindings(current, output)
   return exit.ok
@@ -155,7 +155,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
     )
     if (lines.length > 0)
       section(
-        'What the scanner found',
+        'Scanner findings',
         lines.map((line) => to.paint('red', line)),
         to,
       )
@@ -178,7 +178,7 @@ interface ApproveOptions extends CommonOptions {
   readonly hash?: string
 }
 
-/** Lets through the definitions that were seen last. */
+/** Approves the latest definitions. */
 export async function approvePins(shell: Shell, what: string | undefined, options: ApproveOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const pins = await openPins(shell, options)
@@ -192,11 +192,13 @@ export async function approvePins(shell: Shell, what: string | undefined, option
     return exit.ok
   }
   for (const { label, hash } of approved) output.print(`approved ${visible(label)} as ${hash.slice(0, 12)}`)
-  if (approved.length === 0) output.note('Nothing to approve: what was seen last is approved already.')
+  if (approved.length === 0) output.note('Nothing to approve: the latest definition is already approved.')
   const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
   const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
   if (left.length > 0) {
-    output.note(`${left.length} other definition(s) under this name still wait; \`toolway pins show\` shows them.`)
+    output.note(
+      `${left.length} other definition(s) with this name still wait for approval; \`toolway pins show\` shows them.`,
+    )
   }
   return exit.ok
 }
@@ -204,19 +206,19 @@ export async function approvePins(shell: Shell, what: string | undefined, option
 function selectionFor(what: string | undefined, { all, hash }: ApproveOptions, pins: OfflinePins): Selection {
   if ((what === undefined) === (all !== true)) {
     throw new UsageError(
-      'Say what to approve: server.tool, server.* or --all.',
-      '`toolway pins list --changed` shows what waits.',
+      'Name what to approve: server.tool, server.* or --all.',
+      '`toolway pins list --changed` shows what waits for approval.',
     )
   }
   if (what === undefined) {
-    if (hash !== undefined) throw new UsageError('--hash goes with the name of one definition.')
+    if (hash !== undefined) throw new UsageError('--hash needs the name of one definition.')
     return {}
   }
   const found = pins.find(what)
   if (found) return hash === undefined ? { label: what } : { label: what, hash: fullHash(hash, found.pin) }
-  // A tool may well be named `*`, so a whole server is only meant where there is no such tool.
+  // A tool may be named `*`; only if it does not exist, `server.*` means the whole server.
   if (!what.endsWith('.*')) throw unknownPin(what, pins.states)
-  if (hash !== undefined) throw new UsageError('--hash goes with the name of one definition.')
+  if (hash !== undefined) throw new UsageError('--hash needs the name of one definition.')
   const server = what.slice(0, -2)
   if (!pins.servers.includes(server)) throw unknownServer(server, pins.servers)
   return { server }
@@ -238,7 +240,7 @@ function fullHash(
   const [one, other] = found
   if (start.length >= shortest && one && !other) return one.hash
   throw new UsageError(
-    `No definition under this name has a hash that begins with ${visible(start)}.`,
+    `No definition with this name has a hash that starts with ${visible(start)}.`,
     `\`toolway pins show\` shows the hashes; at least ${shortest} characters are needed.`,
   )
 }

@@ -21,7 +21,7 @@ interface ReplayOptions extends CommonOptions, PlaceOptions {
   readonly strict?: boolean
 }
 
-/** Decides about recorded calls by a proposed policy, and shows which ones would end otherwise. */
+/** Applies a proposed policy to recorded calls and shows which decisions would change. */
 export async function replayPolicy(
   shell: Shell,
   options: ReplayOptions,
@@ -48,7 +48,7 @@ interface Proposal {
   readonly serversProposed: boolean
 }
 
-/** The rules of the proposed file. Where it names no servers it is about those that there are. */
+/** The proposed configuration; without servers of its own it gets the current ones. */
 async function proposalOf(shell: Shell, options: ReplayOptions): Promise<Proposal> {
   const { config } = await loadConfig({ paths: [options.policy], env: shell.env, cwd: shell.cwd })
   if (Object.keys(config.mcpServers).length > 0) return { config, serversProposed: true }
@@ -83,7 +83,7 @@ async function replay(
   for await (const record of records) {
     if (++seen % 10_000 === 0) {
       shell.interrupted.throwIfAborted()
-      progress.show(`Deciding again: ${seen} records …`)
+      progress.show(`Replaying: ${seen} records …`)
     }
     if (record.phase === 'after') replaying.add(record)
   }

@@ -11,20 +11,20 @@ import { homeOf } from '../../core/home.ts'
 import { findSecrets } from '../find-secrets.ts'
 import { type Output, type Shell, tildePath } from '../kit.ts'
 
-/** Where secrets go: into files that only their owner can read, or nowhere, so that somebody sets variables. */
+/** Secrets are stored in private files, or replaced by variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
 
-/** An import that has been thought through and not yet been done. */
+/** A planned import that is not written yet. */
 export interface PreparedImport extends ImportPlan {
   /** Writes the secrets; the configuration refers to them. */
   writeSecrets(): Promise<void>
-  /** Where they are written, as people write it. */
+  /** Folder of the secret files, as shown to the user. */
   readonly secretsFolder: string
-  /** Variables that must be set and are not. */
+  /** Required variables that are not set. */
   readonly unset: readonly string[]
 }
 
-/** Thinks an import through: what is added, and where its secrets go. */
+/** Plans an import: what is added, and where its secrets go. */
 export async function prepareImport(
   { env }: Pick<Shell, 'env'>,
   found: readonly FoundServer[],
@@ -59,17 +59,17 @@ function missingFiles(definition: ServerDefinition, home: string): string[] {
   ].map((path) => `the file ${tildePath(path, home)}`)
 }
 
-/** A server as it is written, with a word about where it comes from and what it waits for. */
+/** A server to write, with a comment on where it comes from and what it waits for. */
 export const asWritten = ({ name, definition, origins, waiting }: PlannedServer): NewServer => ({
   name,
   definition,
   comment: [
     `from ${[...new Set(origins.map(called))].join(', ')}`,
-    ...(waiting.length > 0 ? [`disabled until there is ${waiting.join(', ')}`] : []),
+    ...(waiting.length > 0 ? [`disabled until this exists: ${waiting.join(', ')}`] : []),
   ].join('; '),
 })
 
-/** Says what became of the servers and their secrets. */
+/** Prints what was done with the servers and their secrets. */
 export function noteOf(prepared: PreparedImport, { note, paintNote }: Output, secrets: SecretStorage): void {
   for (const line of prepared.notes) note(line)
   if (prepared.secrets > 0 && secrets === 'file') {
@@ -77,7 +77,7 @@ export function noteOf(prepared: PreparedImport, { note, paintNote }: Output, se
   }
   for (const { name, waiting } of prepared.added) {
     if (waiting.length === 0) continue
-    note(paintNote('yellow', `${name} is disabled until there is ${waiting.join(', ')}; remove \`disabled\` then.`))
+    note(paintNote('yellow', `${name} is disabled until this exists: ${waiting.join(', ')}. Then remove \`disabled\`.`))
   }
   const mine = prepared.unset.filter((name) => prepared.added.every(({ waiting }) => !waiting.includes(name)))
   if (mine.length > 0) note(paintNote('yellow', `Set ${mine.join(', ')} before you start.`))

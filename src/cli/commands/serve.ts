@@ -28,11 +28,11 @@ interface ServeOptions extends CommonOptions {
   readonly workers?: number
 }
 
-/** Serves over HTTP until it is told to stop. */
+/** Serves over HTTP until interrupted. */
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const worker = currentWorker(shell.env)
   if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
-  // Loaded by whoever serves: the one that only looks after workers stays small.
+  // Loaded lazily: the primary process only supervises workers and stays small.
   const { openWatching } = await import('../open.ts')
   await using gateway = await openWatching(shell, options, {
     change: (config) => listeningOn(config, options),
@@ -40,7 +40,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     shared: worker?.shared,
   })
   using _releasing = releaseWhenIdle(systemClock)
-  // A first process that is gone never says whether a worker may listen.
+  // If the primary process is gone, nobody tells the worker whether it may listen.
   const listening = gateway.listen()
   const door = await (worker ? Promise.race([listening, worker.gone]) : listening)
   if (door === undefined) return exit.failed
@@ -56,7 +56,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   return exit.ok
 }
 
-/** Several processes that serve as one, and this one to look after them. */
+/** Starts worker processes and supervises them. */
 async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
   refuseUnauthenticated(loaded)
@@ -73,13 +73,13 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   return code as ExitCode
 }
 
-/** Whoever keeps a connection open uses it within this time, and is told to open another one. */
+/** Time for clients to use their open connections once more and be told to reconnect. */
 const leaveMs = 2_000
 
-/** Servers that do not end by themselves are killed before that. */
+/** Servers that do not exit are killed before this. */
 const killAfterMs = 15_000
 
-/** What whoever started it is told. */
+/** Facts printed at the start. */
 interface Told {
   readonly port: number
   readonly token: string | null
@@ -96,7 +96,7 @@ function tell(shell: Shell, { json }: ServeOptions, { port, token, banner: facts
 
 function tellOfEnd(shell: Shell, { json }: ServeOptions): void {
   const output = createOutput(shell, json)
-  if (!json) output.note(output.paintNote('dim', 'Stopping; once more to leave at once.'))
+  if (!json) output.note(output.paintNote('dim', 'Stopping… press Ctrl+C again to quit now.'))
 }
 
 const listeningOn = (config: Config, { host, port }: ServeOptions): Config => ({
@@ -114,7 +114,7 @@ function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, 
     servers: Object.values(loaded.config.mcpServers).filter(({ disabled }) => !disabled).length,
     nativeTools: servers().find(({ name }) => name === 'native')?.tools ?? 0,
     metaTools: toolsOf('toolway'),
-    // The operator's own token need not get into whatever collects the output of services.
+    // Keep the operator's own token out of service logs.
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
     files: loaded.files.map(({ path }) => relativeTo(path, cwd)),
@@ -201,7 +201,7 @@ export function banner(facts: Banner, paint: Paint): string {
 
 const monthMs = 30 * 86_400_000
 
-/** Removes what other versions of Node have compiled of Toolway and nobody has added to for a month. */
+/** Removes compile caches of other Node versions that have not changed for a month. */
 export async function removeOldCompiled(present = getCompileCacheDir(), now = Date.now()): Promise<void> {
   if (present === undefined) return
   const folder = dirname(present)
@@ -231,7 +231,7 @@ interface StdioOptions extends CommonOptions {
   readonly watch?: boolean
 }
 
-/** Serves one client over stdin and stdout until it leaves. Nothing but protocol is written to stdout. */
+/** Serves one client over stdin and stdout until it disconnects. Only protocol messages go to stdout. */
 export async function stdio(shell: Shell, options: StdioOptions): Promise<ExitCode> {
   warnOfRoot(createOutput(shell, options.json))
   const { openWatching } = await import('../open.ts')

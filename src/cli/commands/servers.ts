@@ -11,23 +11,23 @@ interface ServersOptions extends CommonOptions {
   readonly timeout: number
 }
 
-/** Connects to every server and shows how it is. */
+/** Connects to every server and shows its state. */
 export async function servers(shell: Shell, options: ServersOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, { ...options, wait: options.timeout })
   await asked(gateway, options.timeout, shell)
   const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
-  else print(summaries, output, `no answer within ${options.timeout / 1000} s (--timeout). ${longer(shell)}`)
+  else print(summaries, output, `no response within ${options.timeout / 1000} s (--timeout). ${longer(shell)}`)
   return exit.ok
 }
 
 /** The first start of a server with `npx`, `uvx` or `docker` may take minutes. */
 const longer = ({ env }: Shell): string =>
-  `Its first start may have to fetch its program: \`${commandName(env)} servers --timeout 5m\` waits longer. ` +
-  `If that is not it, \`${commandName(env)} doctor\` shows what it writes.`
+  `The first start may have to download the program: \`${commandName(env)} servers --timeout 5m\` waits longer. ` +
+  `Otherwise, \`${commandName(env)} doctor\` shows what it writes.`
 
-/** Until every server has answered or failed, or there is no time left. */
+/** Waits until every server has responded or failed, or the time is up. */
 async function asked(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {
   using progress = createProgress(shell)
   using limit = deadline(systemClock, timeoutMs, () => new Error('no time left'), shell.interrupted)
@@ -43,7 +43,7 @@ const waiting = (gateway: Gateway) =>
     .filter(({ status }) => isSilent(status))
     .map(({ name }) => name)
 
-/** It has not answered in this run. */
+/** Whether the server has not responded yet. */
 const isSilent = ({ health }: Pick<SourceStatus, 'health'>) => health === 'stale' || health === 'starting'
 
 const asJson = ({ name, tools, status: { health, since, ...status } }: ServerSummary) => ({
@@ -86,7 +86,7 @@ function print(summaries: readonly ServerSummary[], { print, paint, width }: Out
     { width, heading: (title) => paint('dim', title) },
   )
   for (const line of lines) print(line)
-  // What is wrong and what to do about it is never cut to fit a table.
+  // Problems are printed below the table because they must not be truncated.
   for (const { name, status } of summaries) {
     const said = problem(status)
     if (said !== '') print(`\n${paint(colours[status.health], name)}: ${said}`)

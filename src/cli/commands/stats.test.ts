@@ -125,7 +125,7 @@ test('G9: --watch goes on until it is interrupted, also while the gateway starts
   const { code, stdout, stderr } = await toolway(words, { ...at, interrupted: interrupt.signal })
   expect(code).toBe(0)
   expect(stdout.match(/^AGENT/gm)?.length).toBeGreaterThanOrEqual(3)
-  expect(stderr).toMatch(/No gateway answers at .* Trying again\./)
+  expect(stderr).toMatch(/No gateway answers at .* Retrying\./)
 })
 
 test('G9: where no gateway runs, it says so and how to start one', async () => {
@@ -136,7 +136,7 @@ test('G9: where no gateway runs, it says so and how to start one', async () => {
   const { code, stdout, stderr } = await toolway(['stats'], at)
   expect([code, stdout]).toEqual([3, ''])
   expect(stderr).toContain(`No gateway answers at http://127.0.0.1:${port}: nothing listens there.`)
-  expect(stderr).toContain('`toolway serve` starts one')
+  expect(stderr).toContain('`toolway serve` starts a gateway')
   const json = await toolway(['stats', '--json'], at)
   expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: 'NO_GATEWAY' } })
 })
@@ -150,7 +150,7 @@ test.each<[string, Respond]>([
   await using at = await gateway(respond)
   const { code, stderr } = await toolway(['stats'], at)
   expect(code).toBe(3)
-  expect(stderr).toMatch(/error NO_GATEWAY: .* answers, but not/)
+  expect(stderr).toMatch(/error NO_GATEWAY: .* (?:answers|responds), but not/)
 })
 
 test('G9: what the gateway refuses is told in its own words', async () => {

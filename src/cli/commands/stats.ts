@@ -18,9 +18,9 @@ interface StatsOptions extends CommonOptions {
   readonly every: number
 }
 
-/** Shows what the running gateway has counted (G9). */
+/** Shows the statistics of the running gateway (G9). */
 export async function stats(shell: Shell, options: StatsOptions, clock: Clock = systemClock): Promise<ExitCode> {
-  if (options.watch && options.output !== undefined) throw new UsageError('--watch shows, --output writes: take one.')
+  if (options.watch && options.output !== undefined) throw new UsageError('--watch and --output exclude each other.')
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const { host = config.server.host, port = config.server.port } = options
@@ -42,7 +42,7 @@ function fetchTables(gateway: RunningGateway, { by }: StatsOptions, signal: Abor
     wanted.map(async (one) => {
       const answer = await gateway.get<StatsTable>(`stats?by=${one}`, signal)
       if (Array.isArray(answer?.rows)) return answer
-      throw new NoGateway(`${gateway.url} answers, but not with statistics.`)
+      throw new NoGateway(`${gateway.url} responds, but not with statistics.`)
     }),
   )
 }
@@ -51,7 +51,7 @@ async function once(gateway: RunningGateway, options: StatsOptions, shell: Shell
   const tables = await fetchTables(gateway, options, shell.interrupted)
   const { output: file } = options
   if (file === undefined) return show(tables, output)
-  // A file has no edge that a table would have to be cut at, and no colours.
+  // Files get the full width and no colours.
   const lines = statsLines(tables, { width: Number.POSITIVE_INFINITY, paint: (_, text) => text })
   const text = options.json ? JSON.stringify({ stats: tables }, undefined, 2) : lines.join('\n')
   await writeFile(resolve(shell.cwd, file), `${text}\n`, { mode: 0o600 }).catch((error: Error) => {
@@ -67,7 +67,7 @@ function show(tables: readonly StatsTable[], output: Output): void {
 
 const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
 
-/** Again and again until interrupted. A gateway that was there and is gone may be starting again. */
+/** Refreshes until interrupted. A gateway that disappears may be restarting. */
 async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
   const { interrupted } = shell
   let tables = await fetchTables(gateway, options, interrupted)
@@ -79,7 +79,7 @@ async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shel
     tables = await fetchTables(gateway, options, interrupted).catch((thrown: unknown) => {
       if (interrupted.aborted) return tables
       if (!(thrown instanceof NoGateway)) throw thrown
-      output.note(`${thrown.message} Trying again.`)
+      output.note(`${thrown.message} Retrying.`)
       return tables
     })
   }
@@ -93,11 +93,11 @@ function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return promise.finally(() => timer[Symbol.dispose]())
 }
 
-/** Nothing is wrong with the command line where there is nobody to ask. */
+/** Prints why the gateway could not be asked. */
 function explained(thrown: unknown, shell: Shell, output: Output): ExitCode {
   const command = commandName(shell.env)
   if (thrown instanceof NoGateway) {
-    const hint = `\`${command} serve\` starts one; --host and --port name another one.`
+    const hint = `\`${command} serve\` starts a gateway; --host and --port name another one.`
     tell('NO_GATEWAY', thrown.message, output, hint)
     return exit.unavailable
   }
@@ -119,7 +119,7 @@ function tell(code: string, message: string, output: Output, hint?: string): voi
 
 type Row = StatsTable['rows'][number]
 
-/** One table for each way to look at it, and since when all of it was counted. */
+/** One table per grouping, and the start of the counting period. */
 function statsLines(tables: readonly StatsTable[], { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
   const since = tables.map((one) => one.since)[0]
   const heading = since === undefined ? [] : [paint('dim', `Since ${new Date(since).toISOString()}`)]
@@ -156,11 +156,11 @@ function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'wi
 const errorText = ({ errors, calls }: Figures): string =>
   errors === 0 ? '0' : `${errors} (${digits((100 * errors) / calls)} %)`
 
-/** Three digits are as many as anybody reads. */
+/** Rounds to three significant digits. */
 const digits = (value: number): string =>
   value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)))
 
-/** `0.42 ms`, `37 ms`, `1.5 s`; nothing was timed where all were denied. */
+/** `0.42 ms`, `37 ms`, `1.5 s`; `-` if every call was denied. */
 function time(ms: number | null): string {
   if (ms === null) return '-'
   return ms < 1000 ? `${digits(ms)} ms` : `${digits(ms / 1000)} s`

@@ -141,7 +141,7 @@ describe('B11: tools and servers', () => {
     await using slow = await folder({ 'toolway.json': { mcpServers: { silent } } })
     const { stdout } = await toolway(['servers', '--timeout', '100ms'], slow)
     expect(stdout).toMatch(
-      /^silent: no answer within 0\.1 s \(--timeout\)\. .*`toolway servers --timeout 5m` waits longer\. .*`toolway doctor`/m,
+      /^silent: no response within 0\.1 s \(--timeout\)\. .*`toolway servers --timeout 5m` waits longer\. .*`toolway doctor`/m,
     )
   })
 

@@ -108,7 +108,7 @@ interface ShowOptions extends CommonOptions {
   readonly agent?: string
 }
 
-/** Shows one tool with its whole definition. */
+/** Shows one tool with its full definition. */
 export async function showTool(shell: Shell, name: string, options: ShowOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)

@@ -11,7 +11,7 @@ import { commandName, createOutput, type ExitCode, exit, type Output, relativeTo
 import { type CommonOptions, load, openLog } from '../load.ts'
 import { oneLine, table } from '../table.ts'
 
-/** Checks the configuration and explains what was understood. */
+/** Checks the configuration and shows how it was understood. */
 export async function validate(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   try {
@@ -27,7 +27,7 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
   }
 }
 
-/** Loads the plugins as a gateway would: only then is it known whether they can be. */
+/** Loads the plugins as a gateway would, to find out whether they load. */
 async function tryPlugins(loaded: LoadedConfig, shell: Shell): Promise<void> {
   const { plugins } = loaded.config.native
   if (plugins.length === 0) return
@@ -51,7 +51,7 @@ const understood = ({ config, secrets }: LoadedConfig): readonly Understood[] =>
   })
 }
 
-/** Where a server is, without the parts of a URL that often hold a secret. */
+/** The command or URL of a server, without the parts of a URL that often contain secrets. */
 function target(server: ServerConfig): string {
   if (server.transport === 'stdio') return [server.command, ...server.args].join(' ')
   if (!URL.canParse(server.url)) return server.url
@@ -87,7 +87,7 @@ function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env
     ).slice(1)
 
   print(
-    `${paint('green', '✓')} ${files.length > 0 ? 'The configuration is valid.' : 'There is no configuration file, so defaults apply.'}`,
+    `${paint('green', '✓')} ${files.length > 0 ? 'The configuration is valid.' : 'No configuration file was found, so defaults apply.'}`,
   )
   section(
     'Files',

@@ -58,7 +58,7 @@ describe('B11: why without a credential', () => {
     const { code, stdout } = await toolway(['why', 'team', 'native.time', '--anonymous'], place)
     expect(code).toBe(4)
     expect(stdout).toMatch(/^team, without a credential, may not use native\.time\nrule: policy\.requireAuth\[0\]\n/)
-    expect(stdout).toContain('Nobody is anonymous here')
+    expect(stdout).toContain('Anonymous callers are not admitted')
     const json = await toolway(['why', 'team', 'native.time', '--anonymous', '--json'], place)
     expect(JSON.parse(json.stdout)).toMatchObject({ authenticated: false, allowed: false, code: 'AUTH_REQUIRED' })
   })
@@ -68,9 +68,9 @@ describe('B11: why without a credential', () => {
     const { code, stdout } = await toolway(['why', 'team', 'native.time'], place)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^team may use native\.time\n/)
-    expect(stdout).toContain('anonymous here (auth.token: none) and may not use it: policy.requireAuth[0]\n')
+    expect(stdout).toContain('as anonymous (auth.token: none) and may not use it: policy.requireAuth[0]\n')
     const same = await toolway(['why', 'team', 'native.hash'], place)
-    expect(same.stdout).toContain('anonymous here (auth.token: none); the same holds for them.\n')
+    expect(same.stdout).toContain('as anonymous (auth.token: none); the same applies to them.\n')
     const json = await toolway(['why', 'team', 'native.time', '--json'], place)
     expect(JSON.parse(json.stdout)).toMatchObject({
       authenticated: true,
@@ -90,7 +90,7 @@ describe('B11: why without a credential', () => {
     const auth = { token: 'none', keys }
     await using place = await folder({ 'toolway.json': { ...config, auth, defaults: { agent: 'team.junior' } } })
     const { stdout } = await toolway(['why', 'team', 'native.time'], place)
-    expect(stdout).toContain('anonymous here (auth.token: none) and may not use it: auth.token\n')
+    expect(stdout).toContain('as anonymous (auth.token: none) and may not use it: auth.token\n')
     const asked = await toolway(['why', 'team', 'native.time', '--anonymous', '--json'], place)
     expect(asked.code).toBe(4)
     expect(JSON.parse(asked.stdout)).toMatchObject({ code: 'INVALID_AGENT_ID', rule: 'auth.token' })

@@ -13,7 +13,7 @@ interface WhyOptions extends CommonOptions {
   readonly anonymous?: boolean
 }
 
-/** Tells whether an agent may use a tool, which rule decides, and what was considered on the way. */
+/** Shows whether an agent may use a tool, which rule decides, and every rule that was considered. */
 export async function why(shell: Shell, agent: string, tool: string, options: WhyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
@@ -31,23 +31,23 @@ export async function why(shell: Shell, agent: string, tool: string, options: Wh
   return found.decision.allowed ? exit.ok : exit.refused
 }
 
-/** The same for a caller without a credential, who may not even be this agent. */
+/** The decision for a caller without a credential, who may not be able to act as this agent. */
 async function withoutCredential(gateway: Gateway, known: Why, tool: string): Promise<Why> {
   try {
     return await gateway.why(known.agent, tool, { authenticated: false })
   } catch (thrown) {
     if (!(thrown instanceof ToolwayError) || thrown.code !== 'INVALID_AGENT_ID') throw thrown
     const rule = 'auth.token'
-    const reason = `Callers without a credential are the default agent where others have one, and may not act as ${known.agent}.`
+    const reason = `Callers without a credential act as the default agent and may not act as ${known.agent}.`
     const decision = { allowed: false, code: thrown.code, rule, reason } as const
     return { ...known, decision, rule, considered: [{ step: 'agent', rule, outcome: 'denies', note: reason }] }
   }
 }
 
 function aboutAnonymous(open: boolean, authenticated: Why, { decision }: Why): string {
-  if (!open) return 'Nobody is anonymous here: whoever shows no credential is turned away (auth.token).'
-  const who = 'Callers without a credential are anonymous here (auth.token: none)'
-  if (isDeepStrictEqual(decision, authenticated.decision)) return `${who}; the same holds for them.`
+  if (!open) return 'Anonymous callers are not admitted: requests without a credential are rejected (auth.token).'
+  const who = 'Callers without a credential are admitted as anonymous (auth.token: none)'
+  if (isDeepStrictEqual(decision, authenticated.decision)) return `${who}; the same applies to them.`
   return `${who} and ${decision.allowed ? 'may use it' : 'may not use it'}: ${decision.rule}`
 }
 

@@ -109,10 +109,10 @@ async function withSoundServers<T>(
   return await read([path])
 }
 
-/** Nobody mends more than this at a time. */
+/** More problems are only counted. */
 const maxProblems = 20
 
-/** Where the configuration was found, whether it is valid, and what is odd about it. */
+/** Reports the files of the configuration, its problems and its warnings. */
 export const configurationCheck = (situation: DoctorContext, shell: Shell): DoctorCheck => ({
   name: 'configuration',
   run: async () =>
@@ -132,7 +132,7 @@ function brokenFinding(found: ConfigProblem, shell: Shell): CheckFinding {
   const { file, line, column, key, message } = found
   const place = [shortPath(file, shell), line, column].filter((part) => part !== undefined).join(':')
   const variable = unsetVariable(found)
-  const mend = line === undefined ? `ls -l ${quoted(file)}` : `mend ${place}, then: ${commandName(shell.env)} validate`
+  const mend = line === undefined ? `ls -l ${quoted(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
   const remedy = variable === undefined ? mend : `export ${variable}=…`
   return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
 }
@@ -144,13 +144,13 @@ function soundFindings({ config, files, warnings }: LoadedConfig, shell: Shell):
   const agents = count(Object.keys(config.agents).length, 'agent')
   const found =
     files.length === 0
-      ? ok('none was found, so defaults apply', { remedy: `${command} init` })
+      ? ok('no file was found, so defaults apply', { remedy: `${command} init` })
       : ok(`${read} is valid: ${servers}, ${agents}`)
   const doubts = [...warnings, ...policyDoubts(config)].map((text) => warning(relativeTo(text, shell.cwd)))
   return [found, ...doubts]
 }
 
-/** Knows the secrets of a configuration, the kept token among them; without one, only what looks like a secret. */
+/** A redactor for the secrets of the configuration and the generated token. */
 export async function redactorFor({
   understood: config,
   secrets,
@@ -163,8 +163,8 @@ export async function redactorFor({
 }
 
 /**
- * Takes known secrets, and what would act on a terminal, out of everything that is told. What servers say has been
- * through more than that already; a remedy that names `token:` must stay as it is.
+ * Removes known secrets and control characters from all findings. Texts of servers are already redacted further; a remedy
+ * that names `token:` must stay readable.
  */
 export const concealer =
   ({ known }: Redactor) =>

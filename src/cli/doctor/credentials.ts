@@ -12,25 +12,25 @@ import { commandLine, count, quoted, span } from '../table.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { octal, privateFile } from './private-file.ts'
 
-/** Shorter ones can be guessed by whoever may try for a while. */
+/** Shorter tokens could be guessed. */
 const shortest = 16
 
-/** What callers must show: whether it is kept, safe, and asked for at all where others can come in. */
+/** Checks the token of callers: stored, private, and required if other machines can connect. */
 export const tokenCheck = (config: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'credentials.token',
   async run() {
     const { token } = config.auth
     if (token === 'none') return openFinding(config)
     if (token === 'generated') return keptFinding(config, short)
-    return ok('is given by the configuration')
+    return ok('set in the configuration')
   },
 })
 
 function openFinding({ auth, server: { host } }: Config): CheckFinding {
-  if (isLoopback(host)) return ok(`none is asked for; only this machine reaches ${host}`)
+  if (isLoopback(host)) return ok(`none is required; only this machine reaches ${host}`)
   const remedy = 'auth.token: generated'
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
-  const message = `none is asked for, and server.host is ${host}: whoever reaches this machine may use`
+  const message = `none is required, and server.host is ${host}: anyone who reaches this machine may use`
   return identified
     ? warning(`${message} what the default agent may`, remedy)
     : problem(`${message} every tool`, remedy)
@@ -40,9 +40,9 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
   const path = join(stores.common, 'token')
   const { finding, text } = await privateFile({ path, shown: short(path), what: 'the token' })
   if (finding) return finding
-  if (text === undefined) return ok('is made at the first start')
-  if (text.length >= shortest) return ok(`is kept in ${short(path)}, for its owner alone`)
-  return problem(`${short(path)} does not hold a token`, `rm ${quoted(path)}   # the next start makes a new one`)
+  if (text === undefined) return ok('will be generated at the first start')
+  if (text.length >= shortest) return ok(`kept in ${short(path)}, readable only by its owner`)
+  return problem(`${short(path)} does not contain a token`, `rm ${quoted(path)}   # the next start generates a new one`)
 }
 
 /** Whoever hears of it a week before can still hand out another one. */
@@ -95,7 +95,7 @@ function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: Key
 const renewal = ({ id, agents, admin }: StoredKey, command: string): string =>
   `${command} ${commandLine(['keys', 'create', id, ...agents.flatMap((agent) => ['--agent', agent]), ...(admin ? ['--admin'] : []), '--expires', '90d'])}`
 
-/** Whether the other secrets on disk are for their owner alone: what the gateway keeps, and what the configuration spells out. */
+/** Checks that other secret files, and configurations with secrets in them, are private. */
 export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: string) => string): DoctorCheck => ({
   name: 'credentials.files',
   async run() {
@@ -110,7 +110,7 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
       ...files.map(({ path }) => spelledOut(path, short(path), secrets)),
     ])
     const findings = found.filter((finding) => finding !== undefined)
-    return findings.length > 0 ? findings : ok('what is secret is for its owner alone')
+    return findings.length > 0 ? findings : ok('secrets are readable only by their owner')
   },
 })
 
@@ -120,5 +120,8 @@ async function spelledOut(path: string, shown: string, secrets: readonly string[
   if (process.platform === 'win32' || (mode & 0o044) === 0) return undefined
   const text = await readFile(path, 'utf8')
   if (!secrets.some((secret) => text.includes(secret))) return undefined
-  return warning(`${shown} spells out secrets and is open to others (mode ${octal(mode)})`, `chmod 600 ${quoted(path)}`)
+  return warning(
+    `${shown} contains secrets and is readable by others (mode ${octal(mode)})`,
+    `chmod 600 ${quoted(path)}`,
+  )
 }

@@ -52,7 +52,7 @@ test('B11: a check that fails is a problem, and the others go on', async () => {
     {
       name: 'bad',
       status: 'problem',
-      message: 'could not be checked: no such luck',
+      message: 'check failed: no such luck',
       remedy: 'toolway doctor --log debug',
     },
     { name: 'good', status: 'ok' },

@@ -50,7 +50,7 @@ test('B11: a terminal sees what is under way, and nothing of that remains', asyn
   expect(code).toBe(0)
   expect(stderr).toMatch(/\r\x1b\[2KChecking .*server\.good/)
   expect(stderr.endsWith('\r\x1b[2K')).toBe(true)
-  expect(stdout).toContain('Everything is fine.')
+  expect(stdout).toContain('No problems found.')
 })
 
 test('B11: warnings do not fail, unless --strict says so', async () => {

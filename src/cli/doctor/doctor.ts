@@ -90,14 +90,14 @@ function checksFor(
     portCheck(config, { command, clock: systemClock }),
     ...keptChecks(loaded, shell),
     ...servers.checks,
-    // After the servers, which it waits for: the checks before it are under way by then.
+    // After the servers, because it waits for their tools.
     agentCheck(config, servers.tools, command),
     sandboxCheck(config.sandbox, () => probeSandbox(config.sandbox, { clock: systemClock, log })),
     clientCheck(shell),
   ]
 }
 
-/** Of a configuration that cannot be used, nobody knows what is in it. */
+/** The names are unknown if the configuration is invalid. */
 function refuseUnknown(server: string, { loaded }: DoctorContext): void {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
   if (loaded === undefined || names.includes(server)) return
@@ -123,11 +123,10 @@ function keptChecks(loaded: LoadedConfig, shell: Shell): DoctorCheck[] {
 
 const unlooked: DoctorCheck = {
   name: 'rest',
-  run: async () =>
-    warning('port, credentials, stores and sandbox were not checked: only a valid configuration says which'),
+  run: async () => warning('port, credentials, stores and sandbox were not checked: this needs a valid configuration'),
 }
 
-/** Servers are processes: more of them starting at once would only make each other slow. */
+/** Servers are processes; starting more at once would only slow each other down. */
 const atOnce = 8
 
 interface RunOptions {
@@ -137,7 +136,7 @@ interface RunOptions {
   readonly command: string
 }
 
-/** Runs checks beside one another, begun in their order; answers in that order, whichever ends first. */
+/** Runs checks in parallel; the results are in the order of the checks. */
 export async function runChecks(checks: readonly DoctorCheck[], options: RunOptions): Promise<CheckResult[]> {
   const { progress, signal } = options
   const found: CheckResult[][] = checks.map(() => [])
@@ -154,7 +153,7 @@ export async function runChecks(checks: readonly DoctorCheck[], options: RunOpti
       progress.show(`Checking ${[...pending].join(', ')} …`)
     }
   }
-  // All of them, also where one fails: what has been started is to be ended first.
+  // Wait for all, even if one fails, so that everything started has ended.
   const ends = await Promise.allSettled(Array.from({ length: atOnce }, work))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
   return found.flat()
@@ -165,7 +164,7 @@ async function timed(check: DoctorCheck, { signal, command }: RunOptions): Promi
   const findings = await check.run(signal).catch((thrown: unknown): CheckFinding => {
     signal.throwIfAborted()
     const why = thrown instanceof Error ? thrown.message : String(thrown)
-    return problem(`could not be checked: ${why}`, `${command} doctor --log debug`)
+    return problem(`check failed: ${why}`, `${command} doctor --log debug`)
   })
   const ms = Math.round(performance.now() - begun)
   return [findings].flat().map((finding) => ({ name: check.name, ...finding, ms }))
@@ -174,7 +173,7 @@ async function timed(check: DoctorCheck, { signal, command }: RunOptions): Promi
 const signs: Readonly<Record<CheckStatus, string>> = { ok: '✓', warning: '!', problem: '✗' }
 const colours = { ok: 'green', warning: 'yellow', problem: 'red' } as const
 
-/** One line for each finding, what to do below it, and how it stands as a whole. */
+/** Prints one line per finding, the remedy below it, and a summary. */
 function printChecks(checks: readonly CheckResult[], ms: number, { print, paint }: Output): void {
   const width = Math.max(0, ...checks.map(({ name }) => name.length))
   for (const { name, status, message, remedy, details = [] } of checks) {
@@ -187,7 +186,7 @@ function printChecks(checks: readonly CheckResult[], ms: number, { print, paint 
   const [problems, warnings] = [number('problem'), number('warning')]
   const verdict =
     problems + warnings === 0
-      ? paint('green', 'Everything is fine.')
+      ? paint('green', 'No problems found.')
       : paint(problems > 0 ? 'red' : 'yellow', `${count(problems, 'problem')}, ${count(warnings, 'warning')}.`)
   print('')
   print(`${verdict} ${paint('dim', `${count(checks.length, 'line')} in ${took(ms)}`)}`)

@@ -28,12 +28,12 @@ test('B11, S7: only who asks for more than there is has something to do', async 
   const nothing = { tier: undefined, languages: [], missing: ['bwrap does not work here.'] } as const
   expect(await check(nothing, { minIsolation: 'bwrap' })).toEqual({
     status: 'warning',
-    message: 'no code can be run: sandbox.minIsolation asks for bwrap, which does not work here',
+    message: 'code cannot be run: sandbox.minIsolation requires bwrap, which does not work here',
     details: ['bwrap does not work here.'],
   })
   expect(await check(nothing, { languages: [] })).toEqual({
     status: 'ok',
-    message: 'sandbox.languages is empty: no code is run',
+    message: 'sandbox.languages is empty: code execution is off',
   })
 })
 

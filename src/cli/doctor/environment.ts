@@ -14,7 +14,7 @@ const held = {
   worker: 'in a thread of its own, without namespaces',
 } as const
 
-/** Which programs of agents can be run here, and how they are held: found out by running some. */
+/** Checks which languages can be run here and how they are isolated, by running code. */
 export const sandboxCheck = (
   { languages: wanted, minIsolation }: Config['sandbox'],
   probe: () => Promise<Isolation>,
@@ -22,13 +22,13 @@ export const sandboxCheck = (
 ): DoctorCheck => ({
   name: 'sandbox',
   async run() {
-    if (wanted.length === 0) return ok('sandbox.languages is empty: no code is run')
+    if (wanted.length === 0) return ok('sandbox.languages is empty: code execution is off')
     const { tier, languages, missing } = await probe()
     const more = missing.length > 0 ? { details: missing } : {}
     const remedy = missing.some((why) => why.startsWith('bwrap does not work')) ? await allowing(kernel) : undefined
     if (tier !== undefined)
       return ok(`code in ${listed(languages)} runs ${held[tier]}`, { ...(remedy !== undefined && { remedy }), ...more })
-    const message = `no code can be run: sandbox.minIsolation asks for ${minIsolation}, which does not work here`
+    const message = `code cannot be run: sandbox.minIsolation requires ${minIsolation}, which does not work here`
     return warning(message, remedy, more)
   },
 })
@@ -49,7 +49,7 @@ const switches = [
   { name: 'user.max_user_namespaces', forbids: '0', allows: '15000' },
 ]
 
-/** The line that lets bwrap work, where the kernel is what stands in its way. */
+/** The command that makes bwrap work, if a kernel setting prevents it. */
 async function allowing(kernel: Kernel): Promise<string | undefined> {
   for (const { name, forbids, allows } of switches) {
     if ((await kernel(name)) === forbids) return `sudo sysctl ${name}=${allows}   # docs/sandbox.md has other ways`
@@ -73,8 +73,8 @@ export const nodeCheck: DoctorCheck = {
 /** Compares with what the package asks for, which is always a least version. */
 export function nodeFinding(running: string, wanted: string): CheckFinding {
   const least = wanted.replace(/^>=\s*/, '')
-  if (compare(running, least) >= 0) return ok(`Node ${running}; ${wanted} is needed`)
-  return problem(`Node ${running} is too old; ${wanted} is needed`, `nvm install ${least.split('.')[0]}`)
+  if (compare(running, least) >= 0) return ok(`Node ${running} (required: ${wanted})`)
+  return problem(`Node ${running} is too old (required: ${wanted})`, `nvm install ${least.split('.')[0]}`)
 }
 
 function compare(one: string, other: string): number {
@@ -96,7 +96,7 @@ export const clientCheck = (shell: Shell): DoctorCheck => ({
     const [connected, others] = [named('connected'), named('not connected')]
     const list = (some: typeof states) => some.map(({ name }) => name).join(', ')
     const parts = [
-      connected.length > 0 ? `connected: ${list(connected)}` : 'none is connected',
+      connected.length > 0 ? `connected: ${list(connected)}` : 'no client is connected',
       ...(others.length > 0 ? [`not connected: ${list(others)}`] : []),
     ]
     const [next] = others

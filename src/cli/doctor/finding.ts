@@ -1,14 +1,13 @@
-/** How something is: fine, worth a look, or in the way. */
 export type CheckStatus = 'ok' | 'warning' | 'problem'
 
 /** What a check found. */
 export interface CheckFinding {
   readonly status: CheckStatus
-  /** A sentence without its full stop. */
+  /** A sentence without a full stop. */
   readonly message: string
-  /** What to do about it: a command or a line of configuration to copy, wherever there is one. */
+  /** What to do: a command or a line of configuration to copy, if possible. */
   readonly remedy?: string
-  /** Lines that help to understand it. */
+  /** Further lines, such as stderr. */
   readonly details?: readonly string[]
 }
 
@@ -16,11 +15,11 @@ export interface CheckFinding {
 export interface DoctorCheck {
   /** `port`, `server.memory`: for scripts. */
   readonly name: string
-  /** Rejects only where it could not be checked at all. */
+  /** Rejects only if the check itself failed. */
   run(signal: AbortSignal): Promise<CheckFinding | readonly CheckFinding[]>
 }
 
-/** A finding as it is told. */
+/** A finding with the name of its check and the time it took. */
 export interface CheckResult extends CheckFinding {
   readonly name: string
   readonly ms: number

@@ -5,9 +5,9 @@ const https = { url: 'https://user:pass@mcp.example.com/v1?key=secret' }
 const http = { url: 'http://mcp.example.com/v1' }
 
 test.each([
-  ['ENOTFOUND', 'nobody knows a host of that name'],
+  ['ENOTFOUND', 'unknown host name'],
   ['ECONNREFUSED', 'nothing listens there'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'the host does not answer'],
+  ['UND_ERR_CONNECT_TIMEOUT', 'the host does not respond'],
 ])('B11: a server that cannot be reached: %s', async (code, why) => {
   expect(await findingOf(https, { failure: { code } })).toMatchObject({
     status: 'problem',
@@ -27,8 +27,8 @@ test('B11: a proxy on the way is told apart from the server', async () => {
 })
 
 test.each([
-  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'nobody here vouches for', 'NODE_EXTRA_CA_CERTS'],
-  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'nobody here vouches for', 'NODE_EXTRA_CA_CERTS'],
+  ['DEPTH_ZERO_SELF_SIGNED_CERT', 'not trusted here', 'NODE_EXTRA_CA_CERTS'],
+  ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'not trusted here', 'NODE_EXTRA_CA_CERTS'],
   ['CERT_HAS_EXPIRED', 'not valid now', 'expire date'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'for another name', 'mcpServers.it.url'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'does not speak TLS', 'mcpServers.it.url: http://mcp.example.com/v1'],

@@ -10,13 +10,13 @@ function bare(url: string): string {
 const curl = (config: RemoteServer, options = '-sv'): string => `curl ${options} ${quoted(bare(config.url))}`
 
 const network: Readonly<Record<string, string>> = {
-  ENOTFOUND: 'nobody knows a host of that name',
-  EAI_AGAIN: 'the name of the host cannot be looked up now',
+  ENOTFOUND: 'unknown host name',
+  EAI_AGAIN: 'the host name cannot be looked up at the moment',
   ECONNREFUSED: 'nothing listens there',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
-  ETIMEDOUT: 'the host does not answer',
-  UND_ERR_CONNECT_TIMEOUT: 'the host does not answer',
+  ETIMEDOUT: 'the host does not respond',
+  UND_ERR_CONNECT_TIMEOUT: 'the host does not respond',
 }
 
 const unreachable: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
@@ -40,7 +40,7 @@ const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNA
 const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   const { host } = new URL(config.url)
   if (untrusted.test(code)) {
-    const message = `${host} shows a certificate that nobody here vouches for (${code})`
+    const message = `${host} presents a certificate that is not trusted here (${code})`
     return { message, remedy: 'export NODE_EXTRA_CA_CERTS=/path/to/ca.pem' }
   }
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
@@ -63,8 +63,8 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
 const breaksOff: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   if (!(code === 'UND_ERR_SOCKET' || code.startsWith('HPE_') || code === 'ECONNRESET')) return
   const { host, protocol } = new URL(config.url)
-  const [meant, other] = protocol === 'http:' ? ['it may want TLS', 'https:'] : ['it may not speak TLS', 'http:']
-  const message = `${host} breaks off, or answers with something that is no HTTP (${code}); ${meant}`
+  const [meant, other] = protocol === 'http:' ? ['it may require TLS', 'https:'] : ['it may not speak TLS', 'http:']
+  const message = `${host} closes the connection or does not speak HTTP (${code}); ${meant}`
   return { message, remedy: `mcpServers.${name}.url: ${bare(config.url).replace(protocol, other)}` }
 }
 

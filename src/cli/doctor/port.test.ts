@@ -77,7 +77,7 @@ test.each([
   [
     'could not take over the configuration',
     { reload: { lastError: 'prot is unknown' } },
-    /not in force: prot is unknown/,
+    /could not be applied: prot is unknown/,
   ],
   ['has sick servers', { servers: { healthy: 1, unhealthy: 1 } }, /1 of 2 servers healthy/],
 ])('B11: a gateway that %s is a warning', async (_, more, message) => {
@@ -88,7 +88,7 @@ test.each([
 test('B11: a gateway that does not know us is a problem', async () => {
   await using at = await taken(telling({ error: { code: 'AUTH_REQUIRED', message: 'Show a credential.' } }, 401))
   expect((await checkup(at)).of('port')).toMatchObject([
-    { status: 'problem', message: expect.stringMatching(/another Toolway .*refuses our token: Show a credential\./) },
+    { status: 'problem', message: expect.stringMatching(/another Toolway .*rejects our token: Show a credential\./) },
   ])
 })
 

@@ -15,29 +15,29 @@ interface PortOptions {
   readonly clock: Clock
 }
 
-/** Whether the gateway could listen where it is to listen, or who does already. */
+/** Checks whether the gateway can listen on its address, or which process already does. */
 export const portCheck = (config: Config, options: PortOptions): DoctorCheck => ({
   name: 'port',
   async run(signal) {
     const { host, port } = config.server
     const place = `${host}:${port}`
-    if (port === 0) return ok('any free one is taken at each start')
+    if (port === 0) return ok('server.port is 0: any free port is used')
     const refusal = await tried(host, port)
     if (refusal === undefined) return ok(`${place} is free`)
     if (refusal.code === 'EADDRINUSE') return taken(config, options, signal)
     const { message, remedy } = reasons[refusal.code ?? ''] ?? { message: refusal.message, remedy: 'server.port: 4322' }
-    return problem(`${place} cannot be had: ${message}`, remedy)
+    return problem(`cannot listen on ${place}: ${message}`, remedy)
   },
 })
 
 const reasons: Readonly<Record<string, { readonly message: string; readonly remedy: string }>> = {
-  EACCES: { message: 'only the administrator may take ports below 1024', remedy: 'server.port: 4322' },
+  EACCES: { message: 'only the administrator may use ports below 1024', remedy: 'server.port: 4322' },
   EADDRNOTAVAIL: { message: 'this machine has no such address', remedy: 'server.host: 127.0.0.1' },
-  ENOTFOUND: { message: 'nobody knows a host of that name', remedy: 'server.host: 127.0.0.1' },
-  EAI_AGAIN: { message: 'the name of the host cannot be looked up now', remedy: 'server.host: 127.0.0.1' },
+  ENOTFOUND: { message: 'unknown host name', remedy: 'server.host: 127.0.0.1' },
+  EAI_AGAIN: { message: 'the host name cannot be looked up at the moment', remedy: 'server.host: 127.0.0.1' },
 }
 
-/** Takes the address for a moment. */
+/** Listens on the address for a moment. */
 function tried(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((settle) => {
     const server = createServer()
@@ -52,19 +52,19 @@ async function taken(config: Config, { command, clock }: PortOptions, signal: Ab
   const by = holderText(holder)
   const elsewhere = `${command} serve --port 0`
   if (answer === undefined) {
-    const end = holder?.pid === undefined ? '' : `ps -fp ${holder.pid}   # then end it, or: `
+    const end = holder?.pid === undefined ? '' : `ps -fp ${holder.pid}   # then stop it, or: `
     return problem(`${host}:${port} is in use by ${by}, which is not Toolway`, end + elsewhere)
   }
   if (answer instanceof RefusedByGateway) {
     return problem(
-      `${host}:${port} is in use by another Toolway (${by}), which refuses our token: ${answer.message}`,
+      `${host}:${port} is in use by another Toolway (${by}), which rejects our token: ${answer.message}`,
       elsewhere,
     )
   }
   return ourFinding(answer, `${host}:${port} is served by Toolway ${answer.version} (${by})`, command, clock)
 }
 
-/** What is read of GET overview. */
+/** The members of GET overview that are used here. */
 interface Overview {
   readonly version: string
   readonly startedAt: number
@@ -73,9 +73,9 @@ interface Overview {
   readonly reload: { readonly lastError: string | null }
 }
 
-/** What the gateway says of itself, or why it does not; undefined where it is none. */
+/** The overview of the gateway on this port, or its refusal; undefined if it is not a gateway. */
 async function asked(config: Config, signal: AbortSignal): Promise<Overview | RefusedByGateway | undefined> {
-  // The token is only read: asking must not make one.
+  // Do not generate a token just for this check.
   const made = existsSync(join(config.stores.common, 'token'))
   const unknown = config.auth.token === 'generated' && !made
   const auth = unknown ? { ...config.auth, token: 'none' } : config.auth
@@ -95,12 +95,12 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
   const { healthy = 0, unhealthy = 0, degraded = 0 } = servers
   if (reload?.lastError) {
     return warning(
-      `${is}, but the configuration as it stands is not in force: ${reload.lastError}`,
+      `${is}, but the current configuration could not be applied: ${reload.lastError}`,
       `${command} validate`,
     )
   }
   if (overview.version !== version) {
-    return warning(`${is}; this is ${version}`, 'end that process, then: ' + `${command} serve`)
+    return warning(`${is}; this is ${version}`, 'stop that process, then: ' + `${command} serve`)
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
   const up = `${is} since ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
@@ -114,15 +114,15 @@ function holderText(holder: Holder | undefined): string {
   return program === undefined ? `process ${pid}` : `${program}, process ${pid}`
 }
 
-/** Whoever listens on a port, as far as the kernel tells us. */
+/** The process that listens on a port, as far as the kernel reveals it. */
 interface Holder {
   readonly pid?: number
-  /** Of the program, without its arguments: those may hold secrets. */
+  /** Without its arguments, which may contain secrets. */
   readonly program?: string
   readonly uid: number
 }
 
-/** Finds who listens on a port of this machine; undefined where the kernel does not tell. */
+/** Finds the process that listens on a port; undefined if the kernel does not reveal it. */
 export async function portHolder(port: number): Promise<Holder | undefined> {
   const socket = ['tcp', 'tcp6'].flatMap((table) => listening(table, port))[0]
   if (!socket) return undefined
@@ -156,7 +156,7 @@ function rows(path: string): string[] {
 
 async function processWith(target: string): Promise<number | undefined> {
   for (const pid of (await readdir('/proc').catch(() => [])).filter((name) => /^\d+$/.test(name))) {
-    // Those of other users cannot be looked at, and some have just ended.
+    // Processes of other users cannot be inspected, and some have just exited.
     const open = await readdir(`/proc/${pid}/fd`).catch(() => [])
     const targets = await Promise.all(open.map((fd) => readlink(`/proc/${pid}/fd/${fd}`).catch(() => '')))
     if (targets.includes(target)) return Number(pid)

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { quoted } from '../table.ts'
 import { type CheckFinding, problem } from './finding.ts'
 
-/** A file that only its owner is to read: what is wrong with it, or what it holds; neither where there is none. */
+/** The content of a private file and what is wrong with it; both absent if there is no file. */
 interface PrivateFile {
   readonly finding?: CheckFinding
   readonly text?: string
@@ -22,7 +22,10 @@ export async function privateFile({ path, shown, what }: PrivateFileOptions): Pr
     const { mode, uid } = await stat(path)
     const text = (await readFile(path, 'utf8')).trim()
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      const finding = problem(`${what} is open to others (${shown}, mode ${octal(mode)})`, `chmod 600 ${quoted(path)}`)
+      const finding = problem(
+        `${what} is readable by others (${shown}, mode ${octal(mode)})`,
+        `chmod 600 ${quoted(path)}`,
+      )
       return { text, finding }
     }
     return isForeign(uid) ? { text, finding: foreign(what, shown, path) } : { text }
@@ -35,13 +38,13 @@ export async function privateFile({ path, shown, what }: PrivateFileOptions): Pr
 
 export const octal = (mode: number): string => (mode & 0o777).toString(8)
 
-/** Whether something belongs to another user, who is not to be trusted with it. The administrator is at home everywhere. */
+/** Whether a file belongs to another user. Root may use any file. */
 export function isForeign(uid: number): boolean {
   const own = process.getuid?.() ?? uid
   return own !== 0 && own !== uid
 }
 
-/** A start with sudo leaves such files behind. */
+/** Running with sudo once leaves such files behind. */
 export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`
 
 const foreign = (what: string, shown: string, path: string): CheckFinding =>

@@ -15,7 +15,7 @@ test('B11: an agent whose rules fit no tool that there is, is told', async () =>
   expect((await checkup(at)).of('agents')).toMatchObject([
     {
       status: 'warning',
-      message: 'misspelt may use none of the tools that there are',
+      message: 'misspelt may not use any of the available tools',
       remedy: expect.stringMatching(/^toolway why misspelt probe\./),
     },
   ])

@@ -37,7 +37,7 @@ test('B11: noise on standard output, odd definitions and an empty offer are warn
     details: ['another'],
   })
   const empty = await findingOf(program, { ...works, tools: [] })
-  expect(empty).toMatchObject({ status: 'warning', message: expect.stringContaining('offers nothing') })
+  expect(empty).toMatchObject({ status: 'warning', message: expect.stringContaining('offers no tools') })
   expect(await findingOf(program, { ...works, tools: [], others: 3 })).toMatchObject({ status: 'ok' })
 })
 
@@ -45,7 +45,7 @@ test('B11: a server that cannot give its tools is a problem', async () => {
   const finding = await findingOf(program, { ...works, tools: [], missing: ['tools/list'] })
   expect(finding).toMatchObject({
     status: 'problem',
-    message: expect.stringContaining('could not give its list of tools'),
+    message: expect.stringContaining('failed to list its tools'),
   })
 })
 

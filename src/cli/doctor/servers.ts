@@ -12,21 +12,21 @@ import { stdioCauses } from './stdio-causes.ts'
 
 interface ServerChecks {
   readonly checks: readonly DoctorCheck[]
-  /** The tools of each server that told, once all have been asked. */
+  /** The tools of each server that responded, once all have been probed. */
   readonly tools: Promise<ReadonlyMap<string, readonly string[]>>
 }
 
 interface ServerCheckOptions {
   readonly situation: DoctorContext
-  /** All that are configured, unless one is named. */
+  /** Probe only this server. */
   readonly only: string | undefined
   readonly examiner: ServerProber
   readonly withinMs: number
-  /** The environment of whoever asks: servers get little of it. */
+  /** The user's environment; servers get only a part of it. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** One check for each server: it is started or called, greeted, asked for its lists, and left again. */
+/** One check per server: connect, initialize, fetch the lists, disconnect. */
 export function serverChecks({ situation, only, examiner, withinMs, env }: ServerCheckOptions): ServerChecks {
   const { understood, unset, loaded } = situation
   const servers = understood?.mcpServers ?? {}
@@ -38,13 +38,13 @@ export function serverChecks({ situation, only, examiner, withinMs, env }: Serve
 
   const look = async (name: string, signal: AbortSignal) => {
     const server = servers[name] as ServerConfig
-    if (server.disabled) return ok('is disabled, so it was not tried')
+    if (server.disabled) return ok('disabled, not checked')
     if (loaded && isOurselves(server, loaded.config.server)) {
-      return warning('is our own endpoint: Toolway is not behind itself and leaves it out', `remove mcpServers.${name}`)
+      return warning('is our own endpoint; Toolway ignores it', `remove mcpServers.${name}`)
     }
     const variable = unset.find(({ key }) => within(key, name))?.variable
     if (variable !== undefined) {
-      return problem(`was not tried: the variable ${variable} of its configuration is not set`, `export ${variable}=…`)
+      return problem(`not checked: the variable ${variable} of its configuration is not set`, `export ${variable}=…`)
     }
     const examination = await examiner.probe(name, server, withinMs, signal)
     if (examination.tools)
@@ -70,7 +70,7 @@ export function serverChecks({ situation, only, examiner, withinMs, env }: Serve
 const isServed = ({ tools: { include, exclude } }: ServerConfig, tool: string): boolean =>
   include.some((pattern) => matches(pattern, tool)) && !exclude.some((pattern) => matches(pattern, tool))
 
-/** Whether a problem is about a server. */
+/** Whether a key is inside the entry of a server. */
 function within(key: string, server: string): boolean {
   const start = keyPath(['mcpServers', server])
   return key === start || key.startsWith(`${start}.`) || key.startsWith(`${start}[`)
@@ -84,10 +84,10 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
   return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
 }
 
-/** The last words of a server; before them is mostly what it says every time. */
+/** How many of the last stderr lines are shown. */
 const maxDetails = 8
 
-/** What trying a server has shown, in one sentence, with its usual causes recognised. */
+/** Describes the result of probing a server in one sentence, with the likely cause of a failure. */
 export function serverFinding(tried: ProbedServer): CheckFinding {
   const { examination } = tried
   const { failure, stderr } = examination
@@ -100,7 +100,7 @@ export function serverFinding(tried: ProbedServer): CheckFinding {
   return oddity(tried, summary) ?? ok(summary)
 }
 
-/** Where in a program something happened is for whoever wrote it. */
+/** Stack trace lines are left out. */
 const isTelling = (line: string): boolean => !/^at .*[:)]\d*/.test(line)
 
 function cause(failed: FailedProbe): Diagnosis {
@@ -121,7 +121,7 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Pr
   return `${count(tools.length, 'tool')}; ${protocolVersion} (${era}) over ${transport}; ${steps.join(', ')}`
 }
 
-/** What works, and is still worth a look. */
+/** Something odd about a server that works. */
 function oddity({ name, config, examination }: ProbedServer, summary: string): CheckFinding | undefined {
   const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = examination
   const setting = `mcpServers.${name}`
@@ -129,20 +129,20 @@ function oddity({ name, config, examination }: ProbedServer, summary: string): C
     config.readTools.some((pattern) => matches(pattern, tool)) ||
     (config.trustAnnotations && hintedReads.includes(tool))
   if (missing.includes('tools/list')) {
-    return problem(`${summary}; it could not give its list of tools`, 'look into its log', { details: remarks })
+    return problem(`${summary}; it failed to list its tools`, 'check its log', { details: remarks })
   }
   if (transport === 'sse' && config.transport === 'http') {
     return warning(
-      `${summary}; it speaks only the older HTTP+SSE, which each start finds out anew`,
+      `${summary}; it speaks only the older HTTP+SSE, which costs a failed attempt at each start`,
       `${setting}.transport: sse`,
     )
   }
   if (stdout.length > 0) {
-    const said = `${summary}; it also writes to its standard output what is no message ("${stdout[0]}")`
-    return warning(said, 'let it log to stderr: other clients may give it up for that')
+    const said = `${summary}; it also writes to its standard output what is not a message ("${stdout[0]}")`
+    return warning(said, 'make it log to stderr: other clients may disconnect it')
   }
   if (remarks.length > 0)
-    return warning(`${summary}; ${remarks[0]}`, 'tell whoever makes it', { details: remarks.slice(1) })
+    return warning(`${summary}; ${remarks[0]}`, 'report it to its author', { details: remarks.slice(1) })
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
     const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
     return warning(
@@ -150,11 +150,12 @@ function oddity({ name, config, examination }: ProbedServer, summary: string): C
       remedy,
     )
   }
-  if (tools.length + others === 0) return warning(`${summary}; it offers nothing at all`, `${setting}.disabled: true`)
+  if (tools.length + others === 0)
+    return warning(`${summary}; it offers no tools, resources or prompts`, `${setting}.disabled: true`)
   return undefined
 }
 
-/** Whether every agent may use some tool that there is, by its rules and by what the servers offer. */
+/** Checks that every agent may use at least one available tool. */
 export const agentCheck = (
   config: Config,
   tools: Promise<ReadonlyMap<string, readonly string[]>>,
@@ -171,10 +172,10 @@ export const agentCheck = (
     const rules = compileRules({ agents: config.agents, policy: config.policy, servers })
 
     const isIdle = (agent: string): boolean => {
-      // Who denies everything means it.
+      // Denying everything is intended.
       if (config.agents[agent]?.deny.servers.includes('*')) return false
       const caller = { agent, authenticated: true }
-      // Nobody knows what a server offers that did not tell.
+      // The tools of a server that did not respond are unknown.
       if (silent.some((server) => rules.closed(caller, server) === undefined)) return false
       return ![...known].some(([server, names]) =>
         names.some((name) => rules.decide(caller, { kind: 'tool', server, name }).allowed),
@@ -182,11 +183,11 @@ export const agentCheck = (
     }
     const idle = agents.filter(isIdle)
     if (idle.length === 0)
-      return ok(`${count(agents.length, 'agent')}, each of which may use something or is denied everything on purpose`)
+      return ok(`${count(agents.length, 'agent')}, each with at least one tool, or denied everything on purpose`)
     const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
     return idle.map((agent) =>
       warning(
-        `${agent} may use none of the tools that there are`,
+        `${agent} may not use any of the available tools`,
         `${command} why ${agent} ${server}.${names[0] ?? 'hash'}`,
       ),
     )

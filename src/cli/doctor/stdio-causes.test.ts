@@ -5,7 +5,7 @@ import { folder } from '../folder.fixture.ts'
 import { findingOf } from './probed-server.fixture.ts'
 
 const ended = { message: 'it ended (exit code 1).' }
-const late = { message: 'no answer within 30 s', timedOut: true }
+const late = { message: 'no response within 30 s', timedOut: true }
 
 test.each([
   ['no-such-command', 'command -v no-such-command   # its full path goes into mcpServers.it.command'],
@@ -36,7 +36,7 @@ test('B11: a folder that is not there comes before a command that is not there',
   })
 })
 
-test('B11: a command that may not be run', async () => {
+test('B11: a command that is not executable', async () => {
   await using at = await folder()
   await writeFile(join(at.cwd, 'server'), '')
   const finding = await findingOf({ command: './server', cwd: at.cwd }, { failure: { code: 'EACCES' } })
@@ -53,7 +53,7 @@ test.each([
 ])('B11: a missing variable is recognised: %s', async (line) => {
   const finding = await findingOf({ command: 'node' }, { stderr: ['starting', line], failure: ended })
   expect(finding).toMatchObject({
-    message: 'it wants the variable GITHUB_TOKEN',
+    message: 'it needs the variable GITHUB_TOKEN',
     remedy: 'mcpServers.it.env.GITHUB_TOKEN: ${GITHUB_TOKEN}',
   })
 })
@@ -61,14 +61,14 @@ test.each([
 test('B11: a variable that is set here but not handed on is told apart from one that is not set', async () => {
   const seen = { stderr: ['GITHUB_TOKEN is required'], failure: ended }
   const { message } = await findingOf({ command: 'node' }, seen, { GITHUB_TOKEN: 'x' })
-  expect(message).toContain('set here; but servers get only what their configuration gives them')
+  expect(message).toContain('set here, but servers get only the variables of their configuration')
   const given = await findingOf({ command: 'node', env: { GITHUB_TOKEN: 'y' } }, seen)
-  expect(given.message).not.toContain('wants the variable')
+  expect(given.message).not.toContain('needs the variable')
 })
 
 test.each([
-  ['npm error code ENOTFOUND', 'npx cannot fetch @scope/server: the network is not there'],
-  ['npm error 404 Not Found - GET https://registry.example/@scope%2fserver', 'npx finds no @scope/server'],
+  ['npm error code ENOTFOUND', 'npx cannot fetch @scope/server: the network is unreachable'],
+  ['npm error 404 Not Found - GET https://registry.example/@scope%2fserver', 'npx cannot find @scope/server'],
 ])('B11: npx: %s', async (line, message) => {
   const config = { command: 'npx', args: ['-y', '@scope/server', '/data'] }
   expect(await findingOf(config, { stderr: [line], failure: ended })).toMatchObject({ message })
@@ -79,7 +79,7 @@ test.each([
   ['uvx', ['error: Failed to fetch: it', 'cause: invalid peer certificate: UnknownIssuer'], 'SSL_CERT_FILE'],
 ])('B11: %s is shown a certificate that nobody vouches for', async (command, stderr, variable) => {
   expect(await findingOf({ command, args: ['some-server'] }, { stderr, failure: ended })).toMatchObject({
-    message: expect.stringContaining('nobody here vouches for the certificate'),
+    message: expect.stringContaining('is not trusted here'),
     remedy: `export ${variable}=/path/to/ca.pem`,
   })
 })
@@ -90,13 +90,13 @@ test.each([
   ['docker', ['run', '-i', '--rm', '-e', 'TOKEN', 'ghcr.io/some/server'], 'docker pull ghcr.io/some/server'],
 ])('B11: %s may only be slow to fetch what it runs', async (command, args, remedy) => {
   const finding = await findingOf({ command, args }, { failure: late })
-  expect(finding).toMatchObject({ message: expect.stringContaining('may still be fetching'), remedy })
+  expect(finding).toMatchObject({ message: expect.stringContaining('may still be downloading'), remedy })
 })
 
 test('B11: a program that only starts and says nothing is told how to be run by hand', async () => {
   const finding = await findingOf({ command: 'my-server', args: ['--name', 'a b'], cwd: '/srv' }, { failure: late })
   expect(finding).toMatchObject({
-    message: 'it started and did not answer within 30 s (--timeout)',
+    message: 'it started and did not respond within 30 s (--timeout)',
     remedy: "cd /srv && my-server --name 'a b'",
   })
 })
@@ -119,7 +119,7 @@ test('B11: a container without -i hears nothing', async () => {
 
 test('B11: what writes to standard output is no server over stdio', async () => {
   const finding = await findingOf({ command: 'echo', args: ['hello'] }, { stdout: ['hello'], failure: ended })
-  expect(finding.message).toContain('what is no MCP message ("hello")')
+  expect(finding.message).toContain('what is not an MCP message ("hello")')
 })
 
 test('B11: whatever else it is, the failure is told in its own words', async () => {

@@ -39,7 +39,7 @@ const packageUnknown: RecogniseCause<StdioServer> = ({ name, examination, config
   if (!known || !examination.stderr.some((line) => unknown.test(line))) return
   const { runner, wanted } = known
   const look = runner === 'npx' ? commandLine(['npm', 'view', wanted, 'version']) : known.fetch
-  return { message: `${runner} finds no ${wanted}`, remedy: `${look}   # then correct mcpServers.${name}.args` }
+  return { message: `${runner} cannot find ${wanted}`, remedy: `${look}   # then correct mcpServers.${name}.args` }
 }
 
 const untrusted =
@@ -51,14 +51,14 @@ const packageUntrusted: RecogniseCause<StdioServer> = ({ examination, config }) 
   if (!known || !examination.stderr.some((line) => untrusted.test(line))) return
   const { runner, wanted } = known
   const variable = /^(?:npx|bunx)$/.test(runner) ? 'NODE_EXTRA_CA_CERTS' : 'SSL_CERT_FILE'
-  const message = `${runner} cannot fetch ${wanted}: nobody here vouches for the certificate that it is shown`
+  const message = `${runner} cannot fetch ${wanted}: the certificate that it is shown is not trusted here`
   return { message, remedy: `export ${variable}=/path/to/ca.pem` }
 }
 
 const packageOffline: RecogniseCause<StdioServer> = ({ examination, config }) => {
   const known = fetched(config)
   if (!known || !examination.stderr.some((line) => offline.test(line))) return
-  return { message: `${known.runner} cannot fetch ${known.wanted}: the network is not there`, remedy: known.fetch }
+  return { message: `${known.runner} cannot fetch ${known.wanted}: the network is unreachable`, remedy: known.fetch }
 }
 
 /** A first start may take minutes; the ones after it do not. */
@@ -67,7 +67,7 @@ const slowFetch: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) =
   if (!known || !failure.timedOut) return
   const { runner, wanted, fetch } = known
   return {
-    message: `no answer within ${withinMs / 1000} s (--timeout); ${runner} may still be fetching ${wanted}`,
+    message: `no response within ${withinMs / 1000} s (--timeout); ${runner} may still be downloading ${wanted}`,
     remedy: fetch,
   }
 }
@@ -128,7 +128,7 @@ function found({ command, cwd = '.', env }: StdioServer): string | undefined {
 const notExecutable: RecogniseCause<StdioServer> = ({ failure, config: { command, cwd = '.' } }) => {
   if (failure.code !== 'EACCES') return
   const file = command.includes('/') ? resolve(cwd, command) : command
-  return { message: `the command ${command} may not be run`, remedy: `chmod +x ${quoted(file)}` }
+  return { message: `the command ${command} is not executable`, remedy: `chmod +x ${quoted(file)}` }
 }
 
 const wants =
@@ -141,9 +141,9 @@ const variableMissing: RecogniseCause<StdioServer> = ({ name, examination: { std
   const missing = named.find((one) => !noVariable.test(one) && !config.env[one])
   if (missing === undefined) return
   const here =
-    env[missing] === undefined ? '' : ', which is set here; but servers get only what their configuration gives them'
+    env[missing] === undefined ? '' : ', which is set here, but servers get only the variables of their configuration'
   return {
-    message: `it wants the variable ${missing}${here}`,
+    message: `it needs the variable ${missing}${here}`,
     remedy: `mcpServers.${name}.env.${missing}: \${${missing}}`,
   }
 }
@@ -178,13 +178,13 @@ const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { comma
 const talksElsewhere: RecogniseCause<StdioServer> = ({ examination: { stdout }, config }) => {
   const [first] = stdout
   if (first === undefined) return
-  const message = `it writes to its standard output what is no MCP message ("${first}"): no server over stdio, or in another mode`
+  const message = `it writes to its standard output what is not an MCP message ("${first}"): it is not a stdio server, or runs in another mode`
   return { message, remedy: byHand(config) }
 }
 
 const silent: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
   if (!failure.timedOut) return
-  return { message: `it started and did not answer within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
+  return { message: `it started and did not respond within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
 }
 
 /** What it last wrote is told beside it. */

@@ -25,9 +25,9 @@ async function recorded(at: Place, calls = 3): Promise<void> {
   }
 }
 
-test('B11: a folder that can be written is left as it was', async () => {
+test('B11: a folder that is writable is left as it was', async () => {
   await using at = await configured()
-  expect((await checkup(at)).of('stores.folder')).toMatchObject([{ status: 'ok', message: '~/state can be written' }])
+  expect((await checkup(at)).of('stores.folder')).toMatchObject([{ status: 'ok', message: '~/state is writable' }])
   expect(await readdir(at.cwd)).toEqual(['toolway.json'])
   await mkdir(join(at.cwd, 'state'), { mode: 0o700 })
   expect((await checkup(at)).of('stores.folder')).toMatchObject([{ status: 'ok' }])

@@ -7,14 +7,14 @@ import { quoted, sizeText } from '../table.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { isForeign, octal, ownAgain } from './private-file.ts'
 
-/** Whether everything that outlives a start can be written. */
+/** Checks that the state folders are writable. */
 export const storeFolderCheck = ({ stores, audit }: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'stores.folder',
   async run() {
     const folders = [...new Set([stores.path, stores.common, audit.path])]
     const found = await Promise.all(folders.map((path) => folderProblem(path, short(path))))
     const findings = found.filter((finding) => finding !== undefined)
-    return findings.length > 0 ? findings : ok(`${short(stores.path)} can be written`)
+    return findings.length > 0 ? findings : ok(`${short(stores.path)} is writable`)
   },
 })
 
@@ -26,13 +26,13 @@ async function folderProblem(path: string, shown: string): Promise<CheckFinding 
       `mv ${quoted(there.path)} ${quoted(`${there.path}.old`)}`,
     )
   }
-  const writable = there.path === path ? '' : `, and ${there.path} does not let us make it`
+  const writable = there.path === path ? '' : `, and it cannot be created in ${there.path}`
   try {
-    // Trying is the only way to know: modes say nothing of read-only file systems, quotas and the like.
+    // Try it: modes do not show read-only file systems or quotas.
     await rmdir(await mkdtemp(join(there.path, '.toolway-doctor-')))
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
-    return problem(`${shown} cannot be written (${code})${writable}`, remedies[code]?.(there.path) ?? elsewhere)
+    return problem(`${shown} is not writable (${code})${writable}`, remedies[code]?.(there.path) ?? elsewhere)
   }
   if (there.path !== path) return undefined
   if (isForeign(there.uid)) return problem(`${shown} belongs to another user`, ownAgain(path))
@@ -49,7 +49,7 @@ const remedies: Readonly<Record<string, (path: string) => string>> = {
   EDQUOT: () => 'quota   # make room there',
 }
 
-/** The folder, or what there is of the way to it. */
+/** The folder, or its nearest existing parent. */
 async function nearest(path: string): Promise<{
   readonly path: string
   readonly isFolder: boolean
@@ -65,23 +65,23 @@ async function nearest(path: string): Promise<{
   }
 }
 
-/** What the audit log keeps for the ends of calls that are under way when the disk is full. */
+/** Space that the audit log reserves for the end records of calls in flight. */
 const reserveBytes = 256 * 1024
-/** So much that the reserve can be had, and something be written before it is needed. */
+/** Enough for the reserve and some records. */
 const leastBytes = 4 * reserveBytes
 /** A few files of the log. */
 const enoughBytes = 256 * 1024 * 1024
 
-/** Whether there is room for the audit log: without it, writes are refused. */
+/** Checks the free space for the audit log; without it, write calls are refused. */
 export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorCheck => ({
   name: 'stores.space',
   async run() {
     const { path } = await nearest(audit.path)
     const { bytes, noFiles } = await measure(path)
     const look = `df -h ${quoted(path)}   # make room there, or set audit.path and stores.path`
-    if (noFiles) return problem('the file system of the audit log can hold no more files', `df -i ${quoted(path)}`)
+    if (noFiles) return problem('the file system of the audit log has no inodes left', `df -i ${quoted(path)}`)
     const free = `${sizeText(bytes)} free where the audit log is written`
-    if (bytes < leastBytes) return problem(`${free}: too little for its reserve, so writes are refused`, look)
+    if (bytes < leastBytes) return problem(`${free}: too little for its reserve, so write calls are refused`, look)
     return bytes < enoughBytes ? warning(free, look) : ok(free)
   },
 })
@@ -92,7 +92,7 @@ async function freeBytes(path: string): Promise<{ readonly bytes: number; readon
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 
-/** Whether PostgreSQL can be used, where it is configured: without it, audit records wait on this machine. */
+/** Checks PostgreSQL if it is configured. */
 export function postgresChecks({ stores: { postgres: configured } }: Config, command: string): DoctorCheck[] {
   if (!configured || configured.disabled) return []
   const check: DoctorCheck = {
@@ -102,14 +102,14 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
       const { where } = postgres
       try {
         const number = await numberOf(postgres)
-        if (number >= wantedNumber) return ok(`${where} answers, and its tables are up to date`)
-        const behind = `${where} answers; its tables are not those of this version`
+        if (number >= wantedNumber) return ok(`${where} is reachable, and its tables are up to date`)
+        const behind = `${where} is reachable; its tables are of another version`
         return configured.migrate === 'auto'
-          ? ok(`${behind}, and are made at the next start`)
+          ? ok(`${behind} and will be migrated at the next start`)
           : problem(behind, `${command} migrate`)
       } catch (cause) {
         return warning(
-          `${where} cannot be used (${reasonOf(cause)}): audit records wait on this machine`,
+          `${where} is unavailable (${reasonOf(cause)}): audit records wait on this machine`,
           'stores.postgres.url: postgres://USER@HOST/DATABASE',
         )
       }

@@ -14,9 +14,9 @@ export const serverAliases: Readonly<Record<string, string>> = {
   includeTools: 'Another spelling of tools.include.',
   excludeTools: 'Another spelling of tools.exclude.',
   disabledTools: 'Another spelling of tools.exclude.',
-  alwaysAllow: 'Read and left aside: approval is up to the client.',
-  autoApprove: 'Read and left aside: approval is up to the client.',
-  trust: 'Read and left aside: approval is up to the client.',
+  alwaysAllow: 'Ignored: the client decides about approval.',
+  autoApprove: 'Ignored: the client decides about approval.',
+  trust: 'Ignored: the client decides about approval.',
 }
 
 /** Keys that are taken up before the rest of a server is checked. */
@@ -47,7 +47,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
   const put = (key: string, { at }: TreeMember, value: ConfigTree, into = members) => {
     const known = into.get(key)?.value
     const same = known?.kind === 'leaf' && value.kind === 'leaf' && known.value === value.value
-    if (known && !same) report.problems.push(problemAt(at, `says something else than ${key}; keep one of them`))
+    if (known && !same) report.problems.push(problemAt(at, `contradicts ${key}; keep one of them`))
     else into.set(key, { at, value })
   }
   for (const [key, entry] of server.members) {
@@ -59,7 +59,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
     else if (key === 'excludeTools' || key === 'disabledTools') put('exclude', entry, value, tools)
     else if (leftAside.includes(key)) {
       report.warnings.push(
-        `mcpServers.${name}.${key} has no effect: which calls need no question is up to the client; list tools that need a person's yes under approve`,
+        `mcpServers.${name}.${key} has no effect: the client decides which calls need no approval; list tools that need approval by a person under approve`,
       )
     } else put(key, entry, value)
   }

@@ -73,7 +73,7 @@ describe('B11: the files of other clients are configurations as they stand', () 
       github: { transport: 'http', url: 'https://api.githubcopilot.com/mcp/' },
     })
     expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.local\.sandboxEnabled has no effect/)])
-    expect(notes.join('\n')).toContain('asks for as perplexity-key is taken from the variable INPUT_PERPLEXITY_KEY')
+    expect(notes.join('\n')).toContain('prompt perplexity-key is read from the variable INPUT_PERPLEXITY_KEY')
   })
 
   test('VS Code: what is asked for and not there is an error that names the server, the field and the variable', async () => {
@@ -261,7 +261,7 @@ describe('B11: nothing of a client is dropped without a word', () => {
       'cline_mcp_settings.json': '{"mcpServers": {"a": {"command": "x", "arg": ["y"]}}}',
     })
     expect((await load({ paths: ['.cursor/mcp.json'] })).warnings).toEqual([
-      'mcpServers.a.flavour is left aside: Toolway does not know what Cursor means by it',
+      'mcpServers.a.flavour is ignored: Toolway does not know this key of Cursor',
     ])
     expect(await problems({ paths: ['cline_mcp_settings.json'] })).toMatchObject([{ suggestion: 'args' }])
   })

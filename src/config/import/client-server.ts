@@ -78,9 +78,7 @@ function unknown(
   if (!tolerant) members.set(key, entry)
   else if (nearMiss(key, serverKeys) !== undefined) report.problems.push(unknownKeyAt(entry.at, key, serverKeys))
   else
-    report.warnings.push(
-      `${keyPath(['mcpServers', name, key])} is left aside: Toolway does not know what ${label} means by it`,
-    )
+    report.warnings.push(`${keyPath(['mcpServers', name, key])} is ignored: Toolway does not know this key of ${label}`)
 }
 
 /** A bare number in the client's unit; text says its own. */
@@ -116,7 +114,7 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
   const clientSecret = first(part, ['clientSecret', 'client_secret', 'CLIENT_SECRET'])
   if (clientSecret && !clientId) {
-    report.warnings.push(`${server}: the client secret is left aside: there is no client id to go with it`)
+    report.warnings.push(`${server}: the client secret is ignored: it needs a client id`)
   }
   return shape(part.at, {
     type: leaf(part.at, 'oauth'),

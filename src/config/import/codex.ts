@@ -58,7 +58,7 @@ function codexServer(server: BranchNode, name: string, report: TranslationReport
     members.set('oauth', member(shape((scopes ?? oauth ?? server).at, { ...parts(oauth), scopes })))
   }
   if (taken('tools')) {
-    report.warnings.push(`mcpServers.${name}.tools is left aside: which calls ask a person is up to Codex`)
+    report.warnings.push(`mcpServers.${name}.tools is ignored: Codex decides which calls ask a person`)
   }
   return branch(server.at, members)
 }
@@ -77,7 +77,7 @@ function forwarded(part: ConfigTree | undefined, server: string, report: Transla
     const variable = asVariable(name)
     const source = find(item, ['source'])
     if (source?.kind === 'leaf' && source.value === 'remote') {
-      report.warnings.push(`mcpServers.${server}.env_vars: a variable of another machine is left aside`)
+      report.warnings.push(`mcpServers.${server}.env_vars: a variable of another machine is ignored`)
       return []
     }
     return variable && name?.kind === 'leaf' ? [[String(name.value), variable]] : []

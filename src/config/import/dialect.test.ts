@@ -11,7 +11,7 @@ test("an editor's file that points at us already is read without us, and without
   for (const path of ['cursor.json', 'vscode.json']) {
     const { config, notes } = await load({ paths: [path] })
     expect(Object.keys(config.mcpServers)).toEqual(['files'])
-    expect(notes.join()).toContain('the server toolway is Toolway itself and was left out')
+    expect(notes.join()).toContain('the server toolway is Toolway itself and was ignored')
   }
 })
 

@@ -102,6 +102,6 @@ function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNo
   const members = new Map(tree.members)
   const known = tree.members.get('mcpServers')
   if (known) members.set('mcpServers', { ...known, value: { ...servers, members: others } })
-  report.notes.push('the server toolway is Toolway itself and was left out')
+  report.notes.push('the server toolway is Toolway itself and was ignored')
   return { ...tree, members }
 }

@@ -19,7 +19,7 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
     else ignored.push(key)
   }
   if (ignored.length > 0) {
-    report.warnings.push(`${tree.at.file.path}: ${ignored.join(', ')} left aside: not about servers or their tools`)
+    report.warnings.push(`${tree.at.file.path}: ${ignored.join(', ')} ignored: not about servers or their tools`)
   }
 }
 
@@ -42,7 +42,7 @@ export function namedServers(
     if (entry.kind !== 'branch' || name?.kind !== 'leaf' || typeof name.value !== 'string' || name.value === '') {
       report.problems.push(problemAt(name?.at ?? entry.at, 'expected a server with a name'))
     } else if (named.has(name.value)) {
-      report.problems.push(problemAt(name.at, `a second server is called ${name.value}; give it another name`))
+      report.problems.push(problemAt(name.at, `duplicate server name ${name.value}; choose another name`))
     } else {
       const fields = new Map(entry.members)
       fields.delete('name')

@@ -29,7 +29,7 @@ export function translateGemini(tree: BranchNode, report: TranslationReport): Br
   const excluded = namesIn(find(tree, ['mcp', 'excluded'])) ?? []
   return mapServers(read, (server, name, at) => {
     if (!excluded.includes(name) && (allowed === undefined || allowed.includes(name))) return server
-    report.notes.push(`the server ${name} is kept out by mcp.allowed or mcp.excluded, so it is read as disabled`)
+    report.notes.push(`the server ${name} is excluded by mcp.allowed or mcp.excluded, so it is disabled`)
     return withMember(server, 'disabled', member(leaf(at, true)))
   })
 }

@@ -48,7 +48,7 @@ test('F7, F8, F13: a file with mcp_client and tool_forwarding becomes our own co
     `${at('server.toml')}: read as an mcp_client file with tool forwarding: 2 servers`,
     expect.stringMatching(/cache\.enabled: .*readOnlyHint.*trustAnnotations/),
   ])
-  expect(warnings).toEqual([`${at('server.toml')}: model left aside: not about servers or their tools`])
+  expect(warnings).toEqual([`${at('server.toml')}: model ignored: not about servers or their tools`])
   expect(config.mcpServers.files).toMatchObject({
     transport: 'stdio',
     command: 'npx',
@@ -94,14 +94,11 @@ test('the smaller file with [mcp] is read too', async () => {
 })
 
 test.each([
-  ['[mcp]\nenabled = false\n[[mcp.servers]]', 'mcp.enabled is false: its servers are read as disabled'],
-  [
-    '[mcp_client]\nenabled = false\n[[mcp_client.servers]]',
-    'mcp_client.enabled is false: its servers are read as disabled',
-  ],
+  ['[mcp]\nenabled = false\n[[mcp.servers]]', 'mcp.enabled is false: its servers are disabled'],
+  ['[mcp_client]\nenabled = false\n[[mcp_client.servers]]', 'mcp_client.enabled is false: its servers are disabled'],
   [
     '[tool_forwarding]\nenabled = false\n[[mcp_client.servers]]',
-    'tool_forwarding.enabled is false: every server is read as disabled',
+    'tool_forwarding.enabled is false: every server is disabled',
   ],
 ])('%j switches the servers off, variables included', async (head, note) => {
   const { load } = await project({ 'toolway.toml': `${head}\nname = "a"\nurl = "$URL"\n` })
@@ -232,7 +229,7 @@ blockedTools = ["a.b"]
     '2:1 mcp_client.enabeld: unknown key `enabeld`; did you mean `enabled`?',
     '3:1 mcp_client.servers[0]: expected a server with a name',
     '7:1 mcp_client.servers[1].comand: unknown key `comand`; did you mean `command`?',
-    '9:8 mcp_client.servers[2].name: a second server is called a; give it another name',
+    '9:8 mcp_client.servers[2].name: duplicate server name a; choose another name',
     '12:22 tool_forwarding.namespace_strategy: expected one of server_prefix, flat, custom, found "server_prefx"; did you mean server_prefix?',
     '14:1 tool_forwarding.security.blocked_tool: unknown key `blocked_tool`; did you mean `blocked_tools`?',
     '16:1 limits.perMinute: expected a whole number of at least 1, found "many" (written as tool_forwarding.rate_limit.default)',

@@ -29,12 +29,12 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
   const tree = mapLeaves(document, withVariable) as BranchNode
   const forwarding = tree.members.get('tool_forwarding')?.value
   const forwardingOff = forwarding?.kind === 'branch' && isFalse(forwarding.members.get('enabled')?.value)
-  if (forwardingOff) report.notes.push('tool_forwarding.enabled is false: every server is read as disabled')
+  if (forwardingOff) report.notes.push('tool_forwarding.enabled is false: every server is disabled')
   const servers = new Map<string, TreeMember>()
   for (const section of ['mcp', 'mcp_client']) {
     const members = membersOf(tree.members.get(section)?.value, ['enabled', 'servers'], report)
     const off = isFalse(members.get('enabled')?.value)
-    if (off) report.notes.push(`${section}.enabled is false: its servers are read as disabled`)
+    if (off) report.notes.push(`${section}.enabled is false: its servers are disabled`)
     const translate = (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode) =>
       serverOf(name, fields, entry, off || forwardingOff, report)
     for (const [name, server] of namedServers(members.get('servers')?.value, translate, report)?.members ?? []) {

@@ -71,7 +71,7 @@ test('two spellings that contradict each other are refused at the second one', a
     'good.yaml': 'mcpServers: { a: { url: "http://x", transport: http, type: streamable-http } }',
   })
   expect(brief(await problems({ paths: ['bad.yaml'] }))).toEqual([
-    '5:5 mcpServers.a.type: says something else than transport; keep one of them',
+    '5:5 mcpServers.a.type: contradicts transport; keep one of them',
   ])
   expect((await load({ paths: ['good.yaml'] })).config.mcpServers.a?.transport).toBe('http')
 })

@@ -35,7 +35,7 @@ function inputs(section: ConfigTree | undefined, report: TranslationReport): (pa
   const said = new Set<string>()
   const variable = (id: string): string => {
     const name = inputVariable(id)
-    const note = `what the editor asks for as ${id} is taken from the variable ${name}`
+    const note = `the editor's prompt ${id} is read from the variable ${name}`
     if (!said.has(name)) report.notes.push(note)
     said.add(name)
     const fallback = defaults.get(id)

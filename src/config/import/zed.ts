@@ -25,7 +25,7 @@ function zedServer(server: BranchNode, name: string, report: TranslationReport):
   const settings = members.get('settings')?.value
   members.delete('settings')
   if (settings?.kind === 'branch' && settings.members.size > 0) {
-    report.warnings.push(`mcpServers.${name}.settings is left aside: only extensions of Zed are told about it`)
+    report.warnings.push(`mcpServers.${name}.settings is ignored: it is only for extensions of Zed`)
   }
   const command = members.get('command')
   if (command?.value.kind !== 'branch') return branch(server.at, members)

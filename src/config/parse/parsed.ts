@@ -32,7 +32,7 @@ export function createBounds(): (path: Path, offset: number) => void {
   let parts = 0
   return (path, offset) => {
     if (path.length > maxDepth) throw new RejectedDocument(`nested deeper than ${maxDepth} levels`, offset)
-    if (++parts > maxParts) throw new RejectedDocument(`unfolds into more than ${maxParts} values`, offset)
-    if (path.at(-1) === '__proto__') throw new RejectedDocument('no key can be called __proto__', offset)
+    if (++parts > maxParts) throw new RejectedDocument(`expands to more than ${maxParts} values`, offset)
+    if (path.at(-1) === '__proto__') throw new RejectedDocument('__proto__ is not allowed as a key', offset)
   }
 }

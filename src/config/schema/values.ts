@@ -93,13 +93,13 @@ export const flag = shared(() => {
 })
 
 /** Some text, never empty: an empty variable is no value. */
-export const text = shared((expected: string = 'some text') =>
+export const text = shared((expected: string = 'text') =>
   z.string({ error: expected }).refine((value) => value !== '' && !value.includes('\0'), { error: expected }),
 )
 
 /** Text that is handed on; a number or a flag counts as it was written. */
 export const verbatim = shared(() =>
-  z.union([z.string(), z.number(), z.boolean()], { error: 'some text' }).transform((value, context): string => {
+  z.union([z.string(), z.number(), z.boolean()], { error: 'text' }).transform((value, context): string => {
     const written = String(value)
     return written.includes('\0') ? refuse(context, 'text without NUL characters') : written
   }),

@@ -1,8 +1,7 @@
 import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { readBounded } from '../../lib/read-bounded.ts'
-import { openWay, type WayOut } from '../../outbound/way-out.ts'
+import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
 import { cannotVerify } from './challenge.ts'
 
 /** The published keys of an identity provider, fetched when they are first needed. */
@@ -101,23 +100,18 @@ const maxBytes = 256 * 1024
 function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
   checkAddress(url)
   const address = new URL(url)
-  let way: WayOut | undefined
+  let way: HttpClient | undefined
   const fetchKeys = async (): Promise<PublishedKeys> => {
     const late = new AbortController()
     using _timer = clock.after(timeoutMs, () =>
       late.abort(new Error(`no answer within ${timeoutMs / 1000} s (a fixed limit)`)),
     )
     const headers = { accept: 'application/jwk-set+json, application/json' }
-    way ??= openWay(address, { connections: 1 })
+    way ??= createHttpClient(address, { connections: 1 })
     const asked = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
-    const { statusCode, body } = await way.request(asked)
-    // Whoever reads the body hears of its end; what is thrown away must not bring the process down.
-    body.on('error', () => {})
-    if (statusCode !== 200) {
-      body.destroy()
-      throw new Error(`the answer is HTTP ${statusCode}, not 200`)
-    }
-    const text = String(await readBounded(body, maxBytes, tooLarge))
+    const accepts = (status: number) => status === 200
+    const { status, text } = await way.fetchText(asked, { maxBytes, tooLarge, accepts })
+    if (text === undefined) throw new Error(`the answer is HTTP ${status}, not 200`)
     return { find: createLocalJWKSet(parsed(text)), text }
   }
   return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() })

@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
+import type { HttpClient } from '../../lib/http-client.ts'
+import { ProxyError } from '../../lib/proxy.ts'
 import { readBeginning } from '../../lib/read-bounded.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
-import { ProxyFailure } from '../../outbound/proxy-failure.ts'
-import type { WayOut } from '../../outbound/way-out.ts'
 
 /** What a receiver said to a batch, or why it said nothing. */
 export type Reply =
@@ -33,14 +33,14 @@ const maxAnswer = 64 * 1024
 
 /** Sends batches by OTLP over HTTP. */
 export function createPost({ url, headers, clock }: PostOptions): Post {
-  let way: Promise<WayOut> | undefined
+  let way: Promise<HttpClient> | undefined
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
 
   // Loaded with the first batch: who sends none need not wait for it when Toolway starts.
-  const opened = async (): Promise<WayOut> => {
-    const { openWay } = await import('../../outbound/way-out.ts')
-    return openWay(url, { connections: 1, keepAliveTimeout: 10_000 })
+  const opened = async (): Promise<HttpClient> => {
+    const { createHttpClient } = await import('../../lib/http-client.ts')
+    return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
   }
 
   const ask = async (body: Buffer, signal: AbortSignal): Promise<Reply> => {
@@ -96,7 +96,7 @@ function rejectedBy(answer: string): number {
 
 /** A code rather than a sentence: that may repeat what was sent. */
 function reasonOf(thrown: unknown): string {
-  if (thrown instanceof ProxyFailure || thrown instanceof ToolwayError) return thrown.message
+  if (thrown instanceof ProxyError || thrown instanceof ToolwayError) return thrown.message
   const { code, message } = thrown as { code?: unknown; message?: unknown }
   if (typeof code === 'string') return `it cannot be reached (${code})`
   return message === tooSlow ? tooSlow : 'it cannot be reached'

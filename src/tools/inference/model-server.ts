@@ -1,6 +1,6 @@
 import { ToolwayError } from '../../core/errors.ts'
 import { basicAuthOf, urlSecrets } from '../../lib/basic-auth.ts'
-import { ProxyFailure } from '../../outbound/proxy-failure.ts'
+import { ProxyError } from '../../lib/proxy.ts'
 import { withoutHidden } from '../hidden-characters.ts'
 import { readBody } from '../native/fetch/guarded-get.ts'
 import type { ServedModel, Task } from './models.ts'
@@ -55,12 +55,12 @@ interface Exchange {
 async function exchange(place: Place, model: ServedModel, asked: Exchange): Promise<InferenceAnswer> {
   const { maxBytes, signal, headers, ...request } = asked
   const { authorization, secrets } = credentials(place, model)
-  const { openWay } = await import('../../outbound/way-out.ts')
+  const { createHttpClient } = await import('../../lib/http-client.ts')
   // The call has its own deadline; a model may well think for longer than a timeout that knows nothing of it.
   const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
-  await using way = openWay(new URL(model.baseUrl), patience)
   let begun = false
   try {
+    await using way = createHttpClient(new URL(model.baseUrl), patience)
     const answer = await way.request({ ...request, headers: { ...headers, ...authorization }, signal })
     begun = true
     const header = (name: string) => String(answer.headers[name] ?? '')
@@ -142,7 +142,7 @@ const tooLarge = (place: Place, most: number): ToolwayError =>
 
 /** The connection failed, before the answer or in it. */
 function lost(place: Place, thrown: unknown, begun: boolean): ToolwayError {
-  if (thrown instanceof ProxyFailure) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
+  if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reasonOf(thrown)
   if (begun) return failed(place, `broke off in the middle of its answer (${why}). Try again.`, thrown)
   const advice = `Check that it runs and that models.${place.name}.baseUrl is right.`

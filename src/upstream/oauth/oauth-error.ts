@@ -1,6 +1,6 @@
 /** Why no token could be obtained: a message without secrets, and the authorization server's error code. */
 export class OAuthError extends Error {
-  override readonly name = 'OAuthProblem'
+  override readonly name = 'OAuthError'
   /** The `error` of the authorization server, if any. */
   readonly code: string | undefined
   /** Nobody could be reached, which says nothing about the credential. */

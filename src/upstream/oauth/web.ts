@@ -1,12 +1,9 @@
 import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
-import type { Dispatcher } from 'undici'
+import { isIP, type LookupFunction } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { readBounded } from '../../lib/read-bounded.ts'
-import { proxyFor, type WebProxy } from '../../outbound/proxy.ts'
-import { ProxyFailure } from '../../outbound/proxy-failure.ts'
+import { ProxyError, proxyFor, type WebProxy } from '../../lib/proxy.ts'
 import { NoResponse, readWholeBody } from '../transports/http-channel.ts'
 import { createHttpChannel } from '../transports/http1/channel.ts'
 import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
@@ -137,44 +134,22 @@ async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]
 
 /** Connects to the checked addresses: the name may resolve differently the next time. */
 async function askDirectly(vetted: readonly Address[], url: URL, asked: Asked & { readonly signal: AbortSignal }) {
-  const { Agent } = await import('undici')
+  const { createHttpClient } = await import('../../lib/http-client.ts')
   const [first] = vetted as [Address, ...Address[]]
-  const agent = new Agent({
-    connections: 1,
-    connect: {
-      lookup: (_, options, done) => (options.all ? done(null, [...vetted]) : done(null, first.address, first.family)),
-    },
-  })
-  try {
-    return await exchanged(agent, url, asked)
-  } finally {
-    await agent.destroy()
-  }
-}
-
-async function exchanged(agent: Dispatcher, url: URL, asked: Asked & { readonly signal: AbortSignal }) {
-  const { method, headers, body: sent, signal } = asked
+  const pinned: LookupFunction = (_, options, done) =>
+    options.all ? done(null, [...vetted]) : done(null, first.address, first.family)
+  await using client = createHttpClient(url, { connections: 1, connect: { lookup: pinned } }, {})
+  const { method, headers, body, signal } = asked
   const path = url.pathname + url.search
-  const {
-    statusCode: status,
-    headers: received,
-    body,
-  } = await agent.request({
-    origin: url.origin,
-    path,
-    method,
-    headers,
-    body: sent ?? null,
-    signal,
-  })
-  // A discarded body must not crash the process with an unhandled error.
-  body.on('error', () => {})
-  if (status >= 300 && status < 400) {
-    body.destroy()
-    return { status, body: undefined, location: String(received.location ?? '') }
-  }
+  const accepts = (status: number) => status < 300 || status >= 400
   const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
-  return { status, body: json(String(await readBounded(body, maxBytes, tooLarge))) }
+  const response = await client.fetchText(
+    { path, method, headers, body: body ?? null, signal },
+    { maxBytes, tooLarge, accepts },
+  )
+  const { status, text } = response
+  if (text === undefined) return { status, body: undefined, location: String(response.headers.location ?? '') }
+  return { status, body: json(text) }
 }
 
 function json(text: string): unknown {
@@ -238,7 +213,7 @@ async function askThrough(
 export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
   const cause = thrown instanceof NoResponse ? thrown.cause : thrown
   const { code, name } = cause as NodeJS.ErrnoException
-  const told = cause instanceof ProxyFailure || cause instanceof ToolwayError
+  const told = cause instanceof ProxyError || cause instanceof ToolwayError
   const why = told ? `: ${cause.message.replace(/\.$/, '')}` : ` (${code ?? name})`
   return new OAuthError(`${origin} cannot be reached${why}`, { unreachable: true, cause: thrown })
 }

@@ -57,7 +57,7 @@ export class ConnectTimeout extends Error {
 
 /** The connection failed before a response began; `written` says whether the request may have reached the server. */
 export class NoResponse extends Error {
-  override readonly name = 'NoAnswer'
+  override readonly name = 'NoResponse'
   readonly written: boolean
 
   constructor(written: boolean, cause: unknown) {

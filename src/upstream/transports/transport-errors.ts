@@ -1,6 +1,6 @@
 import { type ErrorCode, ToolwayError } from '../../core/errors.ts'
+import { ProxyError } from '../../lib/proxy.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
-import { ProxyFailure } from '../../outbound/proxy-failure.ts'
 import { ConnectTimeout, NoResponse, type ResponseHead } from './http-channel.ts'
 
 /** What errors need to know about a transport. */
@@ -47,7 +47,7 @@ export function connectionLost({ name, established }: TransportState, what: stri
 export function noResponse(place: TransportState, thrown: unknown): unknown {
   if (!(thrown instanceof NoResponse)) return thrown
   const { name, origin } = place
-  if (thrown.cause instanceof ProxyFailure) {
+  if (thrown.cause instanceof ProxyError) {
     const details = { server: name, unsent: true, cause: thrown.cause } as const
     return new ToolwayError('SERVER_UNAVAILABLE', `Could not reach ${name}: ${thrown.cause.message}`, details)
   }

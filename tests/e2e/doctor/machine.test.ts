@@ -77,7 +77,7 @@ test('B11: a state folder that cannot be written, and one of somebody else, are 
   expect(code).toBe(5)
   expect(of('stores.folder')).toMatchObject({
     status: 'problem',
-    message: expect.stringContaining('cannot be written (EACCES)'),
+    message: expect.stringContaining('is not writable (EACCES)'),
     remedy: expect.stringContaining('chmod u+rwx'),
   })
   if (nobody === undefined) return

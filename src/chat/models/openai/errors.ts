@@ -1,6 +1,6 @@
 import { ToolwayError } from '../../../core/errors.ts'
+import { ProxyError } from '../../../lib/proxy.ts'
 import { retryAfterMs } from '../../../lib/retry-after.ts'
-import { ProxyFailure } from '../../../outbound/proxy-failure.ts'
 import { isSchemaObject as isObject } from '../../constrain/schema.ts'
 import { type OptionalField, optionalFields } from '../server-profile.ts'
 import { type HttpResponse, readText } from './http.ts'
@@ -77,7 +77,7 @@ export const brokenStream = (server: ModelServer, serverMessage: ServerMessage):
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown
   if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`)
-  if (thrown instanceof ProxyFailure) return failed(server, `cannot be reached: ${thrown.message}`, thrown)
+  if (thrown instanceof ProxyError) return failed(server, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
   if (begun) return failed(server, `broke off in the middle of its answer (${why}). Try again.`, thrown)
   return failed(

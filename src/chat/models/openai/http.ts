@@ -1,5 +1,5 @@
 import type { Clock } from '../../../core/clock.ts'
-import type { WayOut } from '../../../outbound/way-out.ts'
+import type { HttpClient } from '../../../lib/http-client.ts'
 
 /** A response whose headers have arrived. */
 export interface HttpResponse extends Disposable {
@@ -27,7 +27,7 @@ const lastMoment = 1_000
  * Sends one request. Disposing of the response closes the connection, so that the server stops; a complete answer is
  * read to its end instead, so that the connection can be reused.
  */
-export async function post(way: WayOut, { path, headers, body, signal }: Post): Promise<HttpResponse> {
+export async function post(way: HttpClient, { path, headers, body, signal }: Post): Promise<HttpResponse> {
   const {
     statusCode,
     headers: received,

@@ -4,7 +4,7 @@ import { deadline, waitFor } from '../../../core/deadline.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import type { Log } from '../../../core/log.ts'
 import { basicAuthOf, urlSecrets } from '../../../lib/basic-auth.ts'
-import { openWay, type WayOut } from '../../../outbound/way-out.ts'
+import { createHttpClient, type HttpClient } from '../../../lib/http-client.ts'
 import { deltasOf } from '../completion-decoder.ts'
 import type { Delta, Model, ModelRequest } from '../model.ts'
 import { plansFor, type RequestPlan } from '../request-plan.ts'
@@ -63,7 +63,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   const path = modelPath(url)
   // No HTTP timeouts: our own deadlines apply, and a model may think for long.
   const patience = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
-  let way: WayOut | undefined
+  let way: HttpClient | undefined
 
   return { name, complete, [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() }
 
@@ -121,7 +121,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     const stalled = () => stall.abort(timeoutError(server, 'stopped sending data', timeouts.chunkMs, 'chunk'))
     let begun = false
     try {
-      way ??= openWay(url, patience)
+      way ??= createHttpClient(url, patience)
       using answer = await post(way, { path, headers, body: JSON.stringify(body), signal: until })
       begun = true
       if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())

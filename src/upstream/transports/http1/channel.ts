@@ -1,6 +1,7 @@
 import type { connect as TlsConnect } from 'node:tls'
 import type { Clock } from '../../../core/clock.ts'
-import { proxyFor, type WebProxy } from '../../../outbound/proxy.ts'
+import { ToolwayError } from '../../../core/errors.ts'
+import { proxyFor, type WebProxy } from '../../../lib/proxy.ts'
 import { ConnectTimeout, type HttpChannel, NoResponse } from '../http-channel.ts'
 import { type HttpConnection, openHttpConnection } from './connection.ts'
 
@@ -29,7 +30,7 @@ export interface ChannelOptions {
 /** One connection per concurrent request; idle ones are reused. Throws if the environment names an unusable proxy. */
 export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
   const origin = new URL(address)
-  const { most = maxConnections, proxy = proxyFor(origin, process.env) } = options
+  const { most = maxConnections, proxy = environmentProxy(origin) } = options
   const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
   const open = new Set<HttpConnection>()
   /** Most recently used last, and reused first. */
@@ -108,3 +109,11 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
 }
 
 const tooMany = (): Error => Object.assign(new Error('too many open connections'), { code: 'EMFILE' })
+
+function environmentProxy(origin: URL): WebProxy | undefined {
+  try {
+    return proxyFor(origin, process.env)
+  } catch (error) {
+    throw new ToolwayError('SERVER_UNAVAILABLE', (error as Error).message, { unsent: true })
+  }
+}

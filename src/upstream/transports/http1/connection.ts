@@ -1,7 +1,6 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
-import type { WebProxy } from '../../../outbound/proxy.ts'
-import { proxyRefused, proxyUnreachable } from '../../../outbound/proxy-failure.ts'
+import { proxyRefused, proxyUnreachable, type WebProxy } from '../../../lib/proxy.ts'
 import { type BodyReader, type ChannelRequest, NoResponse, type ResponseHead } from '../http-channel.ts'
 import {
   createResponseReader,

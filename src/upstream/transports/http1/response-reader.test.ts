@@ -116,7 +116,7 @@ describe('G1: answers over HTTP/1.1', () => {
     'a line without end': `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'0'.repeat(5_000)}`,
   }
   test.each(Object.entries(bad))('%s is refused', (_, bytes) => {
-    expect(() => read([bytes])).toThrow(expect.objectContaining({ name: 'BadAnswer' }))
+    expect(() => read([bytes])).toThrow(expect.objectContaining({ name: 'MalformedResponse' }))
   })
 
   test('a long answer that is wanted whole comes in one piece, a longer one in pieces', () => {

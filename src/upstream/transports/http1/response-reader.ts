@@ -265,6 +265,6 @@ function keepAlive(value: string | undefined): number | undefined {
 
 /** The server sent something that is not valid HTTP/1.1. */
 export class MalformedResponse extends Error {
-  override readonly name = 'BadAnswer'
+  override readonly name = 'MalformedResponse'
   readonly code = 'BAD_HTTP'
 }

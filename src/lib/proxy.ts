@@ -1,27 +1,25 @@
 import { BlockList, isIP } from 'node:net'
-import { ToolwayError } from '../core/errors.ts'
-import { basicAuthOf, urlSecrets } from '../lib/basic-auth.ts'
+import { basicAuthOf, urlSecrets } from './basic-auth.ts'
 
-/** A proxy that stands between us and the servers out there. */
+/** An HTTP proxy from the environment. */
 export interface WebProxy {
-  /** Its address without the credential: this may be told. */
+  /** Its URL without the credential, for messages. */
   readonly origin: string
-  /** The value of `Proxy-Authorization`, where its address has a user in it. */
+  /** The value of `Proxy-Authorization`, if its URL has credentials. */
   readonly authorization: string | undefined
-  /** The variable that names it. */
+  /** The environment variable that names it. */
   readonly variable: string
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * The proxy that the environment names for an address, read as curl reads it; undefined where there is none or the
- * address is of this machine. Throws SERVER_UNAVAILABLE where one is named that cannot be used: going without it would
- * go around whoever set it.
+ * The proxy that the environment names for a URL, read as curl reads it; undefined for none and for loopback. Throws a
+ * ProxyError if the environment names an unusable one: going without it would bypass the operator's setting.
  */
 export function proxyFor({ protocol, hostname, port }: URL, env: Environment): WebProxy | undefined {
   const host = plainHost(hostname)
-  if (isOurs(host)) return undefined
+  if (isThisMachine(host)) return undefined
   const scheme = protocol === 'https:' ? 'https' : 'http'
   const variable = variablesOf(scheme).find((name) => env[name]?.trim())
   if (variable === undefined) return undefined
@@ -31,12 +29,12 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
     const found = url ? `a proxy that is asked by ${url.protocol.slice(0, -1)}` : 'no address'
     const sentence = `${variable} names ${found}. Write it as http://HOST:PORT, or put ${host} into NO_PROXY.`
-    throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { unsent: true })
+    throw new ProxyError(sentence)
   }
   return { origin: url.origin, authorization: basicAuthOf(url), variable }
 }
 
-/** What must never be told of the proxies in an environment. */
+/** Credentials of proxies in an environment, for redaction. */
 export function proxySecrets(env: Environment): string[] {
   const named = [...variablesOf('https'), ...variablesOf('http')].map((name) => read(env[name] ?? ''))
   return named.flatMap((url) => (url?.password ? urlSecrets(url) : []))
@@ -45,14 +43,14 @@ export function proxySecrets(env: Environment): string[] {
 const variablesOf = (scheme: 'http' | 'https'): readonly string[] =>
   [scheme, 'all'].flatMap((name) => [`${name}_proxy`, `${name}_PROXY`.toUpperCase()])
 
-/** Many leave the scheme out. */
+/** The scheme is often omitted. */
 function read(text: string): URL | undefined {
   const trimmed = text.trim()
   const whole = trimmed.includes('://') ? trimmed : `http://${trimmed}`
   return URL.canParse(whole) ? new URL(whole) : undefined
 }
 
-/** Without the brackets of IPv6 and the dot that may stand at the end of a name. */
+/** Without the brackets of IPv6 and a trailing dot. */
 const plainHost = (host: string): string => host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 
 const thisMachine = new BlockList()
@@ -61,7 +59,7 @@ thisMachine.addAddress('0.0.0.0')
 thisMachine.addAddress('::1', 'ipv6')
 thisMachine.addAddress('::', 'ipv6')
 
-const isOurs = (host: string): boolean =>
+const isThisMachine = (host: string): boolean =>
   host === 'localhost' || host.endsWith('.localhost') || (isIP(host) !== 0 && thisMachine.check(host, family(host)))
 
 const family = (address: string) => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
@@ -86,4 +84,36 @@ function isWithin(host: string, network: string, bits: number): boolean {
   const addresses = new BlockList()
   addresses.addSubnet(network, bits, family(network))
   return addresses.check(host, family(host))
+}
+
+/** A request failed at the proxy; the message says why and what to do. */
+export class ProxyError extends Error {
+  override readonly name = 'ProxyError'
+  readonly code = 'PROXY'
+}
+
+/** The error for a proxy that cannot be reached or does not speak HTTP. */
+export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause: Error): Error {
+  const { code: reason } = cause as NodeJS.ErrnoException
+  // Not the proxy: we closed the connection ourselves.
+  if (cause instanceof ProxyError || reason === undefined) return cause
+  const advice = `Check ${variable}, or put ${to.hostname} into NO_PROXY.`
+  return new ProxyError(`the proxy ${origin} cannot be reached or does not answer (${reason}). ${advice}`, { cause })
+}
+
+/** The error for a proxy that rejected the request. */
+export function proxyRefused({ origin, variable, authorization }: WebProxy, to: URL, status: number): ProxyError {
+  if (status === 407) {
+    const [does, advice] = authorization
+      ? ['refuses the user and password', `Correct them in ${variable}`]
+      : ['wants a user and a password', `Put them into ${variable}, in front of its host: USER:PASSWORD@HOST`]
+    return new ProxyError(`the proxy ${origin} ${does} (HTTP 407). ${advice}.`)
+  }
+  const [does, advice] =
+    status >= 500
+      ? ['does not reach', 'Check that it runs and that its address is right']
+      : ['does not allow', 'Ask whoever runs the proxy to allow it']
+  return new ProxyError(
+    `the proxy ${origin} ${does} ${to.host} (HTTP ${status}). ${advice}, or put ${to.hostname} into NO_PROXY.`,
+  )
 }

@@ -6,7 +6,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startProxy } from '../../tests/fixtures/proxy.ts'
 import { selfSigned } from '../../tests/fixtures/self-signed.ts'
-import { openWay } from './way-out.ts'
+import { createHttpClient } from './http-client.ts'
 
 async function listening(server: Server): Promise<number> {
   await new Promise<void>((ready) => server.listen(0, '127.0.0.1', ready))
@@ -31,7 +31,7 @@ async function serving() {
 }
 
 async function ask(address: string, env: Record<string, string>, options = {}): Promise<string> {
-  await using way = openWay(new URL(address), options, env)
+  await using way = createHttpClient(new URL(address), options, env)
   const { statusCode, body } = await way.request({ method: 'POST', path: '/v1/x?y', headers: { key: 'k' }, body: 'hi' })
   return `${statusCode} ${await body.text()}`
 }

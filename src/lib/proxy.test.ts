@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { ToolwayError } from '../core/errors.ts'
-import { proxyFor, proxySecrets } from './proxy.ts'
+import { ProxyError, proxyFor, proxySecrets } from './proxy.ts'
 
 const of = (url: string, env: Record<string, string>) => proxyFor(new URL(url), env)
 const proxy = 'http://proxy.corp:3128'
@@ -11,7 +10,7 @@ function toldOf(url: string, env: Record<string, string>): string {
   try {
     return of(url, env)?.origin ?? ''
   } catch (error) {
-    if (error instanceof ToolwayError) return error.message
+    if (error instanceof ProxyError) return error.message
     throw error
   }
 }

@@ -1,0 +1,78 @@
+import { type Dispatcher, Pool, ProxyAgent } from 'undici'
+import { proxyFor, proxyRefused, proxyUnreachable, type WebProxy } from './proxy.ts'
+import { readBounded } from './read-bounded.ts'
+
+/** HTTP requests to one origin, directly or through the proxy that the environment names for it. */
+export interface HttpClient extends AsyncDisposable {
+  request(request: HttpClientRequest): Promise<Dispatcher.ResponseData>
+  /** Reads the whole body of a response whose status is accepted, up to a limit; the body of any other is discarded. */
+  fetchText(request: HttpClientRequest, limits: TextLimits): Promise<TextResponse>
+}
+
+type HttpClientRequest = Omit<Dispatcher.RequestOptions, 'origin'>
+
+interface TextLimits {
+  readonly maxBytes: number
+  tooLarge(): Error
+  accepts(status: number): boolean
+}
+
+interface TextResponse {
+  readonly status: number
+  readonly headers: Dispatcher.ResponseData['headers']
+  /** Undefined if the status was not accepted. */
+  readonly text: string | undefined
+}
+
+/** Throws a ProxyError if the environment names an unusable proxy. */
+export function createHttpClient(
+  url: URL,
+  options: Pool.Options,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): HttpClient {
+  const proxy = proxyFor(url, env)
+  const dispatcher = proxy ? proxyAgent(proxy, options) : new Pool(url.origin, options)
+  // A forwarding proxy agent does not apply these from its options.
+  const { headersTimeout, bodyTimeout } = options
+  const timeouts = {
+    ...(headersTimeout !== undefined && { headersTimeout }),
+    ...(bodyTimeout !== undefined && { bodyTimeout }),
+  }
+
+  const request = async (asked: HttpClientRequest): Promise<Dispatcher.ResponseData> => {
+    try {
+      return await dispatcher.request({ ...asked, ...timeouts, origin: url.origin })
+    } catch (thrown) {
+      throw proxy && thrown instanceof Error ? proxyErrorOf(thrown, proxy, url) : thrown
+    }
+  }
+
+  return {
+    request,
+    async fetchText(asked, { maxBytes, tooLarge, accepts }) {
+      const { statusCode: status, headers, body } = await request(asked)
+      // A discarded body must not crash the process with an unhandled error.
+      body.on('error', () => {})
+      if (accepts(status)) return { status, headers, text: String(await readBounded(body, maxBytes, tooLarge)) }
+      body.destroy()
+      return { status, headers, text: undefined }
+    },
+    [Symbol.asyncDispose]: () => dispatcher.destroy(),
+  }
+}
+
+const proxyAgent = ({ origin, authorization }: WebProxy, options: Pool.Options): ProxyAgent =>
+  new ProxyAgent({ ...options, uri: origin, ...(authorization !== undefined && { token: authorization }) })
+
+/** Attributes connection failures to the proxy; later ones may be the server's, seen through a tunnel. */
+function proxyErrorOf(error: Error, proxy: WebProxy, to: URL): Error {
+  const status = /^Proxy .*\((\d{3})\)/.exec(error.message)?.[1]
+  if (status !== undefined) return proxyRefused(proxy, to, Number(status))
+  const { code = '' } = error as NodeJS.ErrnoException
+  return connectionFailures.has(code) ? proxyUnreachable(proxy, to, error) : error
+}
+
+const connectionFailures: ReadonlySet<string> = new Set([
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT'],
+  ...['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_PRX_TLS', 'UND_ERR_PRX_CONN'],
+])
