@@ -20,7 +20,7 @@ import { createHealthCheck, type HealthCheck } from './health/health-check.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import { createServerListing, type ServerListing } from './listing/server-listing.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
-import { type ChangeStream, createChangeStream, createResourceSubscriptions } from './requests/subscriptions.ts'
+import { type ChangeStream, createChangeStream, createUpstreamSubscriptions } from './requests/subscriptions.ts'
 import { createServerControl, type ServerControl } from './server-control.ts'
 
 export interface UpstreamServerOptions {
@@ -124,7 +124,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     attempt: async () => pool.forListing({}).open(never),
     clock,
   })
-  const subscriptions = createResourceSubscriptions({
+  const subscriptions = createUpstreamSubscriptions({
     server: name,
     connectionOf: (caller) =>
       config.session === 'call' ? pool.forListing(caller.capabilities) : pool.forCaller(caller),

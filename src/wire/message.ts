@@ -27,12 +27,12 @@ export type Id = string | number
 export type Message =
   | { readonly kind: 'request'; readonly id: Id; readonly method: string; readonly params: Buffer | undefined }
   | { readonly kind: 'notification'; readonly method: string; readonly params: Buffer | undefined }
-  | RpcResponse
+  | ResultMessage
   | { readonly kind: 'error'; readonly id: Id | null; readonly error: Buffer }
-  | InvalidMessage
+  | MalformedMessage
 
 /** A response with a result. */
-export interface RpcResponse {
+export interface ResultMessage {
   readonly kind: 'response'
   readonly id: Id
   readonly result: Buffer
@@ -40,7 +40,7 @@ export interface RpcResponse {
 }
 
 /** `parse` means that it is not JSON; the id is set if it could be read. */
-export interface InvalidMessage {
+export interface MalformedMessage {
   readonly kind: 'invalid'
   readonly reason: string
   readonly id: Id | null
@@ -59,7 +59,7 @@ export function readMessage(received: Buffer): Message {
 
   const { id: idBytes, jsonrpc, method: methodBytes, params, result, error } = found
   const id = idBytes === undefined ? undefined : readId(idBytes)
-  const invalid = (reason: string): InvalidMessage => ({ kind: 'invalid', reason, id: id ?? null, parse: false })
+  const invalid = (reason: string): MalformedMessage => ({ kind: 'invalid', reason, id: id ?? null, parse: false })
 
   if (found.misspelt !== undefined) {
     const { name, known } = found.misspelt
@@ -93,8 +93,8 @@ export function readMessage(received: Buffer): Message {
   return { kind: 'error', id: id ?? null, error }
 }
 
-function unreadable(bytes: Buffer): InvalidMessage {
-  const invalid = (reason: string, parse: boolean): InvalidMessage => ({ kind: 'invalid', reason, id: null, parse })
+function unreadable(bytes: Buffer): MalformedMessage {
+  const invalid = (reason: string, parse: boolean): MalformedMessage => ({ kind: 'invalid', reason, id: null, parse })
   if (depthExceeds(bytes, maxDepth)) return invalid(`the message nests deeper than ${maxDepth} levels`, false)
   if (!isJson(bytes)) return invalid('the message is not JSON', true)
   const first = bytes.toString('latin1').trimStart()[0]

@@ -4,7 +4,7 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { toldByServers } from '../../wire/defined-members.ts'
-import { type Id, notificationBytes, type RpcResponse, readMessage, requestBytes } from '../../wire/message.ts'
+import { type Id, notificationBytes, type ResultMessage, readMessage, requestBytes } from '../../wire/message.ts'
 import { modernRevision } from '../../wire/revisions.ts'
 import type { CallTurns } from '../requests/call-turns.ts'
 import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
@@ -15,7 +15,7 @@ import type { Transport, TransportReceiver } from '../transports/transport.ts'
 export interface RpcConnection extends AsyncDisposable {
   readonly transport: Transport
   /** Rejects with the server's error or a ToolwayError. */
-  request(request: RpcRequest): Promise<RpcResponse>
+  request(request: RpcRequest): Promise<ResultMessage>
   notify(method: string, params?: Buffer): Promise<void>
   /** Fails all pending requests; they may have run. */
   abandon(why: ToolwayError): void
@@ -72,7 +72,7 @@ interface Pending {
   readonly request: RpcRequest
   /** Stops listening for cancellation. */
   over(): void
-  resolve(answer: RpcResponse): void
+  resolve(answer: ResultMessage): void
   reject(error: Error): void
 }
 
@@ -142,7 +142,7 @@ export async function openRpcConnection(
   await transport.open(receiver, signal)
   return connection
 
-  function request(request: RpcRequest): Promise<RpcResponse> {
+  function request(request: RpcRequest): Promise<ResultMessage> {
     const { turns } = connection
     const { method, name, peer, signal } = request
     if (!turns || !peer || closed || signal.aborted) return transmit(request)
@@ -150,13 +150,13 @@ export async function openRpcConnection(
     return turns.run(about, peer, signal, () => transmit(request))
   }
 
-  function transmit(request: RpcRequest): Promise<RpcResponse> {
+  function transmit(request: RpcRequest): Promise<ResultMessage> {
     const { headers, signal, repeatable } = request
     // This request was certainly not sent, whatever happened to pending ones.
     if (closed) return Promise.reject(gone())
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
-    const { promise, resolve, reject } = Promise.withResolvers<RpcResponse>()
+    const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>()
     const over = () => signal.removeEventListener('abort', cancel)
     const cancel = () => {
       if (!pending.delete(id)) return

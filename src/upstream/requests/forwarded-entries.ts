@@ -11,24 +11,24 @@ import { parseExactly } from '../../lib/exact-number.ts'
 import { members } from '../../lib/json-text/scan.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { matches } from '../../lib/wildcard.ts'
-import type { RpcResponse } from '../../wire/message.ts'
+import type { ResultMessage } from '../../wire/message.ts'
 import { paramHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { repairedDefinition, traitsOf, visibleDefinition } from '../listing/definitions.ts'
 import { encodeRequest, type RequestSpec } from './encode-request.ts'
 import { askCaller, checkedInputRequests, isInputRequired, sealedResult, unsealedRest } from './input-required.ts'
 import { servedResult, servedTaskResult } from './served-uris.ts'
-import type { ResourceSubscriptions } from './subscriptions.ts'
+import type { UpstreamSubscriptions } from './subscriptions.ts'
 import { relayTask, startedTask } from './tasks.ts'
 
-export interface ForwardOptions {
+export interface ForwardedEntryOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
   /** Runs `work` with the connection for this call. */
-  use(call: Call, work: (open: InitializedConnection) => Promise<RpcResponse>): Promise<RpcResponse>
-  readonly subscriptions: ResourceSubscriptions
+  use(call: Call, work: (open: InitializedConnection) => Promise<ResultMessage>): Promise<ResultMessage>
+  readonly subscriptions: UpstreamSubscriptions
   /** The URI under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
@@ -36,7 +36,7 @@ export interface ForwardOptions {
 }
 
 /** Entries for what a server lists; their `run` forwards calls to it. */
-export function forwardedEntries(descriptors: Descriptors, options: ForwardOptions): Entry[] {
+export function forwardedEntries(descriptors: Descriptors, options: ForwardedEntryOptions): Entry[] {
   const { capabilities, exactSchemas } = descriptors
   const { server, config, subscriptions } = options
   const { include, exclude } = config.tools
@@ -116,7 +116,7 @@ interface UsedConnection {
   connection?: InitializedConnection
 }
 
-const forward = (about: About, options: ForwardOptions): Handler => {
+const forward = (about: About, options: ForwardedEntryOptions): Handler => {
   return async (call) => {
     const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
     const used: UsedConnection = {}
@@ -128,11 +128,11 @@ const forward = (about: About, options: ForwardOptions): Handler => {
 
 /** Asks the caller for the input that the server needs, round by round, where the caller cannot retry itself. */
 async function untilComplete(
-  first: RpcResponse,
+  first: ResultMessage,
   brought: Call['input']['rest'],
   about: About,
   call: Call,
-  options: ForwardOptions,
+  options: ForwardedEntryOptions,
   used: UsedConnection,
 ): Promise<Result> {
   let answer = first
@@ -170,9 +170,9 @@ function sendAbout(
   about: About,
   call: Call,
   rest: Call['input']['rest'],
-  options: ForwardOptions,
+  options: ForwardedEntryOptions,
   used: UsedConnection,
-): Promise<RpcResponse> {
+): Promise<ResultMessage> {
   return send({ ...about(call), rest }, call, options, used)
 }
 
@@ -180,9 +180,9 @@ function sendAbout(
 function send(
   what: Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
   call: Call,
-  options: ForwardOptions,
+  options: ForwardedEntryOptions,
   used: UsedConnection = {},
-): Promise<RpcResponse> {
+): Promise<ResultMessage> {
   const { caller, signal, peer, trace } = call
   const { capabilities } = caller
   const { readOnly, idempotent } = call.entry.traits
@@ -200,9 +200,9 @@ function send(
 /** Reports progress to a caller that asked for it while the connection is being opened. */
 async function useWithProgress(
   call: Call,
-  { use, server, clock }: ForwardOptions,
-  work: (open: InitializedConnection) => Promise<RpcResponse>,
-): Promise<RpcResponse> {
+  { use, server, clock }: ForwardedEntryOptions,
+  work: (open: InitializedConnection) => Promise<ResultMessage>,
+): Promise<ResultMessage> {
   const { input, peer } = call
   if (input.meta.progressToken === undefined) return use(call, work)
   const began = clock.monotonic()
@@ -217,7 +217,7 @@ async function useWithProgress(
 const startsTask = (result: Buffer, { input }: Call): boolean =>
   input.rest?.task !== undefined || members(result)?.get('resultType')?.toString() === '"task"'
 
-const relay = async (method: string, call: Call, options: ForwardOptions): Promise<Result> => {
+const relay = async (method: string, call: Call, options: ForwardedEntryOptions): Promise<Result> => {
   const { body, isError } = await relayTask(method, call, options.seal, (taskId, asked) => {
     const { taskId: _, ...rest } = call.input.rest ?? {}
     const members = [Buffer.from(`"taskId":${JSON.stringify(taskId)}`)]
@@ -228,7 +228,7 @@ const relay = async (method: string, call: Call, options: ForwardOptions): Promi
   return { body: servedTaskResult(body, options.servedUri), isError }
 }
 
-const completion = (ref: object, { use }: ForwardOptions): Handler => {
+const completion = (ref: object, { use }: ForwardedEntryOptions): Handler => {
   return async (call) => {
     const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
     const { caller, trace, signal } = call
@@ -242,7 +242,10 @@ const completion = (ref: object, { use }: ForwardOptions): Handler => {
   }
 }
 
-const resultFrom = ({ result, notes: { isError, special } }: RpcResponse, { servedUri }: ForwardOptions): Result => {
+const resultFrom = (
+  { result, notes: { isError, special } }: ResultMessage,
+  { servedUri }: ForwardedEntryOptions,
+): Result => {
   const body = servedResult(Json.raw<ResultBody>(result), servedUri)
   return special ? { body, isError } : { body, isError, plain: true }
 }

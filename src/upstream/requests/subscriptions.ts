@@ -9,7 +9,7 @@ import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from './encode-request.ts'
 
 /** Resource subscriptions at one server; callers of one resource share one subscription. */
-export interface ResourceSubscriptions extends Disposable {
+export interface UpstreamSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
   /** All subscribed URIs, on all connections. */
   uris(): string[]
@@ -21,7 +21,7 @@ export interface ResourceSubscriptions extends Disposable {
   lost(managed: ManagedConnection): void
 }
 
-export interface ResourceSubscriptionsOptions {
+export interface UpstreamSubscriptionsOptions {
   readonly server: string
   connectionOf(caller: Caller): ManagedConnection
   /** Updates the change stream of a stateless server, which takes all subscriptions at once. */
@@ -44,7 +44,7 @@ const firstPauseMs = 1_000
 const maxPauseMs = 30_000
 const never = new AbortController().signal
 
-export function createResourceSubscriptions(options: ResourceSubscriptionsOptions): ResourceSubscriptions {
+export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOptions): UpstreamSubscriptions {
   const { server, clock, log } = options
   const followed = new Map<ManagedConnection, Map<string, Followed>>()
   const timers = new Map<ManagedConnection, Disposable>()

@@ -12,7 +12,7 @@ export interface HttpChannel extends AsyncDisposable {
    * Resolves with the head of the response; `receive` chooses the reader of the body at that moment. Rejects with
    * `NoResponse`, or with the signal's reason.
    */
-  request(request: ChannelRequest, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
+  request(request: ChannelRequest, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
 }
 
 export interface ChannelRequest {
@@ -37,7 +37,7 @@ export interface ResponseHead {
 }
 
 /** Reads the body of a response: `data` any number of times, then `end` or `lost`. */
-export interface BodyReader {
+export interface ResponseBodyReader {
   /** Up to this length the body is wanted in one piece. */
   readonly whole?: number
   data(chunk: Buffer): void
@@ -71,7 +71,7 @@ const maxIgnored = 64 * 1024
 const ignoredMs = 10_000
 
 /** Reads a body to its end and drops it, so that the connection can be reused. */
-export function discardBody(head: ResponseHead, clock: Clock): BodyReader {
+export function discardBody(head: ResponseHead, clock: Clock): ResponseBodyReader {
   let length = 0
   const limit = clock.after(ignoredMs, head.abort)
   const over = () => limit[Symbol.dispose]()
@@ -91,7 +91,7 @@ const nothing = Buffer.alloc(0)
 export function readWholeBody(
   head: ResponseHead,
   options: { readonly maxLength: number; done(bytes: Buffer): void; lost(error: Error): void; tooLong(): void },
-): BodyReader {
+): ResponseBodyReader {
   // Most bodies arrive in one piece, which need not be copied.
   let only: Buffer | undefined
   let gathered: ByteCollector | undefined

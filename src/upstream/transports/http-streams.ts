@@ -3,7 +3,7 @@ import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
-import { type BodyReader, discardBody, type ResponseHead } from './http-channel.ts'
+import { discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { pause } from './transport.ts'
 
 /** What a response stream needs from its transport. */
@@ -13,7 +13,7 @@ export interface ResponseStreamOptions {
   signal(): AbortSignal
   deliver(data: Buffer): void
   /** Resumes the stream after the event with this id. */
-  reopen(lastEventId: string, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
+  reopen(lastEventId: string, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
   /** The response has arrived, or will not, with the reason. Called once. */
   done(failure?: string): void
 }
@@ -27,7 +27,7 @@ const maxPauseMs = 30_000
 const lingerMs = 1_000
 
 /** Reads the stream that answers a request, and resumes it after a disconnect if its events have ids. */
-export function readResponseStream(first: ResponseHead, exchange: ResponseStreamOptions): BodyReader {
+export function readResponseStream(first: ResponseHead, exchange: ResponseStreamOptions): ResponseBodyReader {
   const { clock } = exchange
   let answered = false
   let over = false
@@ -36,7 +36,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
   let fruitless = 0
   return read(first)
 
-  function read(head: ResponseHead): BodyReader {
+  function read(head: ResponseHead): ResponseBodyReader {
     let linger: Disposable | undefined
     const reader = createEventReader({
       maxLength: maxMessage,
@@ -109,7 +109,7 @@ export async function keepServerStream(options: {
   readonly clock: Clock
   readonly log: Log
   readonly signal: AbortSignal
-  open(lastEventId: string | undefined, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
+  open(lastEventId: string | undefined, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
   deliver(data: Buffer): void
   /** The server had a stream and no longer knows the session. */
   forgotten(): void
@@ -122,7 +122,7 @@ export async function keepServerStream(options: {
 
   while (!signal.aborted) {
     const ended = Promise.withResolvers<void>()
-    const read = (): BodyReader => {
+    const read = (): ResponseBodyReader => {
       const reader = createEventReader({
         maxLength: maxMessage,
         event({ id, event, data }) {

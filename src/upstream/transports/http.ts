@@ -6,11 +6,11 @@ import type { Log } from '../../core/log.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
-  type BodyReader,
   configuredHeaders,
   discardBody,
   isHeaderValue,
   NoResponse,
+  type ResponseBodyReader,
   type ResponseHead,
   readWholeBody,
 } from './http-channel.ts'
@@ -151,7 +151,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     body: Buffer,
     headers: Headers,
     signal: AbortSignal | undefined,
-    receive: (head: ResponseHead) => BodyReader,
+    receive: (head: ResponseHead) => ResponseBodyReader,
   ): Promise<{ readonly head: ResponseHead; readonly said: Buffer | undefined }> {
     let refusal: Promise<Buffer | undefined> | undefined
     const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
@@ -192,7 +192,11 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   /** Chooses the reader of a response that is not a rejection. */
-  function answer(head: ResponseHead, exchange: number | undefined, signal: AbortSignal | undefined): BodyReader {
+  function answer(
+    head: ResponseHead,
+    exchange: number | undefined,
+    signal: AbortSignal | undefined,
+  ): ResponseBodyReader {
     const id = head.header('mcp-session-id')
     if (version === undefined && session === undefined && isHeaderValue(id)) {
       session = id
@@ -241,7 +245,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 
   function get(
     lastEventId: string | undefined,
-    receive: (head: ResponseHead) => BodyReader,
+    receive: (head: ResponseHead) => ResponseBodyReader,
     signal?: AbortSignal,
   ): Promise<ResponseHead> {
     const all = isHeaderValue(lastEventId) ? { ...headers.get, 'last-event-id': lastEventId } : headers.get

@@ -4,7 +4,7 @@ import { maxMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { authorizedChannel } from '../oauth/authorization.ts'
 import type { HttpTransportOptions } from './http.ts'
-import { type BodyReader, configuredHeaders, discardBody, type ResponseHead } from './http-channel.ts'
+import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
 import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
@@ -80,7 +80,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     }
   }
 
-  function read(head: ResponseHead): BodyReader {
+  function read(head: ResponseHead): ResponseBodyReader {
     const reader = createEventReader({
       maxLength: maxMessage,
       event({ event, data }) {

@@ -1,7 +1,7 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
 import { proxyRefused, proxyUnreachable, type WebProxy } from '../../../lib/proxy.ts'
-import { type BodyReader, type ChannelRequest, NoResponse, type ResponseHead } from '../http-channel.ts'
+import { type ChannelRequest, NoResponse, type ResponseBodyReader, type ResponseHead } from '../http-channel.ts'
 import {
   createResponseReader,
   headLength,
@@ -18,7 +18,7 @@ export interface HttpConnection {
   readonly keepAliveMs: number | undefined
   /** Whether a response has begun on it. */
   readonly answered: boolean
-  ask(request: ChannelRequest, receive: (head: ResponseHead) => BodyReader): Promise<ResponseHead>
+  ask(request: ChannelRequest, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
   /** Closes it; a pending request fails with this error. */
   lose(why: Error): void
 }
@@ -37,11 +37,11 @@ export interface HttpConnectionOptions {
 
 /** A pending request and the reader of its response. */
 interface Work {
-  readonly receive: (head: ResponseHead) => BodyReader
+  readonly receive: (head: ResponseHead) => ResponseBodyReader
   readonly settled: PromiseWithResolvers<ResponseHead>
   readonly signal: AbortSignal | undefined
   readonly stop: () => void
-  body?: BodyReader
+  body?: ResponseBodyReader
   written: boolean
 }
 
