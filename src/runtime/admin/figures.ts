@@ -1,7 +1,6 @@
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
-import type { TimeRange } from '../../serve/admin/service.ts'
+import type { CallView, Figures, Series, Stats, TimeRange } from '../../serve/admin/contract.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 

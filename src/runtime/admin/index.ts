@@ -1,12 +1,13 @@
 import type { AuditPageQuery } from '../../audit/reader.ts'
 import { marksFolder } from '../../audit/write/head.ts'
+import type { AuditListQuery } from '../../serve/admin/contract.ts'
 import {
   type AdminEndpointOptions,
   createAdminEndpoint,
   type HttpEndpoint,
   type ListeningServer,
 } from '../../serve/admin/endpoint.ts'
-import type { AdminService, AuditListQuery } from '../../serve/admin/service.ts'
+import type { AdminService } from '../../serve/admin/service.ts'
 import { agentViews, matrixOf, whyFor } from './agents.ts'
 import { createAuditQueries, createChainVerification } from './audit-queries.ts'
 import { createCallsAdmin, tryTool } from './calls.ts'

@@ -2,7 +2,7 @@ import type { View } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { costOf } from '../../core/tokens.ts'
 import { defaultAgent } from '../../policy/agents.ts'
-import type { Health, Overview, ReloadView, TokenAccount } from '../../serve/admin/contract.ts'
+import type { Overview, ReloadView, ServerHealth, TokenAccount } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'
 import type { AdminContext } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
@@ -14,7 +14,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
   return (caller) => {
     const generation = current()
     const servers = visibleServers(caller, generation)
-    const health: Record<Health, number> = {
+    const health: Record<ServerHealth, number> = {
       healthy: 0,
       degraded: 0,
       unhealthy: 0,

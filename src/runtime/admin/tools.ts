@@ -3,8 +3,7 @@ import type { Caller } from '../../core/call.ts'
 import { refusalOf } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
-import type { Permission, ToolDetail, ToolPage, ToolView } from '../../serve/admin/contract.ts'
-import type { ToolsQuery } from '../../serve/admin/service.ts'
+import type { ToolDetail, ToolPage, ToolPermission, ToolsQuery, ToolView } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'
 import { agentsOf, asAgent } from './agents.ts'
 import type { AdminContext } from './context.ts'
@@ -80,7 +79,7 @@ function pinOf(entry: Entry, pins: Generation['pins']): ToolView['pin'] {
 }
 
 /** For admins of all agents, for others of those that they may act as. */
-function permissions(caller: Caller, entry: Entry, generation: Generation): Permission[] {
+function permissions(caller: Caller, entry: Entry, generation: Generation): ToolPermission[] {
   const own = new Set(caller.agents === '*' ? [caller.agent] : [caller.agent, ...caller.agents])
   const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))
   return agents.map((agent) => {

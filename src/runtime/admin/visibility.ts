@@ -3,7 +3,7 @@ import type { Served } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
-import type { ToolsQuery } from '../../serve/admin/service.ts'
+import type { ToolsQuery } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'
 
 /** All servers for admins, those of their own agent for others. */

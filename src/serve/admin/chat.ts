@@ -9,7 +9,7 @@ import { actingAs } from '../auth/agent.ts'
 import { nonInteractivePeer } from '../calls/request-peer.ts'
 import { toHttpError } from '../errors.ts'
 import { selectModel, streamAnswer } from '../openai/chat.ts'
-import type { ChatTold, ChatView } from './contract.ts'
+import type { ChatStreamEvent, ChatView } from './contract.ts'
 import { codeOf } from './responses.ts'
 
 /** What somebody at the dashboard asks. */
@@ -58,10 +58,10 @@ export function createDashboardChat({ chat, access, clock, log }: ChatDeskOption
 }
 
 /** Nobody at the dashboard has tools of their own to run. */
-function told(event: ChatEvent): ChatTold {
+function told(event: ChatEvent): ChatStreamEvent {
   if (event.kind !== 'end') return event
   const { kind, reason, usage, model, notes } = event
   return { kind, reason, usage, model, notes }
 }
 
-const bytesOf = (event: ChatTold): Buffer => Buffer.from(JSON.stringify(event))
+const bytesOf = (event: ChatStreamEvent): Buffer => Buffer.from(JSON.stringify(event))

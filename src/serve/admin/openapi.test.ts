@@ -3,7 +3,7 @@ import type * as z from 'zod'
 import { openTestAdmin } from './admin.fixture.ts'
 import type { Route } from './router.ts'
 import { routes } from './routes.ts'
-import { adminError } from './schema/config.ts'
+import { adminError } from './schemas/figures.ts'
 
 interface Document {
   readonly paths: Record<string, Record<string, { operationId: string; parameters?: { name: string }[] }>>

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Route } from './router.ts'
-import { named } from './schema/fits.ts'
+import { namedSchemas } from './schemas/figures.ts'
 
 const base = '/admin/api'
 const json = 'application/json'
@@ -18,7 +18,7 @@ export function openApi(routes: readonly Route[], version: string): object {
     const path = `${base}/${route.path}`
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation(route) }
   }
-  const { schemas } = z.toJSONSchema(named, { uri: (id) => `#/components/schemas/${id}` })
+  const { schemas } = z.toJSONSchema(namedSchemas, { uri: (id) => `#/components/schemas/${id}` })
   return {
     openapi: '3.1.0',
     info: {
@@ -86,7 +86,7 @@ function queryParameters(query: z.ZodObject): object[] {
 
 /** A reference where the schema has a name; all that it refers to has one, too, or is written out. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
-  const id = named.get(schema)?.id
+  const id = namedSchemas.get(schema)?.id
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` }
   if (schema instanceof z.ZodArray) return { type: 'array', items: schemaOf(schema.element as z.ZodType, io) }
   return plain(z.toJSONSchema(schema, { io }))

@@ -5,24 +5,32 @@ import { HttpError, rpcCodes } from '../errors.ts'
 import type { SessionView } from './contract.ts'
 import type { AdminUser } from './credentials.ts'
 import { callbackOf } from './oauth-callback.ts'
-import { cursor, limit, moment, text } from './query.ts'
 import { answered, guarded, memberOf, open, type Route } from './router.ts'
-import { agentView, matrix, sessionView, whyView } from './schema/agents.ts'
-import { auditPage, callDetail, callView, chainView, outcome } from './schema/calls.ts'
-import { chatView } from './schema/chat.ts'
-import { configView, reloadEvent } from './schema/config.ts'
-import { overview, series, stats, statsBy } from './schema/figures.ts'
-import { serverDetail, serverView, signInView } from './schema/servers.ts'
-import { toolDetail, toolPage, tryResult } from './schema/tools.ts'
+import {
+  auditListQuery,
+  auditPage,
+  callDetail,
+  callsQuery,
+  callView,
+  chainView,
+  chatView,
+  timeRange,
+  toolsQuery,
+  whyQuery,
+} from './schemas/calls.ts'
+import {
+  agentView,
+  matrix,
+  serverDetail,
+  serverView,
+  signInView,
+  toolDetail,
+  toolPage,
+  tryResult,
+  whyView,
+} from './schemas/catalog.ts'
+import { configView, overview, reloadEvent, series, sessionView, stats, statsBy } from './schemas/figures.ts'
 import type { ServerAction } from './service.ts'
-
-/** Which tools are asked for, in lists and in the matrix. */
-const toolsQuery = z.strictObject({
-  query: text('Words that must all stand in the name, title, description or server.'),
-  server: text('The tools of this server alone.'),
-  cursor,
-  limit: limit(100, 500),
-})
 
 const toolRoutes: readonly Route[] = [
   guarded({
@@ -65,15 +73,7 @@ const callRoutes: readonly Route[] = [
     path: 'calls',
     summary: 'The latest calls, newest first',
     access: 'guest',
-    query: z.strictObject({
-      agent: text('Those of this agent.'),
-      server: text('Those to this server.'),
-      name: text('Those of this tool, resource or prompt.'),
-      operation: text('Those of this operation, such as call_tool.'),
-      outcome: outcome.optional().describe('Those that ended so.'),
-      text: text('Anywhere in the id, the names, the principal or the code.'),
-      limit: limit(100, 1_000),
-    }),
+    query: callsQuery,
     answer: z.array(callView),
     run: ({ caller, query }, { admin }) => admin.calls(caller, query),
   }),
@@ -95,23 +95,7 @@ const callRoutes: readonly Route[] = [
     path: 'audit',
     summary: 'Operations in the audit log, newest first',
     access: 'admin',
-    query: z.strictObject({
-      agent: text('By this agent; names may have * in them.'),
-      principal: text('By this principal.'),
-      server: text('At this server.'),
-      tool: text('On this tool: its own name, or server.tool.'),
-      operation: text('Such as call_tool, list, authenticate.'),
-      decision: text('ALLOW, DENY, ERROR or TIMEOUT.'),
-      reason: text('Such as rate_limited.'),
-      code: text('Such as TOOL_BLOCKED.'),
-      call: text('Of the call with this id.'),
-      parent: text('Caused by the chat, or by the call, with this id.'),
-      text: text('Anywhere in the arguments, or as name=value.'),
-      from: moment('From then on.'),
-      to: moment('Before then.'),
-      cursor,
-      limit: limit(50, 500),
-    }),
+    query: auditListQuery,
     answer: auditPage,
     run: ({ query }, { admin }) => admin.audit(query),
   }),
@@ -287,7 +271,7 @@ const figureRoutes: readonly Route[] = [
     path: 'series',
     summary: 'Figures over time',
     access: 'guest',
-    query: z.strictObject({ from: moment('Beginning; an hour before the end otherwise.'), to: moment('End; now.') }),
+    query: timeRange,
     answer: series,
     run: ({ caller, query }, { admin }) => admin.series(caller, query),
   }),
@@ -325,10 +309,7 @@ const agentRoutes: readonly Route[] = [
     path: 'why',
     summary: 'Whether an agent may use a tool, and by which rule',
     access: 'guest',
-    query: z.strictObject({
-      agent: text('The agent; the one of the credential otherwise.'),
-      tool: z.string().min(1).max(500).describe('The tool, in any of its spellings.'),
-    }),
+    query: whyQuery,
     answer: whyView,
     run: ({ caller, query }, { admin }) => admin.why(caller, query),
   }),

@@ -2,8 +2,10 @@ import type { Caller } from '../../core/call.ts'
 import type { Json } from '../../core/json.ts'
 import type {
   AgentView,
+  AuditListQuery,
   AuditPage,
   CallDetail,
+  CallsQuery,
   CallView,
   ChainView,
   ConfigView,
@@ -15,9 +17,12 @@ import type {
   ServerView,
   SignInView,
   Stats,
+  TimeRange,
   ToolDetail,
   ToolPage,
+  ToolsQuery,
   TryResult,
+  WhyQuery,
   WhyView,
 } from './contract.ts'
 
@@ -49,7 +54,7 @@ export interface AdminService {
   verifyChain(): ChainView
   agents(): readonly AgentView[]
   matrix(asked: ToolsQuery): Matrix
-  why(caller: Caller, asked: { readonly agent?: string | undefined; readonly tool: string }): Promise<WhyView>
+  why(caller: Caller, asked: WhyQuery): Promise<WhyView>
   config(): ConfigView
   /** The latest attempt to take over a changed configuration. */
   lastReload(): ReloadEvent | undefined
@@ -61,51 +66,8 @@ export interface AdminService {
 
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 
-/** A stretch of time; its ends are the admin's to choose where they are missing. */
-export interface TimeRange {
-  readonly from?: number | undefined
-  readonly to?: number | undefined
-}
-
-interface Paged {
-  readonly cursor?: string | undefined
-  readonly limit: number
-}
-
-export interface ToolsQuery extends Paged {
-  /** Words that must all stand in the name, title, description or server of a tool. */
-  readonly query?: string | undefined
-  readonly server?: string | undefined
-}
-
 export interface TryToolInput {
   /** In the bytes in which they came. */
   readonly arguments: Json<Record<string, unknown>>
   readonly agent?: string | undefined
-}
-
-export interface CallsQuery {
-  readonly agent?: string | undefined
-  readonly server?: string | undefined
-  readonly name?: string | undefined
-  readonly operation?: string | undefined
-  readonly outcome?: CallView['outcome'] | undefined
-  /** Anywhere in the call's id, names, principal or code. */
-  readonly text?: string | undefined
-  readonly limit: number
-}
-
-export interface AuditListQuery extends Paged, TimeRange {
-  readonly agent?: string | undefined
-  readonly principal?: string | undefined
-  readonly server?: string | undefined
-  readonly tool?: string | undefined
-  readonly operation?: string | undefined
-  readonly decision?: string | undefined
-  readonly reason?: string | undefined
-  readonly code?: string | undefined
-  readonly call?: string | undefined
-  /** Of the chat or the call that caused it. */
-  readonly parent?: string | undefined
-  readonly text?: string | undefined
 }

@@ -1,5 +1,4 @@
-import type { AuditPage, AuditRow } from '../../../src/serve/admin/contract.ts'
-import type { AuditListQuery } from '../../../src/serve/admin/service.ts'
+import type { AuditListQuery, AuditPage, AuditRow } from '../../../src/serve/admin/contract.ts'
 import { createChance } from './chance.ts'
 import { callAt } from './traffic.ts'
 

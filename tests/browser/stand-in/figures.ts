@@ -1,10 +1,10 @@
-import type { Health, Overview, Stats } from '../../../src/serve/admin/contract.ts'
+import type { Overview, ServerHealth, Stats } from '../../../src/serve/admin/contract.ts'
 import type { Scene } from './scene.ts'
 import { figuresOf, noFigures } from './servers.ts'
 
 /** A scene at a glance. */
 export function overviewOf(scene: Scene, startedAt: number, now: number): Overview {
-  const count = (health: Health) => scene.servers.filter((server) => server.health === health).length
+  const count = (health: ServerHealth) => scene.servers.filter((server) => server.health === health).length
   const direct = scene.tools.reduce((sum, { tokens }) => sum + tokens, 0)
   const busy = scene.name !== 'empty'
   return {

@@ -1,4 +1,4 @@
-import type { Permission, ToolDetail, ToolView } from '../../../src/serve/admin/contract.ts'
+import type { ToolDetail, ToolPermission, ToolView } from '../../../src/serve/admin/contract.ts'
 import * as schemas from './schemas.ts'
 import { figuresOf } from './servers.ts'
 
@@ -113,7 +113,7 @@ const rows: readonly Row[] = [
 
 export const agents = ['default', 'ci', 'researcher', 'researcher.junior']
 
-const permissions = (server: string, access: ToolView['access']): readonly Permission[] => [
+const permissions = (server: string, access: ToolView['access']): readonly ToolPermission[] => [
   { agent: 'default', allowed: true, rule: 'agents.default.allow.servers[0]' },
   server === 'github'
     ? { agent: 'ci', allowed: true, rule: 'agents.ci.allow.servers[0]' }

@@ -1,4 +1,4 @@
-import type { ChatTold } from '../../../src/serve/admin/contract.ts'
+import type { ChatStreamEvent } from '../../../src/serve/admin/contract.ts'
 import { createEventData } from './event-data.ts'
 import { ApiError, respond } from './request.ts'
 
@@ -12,11 +12,15 @@ export interface ChatAsked {
 }
 
 /** Asks, and tells the answer as it comes. Rejects with an ApiError, or with the signal's reason. */
-export async function askChat(asked: ChatAsked, signal: AbortSignal, told: (event: ChatTold) => void): Promise<void> {
+export async function askChat(
+  asked: ChatAsked,
+  signal: AbortSignal,
+  told: (event: ChatStreamEvent) => void,
+): Promise<void> {
   const { body } = await respond('chat', { method: 'POST', body: asked, signal })
   let over = false
   const read = createEventData((data) => {
-    const event = JSON.parse(data) as ChatTold
+    const event = JSON.parse(data) as ChatStreamEvent
     over ||= event.kind === 'end' || event.kind === 'error'
     told(event)
   })

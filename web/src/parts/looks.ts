@@ -1,8 +1,8 @@
-import type { BreakerState, CallView, ChainView, Health, ToolView } from '../../../src/serve/admin/contract.ts'
+import type { BreakerView, CallView, ChainView, ServerHealth, ToolView } from '../../../src/serve/admin/contract.ts'
 import type { StreamState } from '../api/backoff.ts'
 import type { Look } from './mark.tsx'
 
-export const healthLooks: Readonly<Record<Health, Look>> = {
+export const healthLooks: Readonly<Record<ServerHealth, Look>> = {
   healthy: { tone: 'ok', shape: 'dot', word: 'healthy' },
   degraded: { tone: 'warn', shape: 'triangle', word: 'degraded' },
   unhealthy: { tone: 'bad', shape: 'cross', word: 'unhealthy' },
@@ -20,7 +20,7 @@ export const outcomeLooks: Readonly<Record<CallView['outcome'], Look>> = {
   failed: { tone: 'bad', shape: 'cross', word: 'failed' },
 }
 
-export const breakerLooks: Readonly<Record<BreakerState, Look>> = {
+export const breakerLooks: Readonly<Record<BreakerView, Look>> = {
   closed: { tone: 'ok', shape: 'dot', word: 'closed' },
   'half-open': { tone: 'warn', shape: 'half', word: 'half-open' },
   open: { tone: 'bad', shape: 'cross', word: 'open' },

@@ -1,15 +1,21 @@
 import { describe, expect, test } from 'vitest'
-import type { ChatTold } from '../../../../src/serve/admin/contract.ts'
+import type { ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
 import { createEventData } from '../../api/event-data.ts'
 import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
 
-const turnAfter = (events: readonly ChatTold[], turn: Turn = begun('Hi')): Turn => events.reduce(withTold, turn)
+const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = begun('Hi')): Turn => events.reduce(withTold, turn)
 
-const call = (id: string): ChatTold => ({ kind: 'call', call: id, name: 'files__read', server: 'files', arguments: {} })
-const result = (id: string, isError = false): ChatTold => ({
+const call = (id: string): ChatStreamEvent => ({
+  kind: 'call',
+  call: id,
+  name: 'files__read',
+  server: 'files',
+  arguments: {},
+})
+const result = (id: string, isError = false): ChatStreamEvent => ({
   ...{ kind: 'result', call: id, isError, durationMs: 7, text: 'ok' },
 })
-const end: ChatTold = {
+const end: ChatStreamEvent = {
   ...{ kind: 'end', reason: 'stop', model: 'local', notes: ['A note.'] },
   usage: { promptTokens: 3, completionTokens: 4 },
 }

@@ -1,11 +1,11 @@
-import type { ChatStage, ChatTold } from '../../../../src/serve/admin/contract.ts'
+import type { ChatStageName, ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
 
 /** A question and all that has become of it. */
 export interface Turn {
   readonly asked: string
   /** Joins its calls in audit; known once the answer has begun. */
   readonly id: string | undefined
-  readonly stage: ChatStage | undefined
+  readonly stage: ChatStageName | undefined
   readonly calls: readonly ToolRun[]
   readonly thinking: string
   readonly text: string
@@ -32,7 +32,7 @@ export const begun = (asked: string): Turn => ({
 })
 
 /** A turn after one more event of its answer. */
-export function withTold(turn: Turn, event: ChatTold): Turn {
+export function withTold(turn: Turn, event: ChatStreamEvent): Turn {
   switch (event.kind) {
     case 'start':
       return { ...turn, id: event.id }
@@ -82,7 +82,7 @@ export const messagesOf = (turns: readonly Turn[]) =>
   )
 
 /** What is going on, in words. */
-export const stageNames: Readonly<Record<ChatStage, string>> = {
+export const stageNames: Readonly<Record<ChatStageName, string>> = {
   discover: 'Looking for tools',
   select: 'Choosing tools',
   call: 'Preparing calls',

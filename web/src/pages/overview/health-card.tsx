@@ -1,4 +1,4 @@
-import type { Health, Overview } from '../../../../src/serve/admin/contract.ts'
+import type { Overview, ServerHealth } from '../../../../src/serve/admin/contract.ts'
 import { count, counted } from '../../format/number.ts'
 import { healthLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
@@ -9,7 +9,7 @@ import { Bar } from './bar.tsx'
 
 /** How many servers are in which state. */
 export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
-  const states = (Object.keys(healthLooks) as Health[]).filter((state) => servers[state] > 0)
+  const states = (Object.keys(healthLooks) as ServerHealth[]).filter((state) => servers[state] > 0)
   const all = states.reduce((sum, state) => sum + servers[state], 0)
   return (
     <Card title="Servers" side={all > 0 && <a href={pathTo('servers')}>All {counted(all, 'server')}</a>}>

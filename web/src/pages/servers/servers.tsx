@@ -1,4 +1,4 @@
-import type { Health, ServerView } from '../../../../src/serve/admin/contract.ts'
+import type { ServerHealth, ServerView } from '../../../../src/serve/admin/contract.ts'
 import { read } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
@@ -12,7 +12,7 @@ import { query } from '../../routing/location.ts'
 import { NoServers } from './no-servers.tsx'
 import { serverColumns } from './server-columns.tsx'
 
-const states = Object.keys(healthLooks) as Health[]
+const states = Object.keys(healthLooks) as ServerHealth[]
 
 /** All servers, those in trouble first. */
 export function Servers() {
@@ -65,5 +65,13 @@ function List({ all }: { readonly all: readonly ServerView[] }) {
   )
 }
 
-const order: readonly Health[] = ['unhealthy', 'needs-auth', 'degraded', 'starting', 'stale', 'healthy', 'disabled']
+const order: readonly ServerHealth[] = [
+  'unhealthy',
+  'needs-auth',
+  'degraded',
+  'starting',
+  'stale',
+  'healthy',
+  'disabled',
+]
 const urgency = ({ health }: ServerView): number => order.indexOf(health)

@@ -1,4 +1,4 @@
-import type { Permission, ToolDetail } from '../../../../src/serve/admin/contract.ts'
+import type { ToolDetail, ToolPermission } from '../../../../src/serve/admin/contract.ts'
 import { allowedLook, deniedLook } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
 import { Empty } from '../../parts/states.tsx'
@@ -24,7 +24,7 @@ export function Permissions({ tool }: { readonly tool: ToolDetail }) {
   const asked = `${tool.server}.${tool.tool}`
   return (
     <div class="card">
-      <Table<Permission>
+      <Table<ToolPermission>
         label={`Who may use ${tool.name}`}
         rows={tool.agents}
         keyOf={({ agent }) => agent}

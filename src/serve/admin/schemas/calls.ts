@@ -1,0 +1,151 @@
+import * as z from 'zod'
+import { named, type View } from './figures.ts'
+
+const outcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
+
+const callFields = {
+  id: z.string(),
+  parent: z.string().nullable(),
+  at: z.number(),
+  ms: z.number().min(0).nullable().describe('Null while it runs.'),
+  agent: z.string(),
+  principal: z.string(),
+  operation: z.string(),
+  server: z.string(),
+  name: z.string(),
+  outcome,
+  code: z.string().nullable(),
+  cache: z.enum(['hit', 'miss', 'joined']).nullable(),
+}
+
+export const callView = named('CallView', 'A call.', z.strictObject(callFields))
+export type CallView = View<typeof callView>
+
+const auditRow = named(
+  'AuditRow',
+  'A record of the audit log; docs/audit describes its fields.',
+  z.record(z.string(), z.unknown()),
+)
+export type AuditRow = View<typeof auditRow>
+
+const step = z.strictObject({
+  name: z.string(),
+  startMs: z.number().describe('Since the start of the call.'),
+  ms: z.number().min(0).nullable(),
+  error: z.string().nullable(),
+})
+
+export const callDetail = named(
+  'CallDetail',
+  'A call, its timeline and its audit records.',
+  z.strictObject({
+    ...callFields,
+    steps: z.array(step),
+    children: z.array(callView),
+    audit: z
+      .strictObject({ begin: auditRow.nullable(), end: auditRow.nullable() })
+      .describe('As written to disk; null until they are written, and for users who are not admins.'),
+  }),
+)
+export type CallDetail = View<typeof callDetail>
+
+export const auditPage = named(
+  'AuditPage',
+  'A page of the operations in the audit log, newest first.',
+  z.strictObject({
+    rows: z.array(auditRow),
+    nextCursor: z.string().nullable(),
+    source: z
+      .enum(['postgres', 'local'])
+      .optional()
+      .describe('With PostgreSQL: whether these are the records of all replicas or of this one.'),
+    behind: z
+      .strictObject({ records: z.number().nullable(), seconds: z.number() })
+      .optional()
+      .describe('Records of this replica that PostgreSQL does not have yet; null if the number is unknown.'),
+  }),
+)
+export type AuditPage = View<typeof auditPage>
+
+export const chainView = named(
+  'ChainView',
+  'Whether the audit log is unchanged, as of the last check.',
+  z.strictObject({
+    state: z.enum(['unknown', 'checking', 'intact', 'broken']),
+    checkedAt: z.number().nullable(),
+    records: z.int().min(0).nullable(),
+    problems: z.array(z.string()),
+  }),
+)
+export type ChainView = View<typeof chainView>
+
+export const chatView = named(
+  'ChatView',
+  'The chat models.',
+  z.strictObject({
+    models: z.array(z.string()).describe('Model names, the default first; empty if none is configured.'),
+  }),
+)
+export type ChatView = View<typeof chatView>
+
+const maxText = 500
+
+const text = (description: string) => z.string().max(maxText).optional().describe(description)
+
+const moment = (description: string) =>
+  z.coerce.number().int().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe(description)
+
+const limit = (usual: number, max: number) =>
+  z.coerce.number().int().min(1).max(max).default(usual).describe('Maximum number of results.')
+
+const cursor = text('The `nextCursor` of the previous page.')
+
+export const timeRange = z.strictObject({
+  from: moment('Start; one hour before the end by default.'),
+  to: moment('End; now by default.'),
+})
+export type TimeRange = View<typeof timeRange>
+
+export const callsQuery = z.strictObject({
+  agent: text('Calls of this agent.'),
+  server: text('Calls to this server.'),
+  name: text('Calls of this tool, resource or prompt.'),
+  operation: text('Calls with this operation, such as call_tool.'),
+  outcome: outcome.optional().describe('Calls with this outcome.'),
+  text: text('Text in the id, the names, the principal or the code.'),
+  limit: limit(100, 1_000),
+})
+export type CallsQuery = View<typeof callsQuery>
+
+export const auditListQuery = z.strictObject({
+  agent: text('By this agent; names may contain *.'),
+  principal: text('By this principal.'),
+  server: text('At this server.'),
+  tool: text('On this tool: its own name, or server.tool.'),
+  operation: text('Such as call_tool, list, authenticate.'),
+  decision: text('ALLOW, DENY, ERROR or TIMEOUT.'),
+  reason: text('Such as rate_limited.'),
+  code: text('Such as TOOL_BLOCKED.'),
+  call: text('Of the call with this id.'),
+  parent: text('Caused by the chat or the call with this id.'),
+  text: text('Text in the arguments, or name=value.'),
+  from: moment('At or after this time.'),
+  to: moment('Before this time.'),
+  cursor,
+  limit: limit(50, 500),
+})
+export type AuditListQuery = View<typeof auditListQuery>
+
+export const toolsQuery = z.strictObject({
+  query: text('Words that must all occur in the name, title, description or server.'),
+  server: text('Tools of this server.'),
+  cursor,
+  limit: limit(100, 500),
+})
+export type ToolsQuery = View<typeof toolsQuery>
+
+export const whyQuery = z.strictObject({
+  agent: text('The agent; by default that of the credential.'),
+  tool: z.string().min(1).max(maxText).describe('The tool, in any known spelling.'),
+})
+export type WhyQuery = View<typeof whyQuery>

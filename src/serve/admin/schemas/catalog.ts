@@ -1,0 +1,146 @@
+import * as z from 'zod'
+import { breakerState, figures, health, named, tokenAccount, type View } from './figures.ts'
+
+const serverFields = {
+  name: z.string(),
+  description: z.string(),
+  health,
+  reason: z.string().describe('Why it has this health; may be empty.'),
+  since: z.number(),
+  transport: z.enum(['stdio', 'http', 'sse', 'in-process']),
+  era: z.enum(['legacy', 'modern']).nullable(),
+  protocolVersion: z.string().nullable(),
+  breaker: breakerState,
+  tools: z.int().min(0),
+  latencyMs: z.number().nullable(),
+  lastError: z.string().nullable(),
+  process: z
+    .strictObject({ pid: z.int(), startedAt: z.number(), restarts: z.int().min(0) })
+    .nullable()
+    .describe('The server process; admins only.'),
+  calls: figures,
+  paused: z.boolean().describe('Disabled with POST servers/NAME/disable until the next start.'),
+}
+
+export const serverView = named('ServerView', 'A server and its state.', z.strictObject(serverFields))
+export type ServerView = View<typeof serverView>
+
+export const serverDetail = named(
+  'ServerDetail',
+  'A server, its state and its latest stderr output.',
+  z.strictObject({
+    ...serverFields,
+    stderr: z.array(z.string()).describe('The last lines of stderr, redacted; admins only.'),
+  }),
+)
+export type ServerDetail = View<typeof serverDetail>
+
+export const signInView = named(
+  'SignInView',
+  'Where to sign in.',
+  z.strictObject({ url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.') }),
+)
+export type SignInView = View<typeof signInView>
+
+const toolFields = {
+  name: z.string().describe('The served name.'),
+  server: z.string(),
+  tool: z.string().describe('The name that its server gives it.'),
+  title: z.string().nullable(),
+  description: z.string(),
+  access: z.enum(['read', 'write', 'destructive']),
+  tokens: z.int().min(0).describe('Context tokens of its definition.'),
+  pin: z.enum(['new', 'pinned', 'changed', 'quarantined', 'off']),
+  flags: z.array(z.string()).describe('Suspicious content in its definition.'),
+}
+
+const anything = z.record(z.string(), z.unknown())
+
+const toolView = named('ToolView', 'A tool.', z.strictObject(toolFields))
+export type ToolView = View<typeof toolView>
+
+export const toolPage = named(
+  'ToolPage',
+  'A page of tools.',
+  z.strictObject({
+    tools: z.array(toolView),
+    total: z.int().min(0).describe('The number of matches on all pages.'),
+    nextCursor: z.string().nullable(),
+  }),
+)
+export type ToolPage = View<typeof toolPage>
+
+const permission = named(
+  'Permission',
+  'Whether an agent may use a tool, and the deciding rule.',
+  z.strictObject({ agent: z.string(), allowed: z.boolean(), rule: z.string() }),
+)
+export type ToolPermission = View<typeof permission>
+
+export const toolDetail = named(
+  'ToolDetail',
+  'A tool, its definition and the agents that may use it.',
+  z.strictObject({
+    ...toolFields,
+    definition: anything,
+    agents: z.array(permission).describe('All agents for admins, otherwise those that the user may act as.'),
+    calls: figures,
+  }),
+)
+export type ToolDetail = View<typeof toolDetail>
+
+export const tryResult = named(
+  'TryResult',
+  'The result of a tool call, or why it failed.',
+  z.strictObject({
+    call: z.string().describe('The id of the call, for GET calls/ID.'),
+    ms: z.number().min(0),
+    result: anything.nullable(),
+    error: z.strictObject({ code: z.string(), message: z.string(), rule: z.string().optional() }).nullable(),
+  }),
+)
+export type TryResult = View<typeof tryResult>
+
+export const agentView = named(
+  'AgentView',
+  'An agent.',
+  z.strictObject({
+    name: z.string(),
+    inherits: z.string().nullable(),
+    expose: z.string(),
+    isDefault: z.boolean(),
+    tools: z.int().min(0).describe('The number of tools that it may use.'),
+    tokens: tokenAccount,
+    perMinute: z.number().nullable(),
+    concurrency: z.number().nullable(),
+    calls: figures,
+  }),
+)
+export type AgentView = View<typeof agentView>
+
+export const matrix = named(
+  'Matrix',
+  'Which agent may use which tool; the columns are the agents.',
+  z.strictObject({
+    agents: z.array(z.string()),
+    rows: z.array(z.strictObject({ server: z.string(), tool: z.string(), allowed: z.array(z.boolean()) })),
+    total: z.int().min(0),
+    nextCursor: z.string().nullable(),
+  }),
+)
+export type Matrix = View<typeof matrix>
+
+export const whyView = named(
+  'WhyView',
+  'Whether an agent may use a tool, and the rules that were considered.',
+  z.strictObject({
+    agent: z.string(),
+    server: z.string(),
+    tool: z.string(),
+    allowed: z.boolean(),
+    rule: z.string(),
+    sentence: z.string(),
+    considered: z.array(z.strictObject({ rule: z.string(), text: z.string() })),
+  }),
+)
+export type WhyView = View<typeof whyView>
