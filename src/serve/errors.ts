@@ -8,7 +8,7 @@ import { refusedResult } from '../core/result.ts'
 import type { Pieces } from '../wire/bytes.ts'
 import { errorBytes, type Id, resultBytes } from '../wire/message.ts'
 
-/** A message that is JSON-RPC but asks for something the protocol does not know, or in a way it does not allow. */
+/** A JSON-RPC message that violates MCP: an unknown method or invalid params. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
   readonly code: number
@@ -21,14 +21,14 @@ export class ProtocolError extends Error {
   }
 }
 
-/** What a request that failed is answered with: a result that a model can read, or a JSON-RPC error. */
+/** The response to a failed request: a tool result that a model can read, or a JSON-RPC error. */
 export type FailedRequest = ({ readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }) & {
   readonly headers?: HttpHeaders | undefined
 }
 
 /**
- * The one translation of anything thrown into an answer (E1). A tool call that was refused or failed is a result
- * that a model can read; everything else, and what was wrong with the request itself, is a JSON-RPC error.
+ * Translates anything thrown into a response (E1). A denied or failed tool call becomes a result that a model can
+ * read; a malformed request and every other failure become a JSON-RPC error.
  */
 export function failureOf(method: string, thrown: unknown, log: Log): FailedRequest {
   if (thrown instanceof ServerError) return { error: thrown.error.bytes }
@@ -43,14 +43,14 @@ export function failureOf(method: string, thrown: unknown, log: Log): FailedRequ
   return { result: refusedResult(error).body.bytes, headers }
 }
 
-/** The same as a whole message. */
+/** The same as a complete message. */
 export function errorResponse(id: Id, method: string, thrown: unknown, log: Log): RpcResponse {
   const failure = failureOf(method, thrown, log)
   const message = 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
   return { message: [message], headers: failure.headers }
 }
 
-/** The same for what is thrown before a request has become a call: the HTTP status tells it too. */
+/** The same for errors thrown before a request has become a call, with an HTTP status. */
 export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   if (thrown instanceof HttpError) return thrown
   const asked = id === undefined ? {} : { id }
@@ -61,17 +61,17 @@ export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   return HttpError.of(code, message, { ...asked, ...headers, rule, server, retryAfterMs })
 }
 
-/** What nobody expected is told to the log with its cause, and to the caller without it. */
+/** Unexpected errors are logged with their cause; the caller does not see it. */
 function ours(thrown: unknown, what: string, log: Log): ToolwayError {
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ what, cause: error.cause ?? error }, 'A request failed unexpectedly')
   return error
 }
 
-/** Whoever sent a request, as far as that is known. */
+/** The sender of a request, as far as it is known. */
 type Sender = { readonly [Key in 'principal' | 'address']?: Caller[Key] | undefined }
 
-/** Writes down a message that is not one of the protocol (F11): it never becomes a call. */
+/** Records a message that violates the protocol (F11), since it never becomes a call. */
 export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender, detail: string): void {
   const { principal, address } = sender
   access.rejected({
@@ -83,11 +83,11 @@ export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender
   })
 }
 
-/** Whether a door other than MCP's could not read what it was sent. */
+/** Whether an endpoint other than MCP's could not read the request. */
 export const isUnreadableRequest = ({ status }: HttpError): boolean =>
   status === 400 || status === 413 || status === 415
 
-/** The same for what was thrown at a request, if it means that the request breaks the protocol. */
+/** Records an error if it means that the request violates the protocol. */
 export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Sender, thrown: unknown): void {
   const cause = thrown instanceof ToolwayError ? thrown.cause : thrown
   if (cause instanceof ProtocolError || (cause instanceof HttpError && isMalformed(cause))) {
@@ -95,31 +95,31 @@ export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Send
   }
 }
 
-/** What has one of our codes is a refusal of another kind, which is written down where it is decided. */
+/** Errors with one of our codes are recorded where they are decided. */
 const isMalformed = ({ status, code, details: { data } }: HttpError): boolean =>
   [400, 404, 406, 413, 415].includes(status) &&
   code !== rpcCodes.session &&
   (data as { code?: unknown } | undefined)?.code === undefined
 
-/** JSON-RPC's own numbers, for requests that break the protocol itself. */
+/** JSON-RPC error codes for requests that violate the protocol. */
 export const rpcCodes = { parse: -32700, request: -32600, method: -32601, params: -32602, session: -32001 } as const
 
 interface HttpErrorDetails {
   readonly id?: Id | null
   readonly data?: unknown
   readonly headers?: HttpHeaders
-  /** Whether the credential that was refused is real, but expired or for somebody else. */
+  /** The rejected credential is genuine, but expired or issued for another audience. */
   readonly genuine?: true | undefined
 }
 
-/** What callers are told beside the sentence, where the refusal has one of our codes. */
+/** Details of an error that has one of our codes. */
 interface CodedDetails extends Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'> {
   readonly id?: Id
   readonly headers?: HttpHeaders
   readonly genuine?: true | undefined
 }
 
-/** An HTTP request that is turned away at the door, before it has become a call. */
+/** Rejects an HTTP request before it has become a call. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly status: number
@@ -133,7 +133,7 @@ export class HttpError extends Error {
     this.details = details
   }
 
-  /** A refusal that has one of our codes: status, number, data and when to come back follow from it. */
+  /** An error with one of our codes, which determines status, JSON-RPC code, data and Retry-After. */
   static of(code: ErrorCode, message: string, details: CodedDetails = {}): HttpError {
     const { id, headers, genuine, ...told } = details
     const { kind, data } = new ToolwayError(code, message, told)
@@ -151,7 +151,7 @@ export const methodNotAllowed = (method: string | undefined, allowed: string): H
     headers: { Allow: allowed },
   })
 
-/** Answers with the refusal; as a JSON-RPC error, unless those who ask there read something else. */
+/** Sends the error: as a JSON-RPC error, unless `bodyOf` encodes it otherwise. */
 export function sendHttpError(response: ServerResponse, refusal: HttpError, clock: Clock, bodyOf = rpcError): void {
   if (response.destroyed) return
   if (response.headersSent) {
@@ -173,7 +173,7 @@ function rpcError({ code, message, details: { id = null, data } }: HttpError): B
   return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
 }
 
-/** Smaller bodies are read to their end, so that the connection can be used again. */
+/** Smaller bodies are read to the end, so that the connection can be reused. */
 const spared = 64 * 1024
 
 function hasMoreToSend(request: IncomingMessage): boolean {
@@ -181,13 +181,13 @@ function hasMoreToSend(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
 }
 
-/** How long, and how much, a refused client may go on sending before it is cut off. */
+/** How long and how much a rejected client may keep sending before the connection is closed. */
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 
 /**
- * Closing a connection while the other side still sends destroys the answer on its way,
- * so what comes is thrown away for a moment before the connection is closed.
+ * Closing a connection while the client is still sending destroys the response in transit,
+ * so the rest of the body is discarded for a moment first.
  */
 function linger(response: ServerResponse, clock: Clock): void {
   const request = response.req
@@ -205,7 +205,7 @@ function linger(response: ServerResponse, clock: Clock): void {
   request.on('data', onData).once('close', finish).resume()
 }
 
-/** A message, and what HTTP adds to it where there is HTTP. */
+/** A response message with its HTTP status and headers, which stdio ignores. */
 export interface RpcResponse {
   readonly message: Pieces
   readonly status?: number
@@ -214,6 +214,6 @@ export interface RpcResponse {
 
 export type HttpHeaders = Readonly<Record<string, string>>
 
-/** Tells HTTP, too, when to come back: in whole seconds, and never too early. */
+/** Retry-After in whole seconds, rounded up. */
 export const retryAfter = (retryAfterMs: number | undefined): HttpHeaders | undefined =>
   retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }

@@ -23,14 +23,14 @@ export interface InboundRequest {
   readonly text?: ParamsText
 }
 
-/** What params were read from: servers get what the caller wrote, unless something in it had to be changed (V5). */
+/** The original bytes of params: servers get what the caller wrote, unless it had to be changed (V5). */
 export interface ParamsText {
-  /** One object without duplicate members, and what it means. */
+  /** One object without duplicate members, and its parsed value. */
   readonly bytes: Buffer
   readonly value: Params
-  /** The arguments in it, ready to be passed on, where they have been found on the way. */
+  /** The bytes of the arguments, if parsing located them. */
   readonly arguments: Buffer | undefined
-  /** A double holds every number in it. */
+  /** Every number in it is exact as a double. */
   readonly exact: boolean
 }
 
@@ -40,7 +40,7 @@ export interface InboundNotification {
   readonly params: Params
 }
 
-/** A client's answer to something it was asked. */
+/** A client's response to a request of ours. */
 export interface InboundResponse {
   readonly kind: 'response'
   readonly id: Id | null
@@ -48,7 +48,7 @@ export interface InboundResponse {
   readonly error?: Json<RpcErrorObject>
 }
 
-/** What a client sent was not a message; the sentence says what was wrong with it. */
+/** Not a valid message; `message` says why. */
 export interface InvalidMessage {
   readonly kind: 'invalid'
   readonly id: Id | null
@@ -60,14 +60,14 @@ export type InboundMessage = InboundRequest | InboundNotification | InboundRespo
 
 const none: Params = Object.freeze({})
 
-/** Reads one message from a client. What a client asks for is parsed, once: everything behind the door sees only that. */
+/** Reads one message from a client. Requests are parsed once; everything behind sees only the parsed value. */
 export const readInbound = (bytes: Buffer): InboundMessage | InvalidMessage =>
   (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
-/** Up to this a message is parsed whole to see what it is; an answer of a client may be large, and is only carried. */
+/** Up to this size a message is parsed whole. Larger client responses are passed on unparsed. */
 const small = 64 * 1024
 
-/** What most messages are: a request without anything odd about it. Everything else is for the one who can say what. */
+/** The fast path for ordinary requests; undefined for everything else, which `readCarefully` diagnoses. */
 function readPlain(bytes: Buffer): InboundRequest | undefined {
   const message = parsed(bytes)
   if (!isObject(message)) return undefined
@@ -107,8 +107,8 @@ function parsed(bytes: Buffer): unknown {
 const isPlainId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id)
 
 /**
- * Whether a key occurs twice in some object: one parser would take the first and another the last, so what was checked
- * here might not be what a server runs. Also true for what nests too deeply to say.
+ * Whether an object has a duplicate key: parsers disagree on which one counts, so a server might run something other
+ * than what was checked here. Also true if the value is nested too deeply.
  */
 function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
   const { members, depth } = extentOf(bytes)
@@ -142,7 +142,7 @@ function readCarefully(bytes: Buffer): InboundMessage | InvalidMessage {
   }
 }
 
-/** A member of a request's params in the bytes in which it came, unless it was changed since. */
+/** A member of a request's params with its original bytes, unless it was changed since. */
 export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   const value = params[name]
   if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
@@ -151,7 +151,7 @@ export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   return part === undefined ? Json.of(value) : Json.read(value, part, text.exact)
 }
 
-/** What a request asks, and how it was written. */
+/** The params of a request and their original bytes. */
 export type ReceivedParams = Pick<InboundRequest, 'params' | 'text'>
 
 /** The bytes are known to be one well-formed object of bounded depth. */
@@ -167,8 +167,8 @@ interface Received {
 }
 
 /**
- * The params of a client's message with the members that its revision defines, and no others (V1). Throws for a member
- * that a server might take for one of them. Params of unknown methods are returned as they are: nobody reads them.
+ * The params with only the members that the client's revision defines (V1). Throws for a member that a server might
+ * confuse with one of them. Params of unknown methods are returned unchanged, since nothing reads them.
  */
 export function definedParams({ method, params }: Received, scope: Scope, log: Log): Params {
   const level = Object.hasOwn(fromClients, method) ? fromClients[method] : undefined
@@ -190,8 +190,8 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
 }
 
 /**
- * The same for a notification, to which there is no answer: `undefined` where it must be ignored, after `malformed` was
- * called with the reason.
+ * The same for a notification, which has no response: `undefined` if it must be ignored, after calling `malformed` with
+ * the reason.
  */
 export function definedNotificationParams(
   received: Received,
@@ -210,8 +210,8 @@ export function definedNotificationParams(
 }
 
 /**
- * Puts the place in a trace that HTTP headers tell of where MCP has it, in the request's `_meta`. What stands there
- * already counts more: it is about this one message, and not about whatever carried it (F16).
+ * Copies the trace context of the HTTP headers into the request's `_meta`, where MCP has it. A context in `_meta` takes
+ * precedence, since it belongs to this message and not to its transport (F16).
  */
 export function withTraceContext(
   inbound: InboundMessage | InvalidMessage,

@@ -4,13 +4,13 @@ import { maxUnread } from './http/sse-stream.ts'
 
 /** Writes one message per line. */
 export interface LineWriter {
-  /** Writes an answer. While the reader is behind, nothing more is read of what it asks for. */
+  /** Writes a response. Pauses the input while the reader is behind. */
   write(message: Buffer): void
-  /** Writes what may be lost (progress, news of lists), unless the reader is far behind; tells whether it did. */
+  /** Writes a notification that may be lost; false if the reader is too far behind. */
   offer(message: Buffer): boolean
-  /** Settles when the reader is gone. */
+  /** Settles when the reader has closed the stream. */
   readonly closed: Promise<void>
-  /** Settles when everything written so far is out. */
+  /** Settles when everything written so far is flushed. */
   flushed(): Promise<void>
 }
 
@@ -23,7 +23,7 @@ export function createLineWriter(output: Writable, input: Readable): LineWriter 
     open = false
     resolve()
   }
-  // A reader that closes its end shows as EPIPE; nobody is left to tell.
+  // EPIPE: the reader has closed its end.
   output.on('error', gone).on('close', gone)
   output.on('drain', () => input.resume())
 

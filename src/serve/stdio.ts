@@ -19,7 +19,7 @@ import { createStatelessProtocol } from './mcp-stateless/protocol.ts'
 import { createStatelessStdio } from './mcp-stateless/stdio.ts'
 import { createSession, listChangedNotifications, type Session } from './session/session.ts'
 
-/** How long calls in flight may go on when the client has closed its end. */
+/** How long calls in flight may continue after the client has closed its end. */
 const graceMs = 2_000
 
 /** Serves one client over a pair of streams; settles when its input has ended and what was in flight is answered. */
@@ -41,7 +41,7 @@ export async function serveStdio(options: {
   const modernRequests = createStatelessStdio({ era: modern, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
-  /** Nothing may be said to a client before it has been greeted. */
+  /** No notifications before the client has its initialize result. */
   let welcomed = false
 
   const malformed = (fault: string) => recordMalformed(access, caller, fault)
@@ -61,7 +61,7 @@ export async function serveStdio(options: {
   }
 
   const answer = async (current: Session, request: InboundRequest) => {
-    // One line serves all requests, so there is nothing to close when one is cancelled.
+    // All requests share the stream, so there is nothing to close when one is cancelled.
     const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
     const answer = await era.request(current, request, outlet, current.caller)
     if (answer !== undefined) writer.write(joined(answer.message))
@@ -149,7 +149,7 @@ const ended = (input: Readable): Promise<void> =>
 
 const settled = async (work: Iterable<Promise<void>>): Promise<void> => void (await Promise.allSettled(work))
 
-/** Waits for the work, but no longer than this. */
+/** Waits for the work at most `ms`. */
 async function within(ms: number, clock: Clock, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _timer = clock.after(ms, resolve)

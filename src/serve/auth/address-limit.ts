@@ -1,23 +1,23 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 
-/** Counts per network address, forgetting one every so often. */
+/** A token bucket per network address. */
 export interface AddressLimit {
-  /** How long until this address may be counted again; zero where it may now. */
+  /** Time until this address has a free slot; zero if it has one now. */
   waitMs(address: string, rate: Rate): number
   add(address: string, rate: Rate): void
-  /** Takes one back. */
+  /** Returns a slot. */
   remove(address: string, rate: Rate): void
 }
 
 export interface Rate {
-  /** So many at once. */
+  /** Maximum at once. */
   readonly burst: number
-  /** One is forgotten after each of these. */
+  /** One slot is freed after each interval. */
   readonly intervalMs: number
 }
 
-/** Beyond that the address that was quiet for the longest is forgotten: memory stays bounded whoever comes. */
+/** Bounds memory: beyond this the least recently active address is dropped. */
 const maxAddresses = 10_000
 
 export function createAddressLimit(clock: Clock, max = maxAddresses): AddressLimit {
@@ -47,7 +47,7 @@ export function createAddressLimit(clock: Clock, max = maxAddresses): AddressLim
   }
 }
 
-/** The address itself, or of IPv6 the /64 that it belongs to: a host has all addresses of one. */
+/** The address, or for IPv6 its /64 network, since one host usually owns all of it. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
   if (!isIPv6(plain)) return plain

@@ -5,7 +5,7 @@ import type { ReceivedRequest } from '../http/request.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import type { StepUp } from './identity.ts'
 
-/** The agent that an HTTP request asks to act as (G7): by header, else by query. */
+/** The agent that an HTTP request names (G7), by header or query parameter. */
 export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'headers' | 'url'>): string | undefined {
   const named = headers['toolway-agent']
   if (typeof named === 'string') return named
@@ -13,14 +13,14 @@ export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'hea
   return query < 0 ? undefined : (new URLSearchParams(url.slice(query + 1)).get('agent') ?? undefined)
 }
 
-/** The agent that a message itself names, which counts more than what it travelled with. */
+/** The agent that a message names in `_meta`; it takes precedence over the HTTP request's. */
 export function agentOfParams({ _meta }: Params): string | undefined {
   const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
   if (named === undefined || typeof named === 'string') return named
   throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
 }
 
-/** The agent that somebody acts as. Who asks for one that they may not be is refused, and that is written down. */
+/** Resolves the agent that a caller acts as. Throws if the caller may not act as it, and records that. */
 export function agentFor(
   access: Pick<Access, 'agentOf' | 'rejected'>,
   who: Pick<Caller, 'agents' | 'principal' | 'address'> & StepUp,
@@ -43,8 +43,8 @@ export function agentFor(
 }
 
 /**
- * The caller as the agent that it asks for now, else asked for when it came. What that comes to is decided anew each
- * time: the rules, and who may be whom, may have changed since.
+ * The caller acting as the given agent, by default the one it named when it connected. Resolved for each request, since
+ * the policy may have changed.
  */
 export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)

@@ -11,22 +11,22 @@ import { type Authenticate, type AuthIdentity, anonymous, operator } from './ide
 import type { JwtVerifier } from './jwt.ts'
 
 interface AuthenticateOptions {
-  /** Undefined where no credential is needed: who shows none is anonymous then, and who shows a wrong one is refused. */
+  /** If undefined, no credential is needed: requests without one are anonymous, those with an invalid one are rejected. */
   readonly token: string | undefined
   readonly keys: KeySource
-  /** For the tokens of an identity provider, where there is one. It is disposed of with the rest. */
+  /** Verifies tokens of the identity provider, if one is configured. Disposed of with the rest. */
   readonly verify?: JwtVerifier | undefined
   readonly clock: Clock
 }
 
-/** All the ways in: the gateway's token, API keys, and JSON Web Tokens of an identity provider. */
+/** Authenticates by the gateway's token, by API key, or by a JSON Web Token of an identity provider. */
 export function createAuthenticate(options: AuthenticateOptions): Authenticate & AsyncDisposable {
   const { token, keys, verify, clock } = options
   const isToken = token === undefined ? () => false : equals(token)
   const holderOf = keyHolder(keys, clock)
   const digestOf = rememberedDigests()
 
-  /** Where nobody has a credential everybody may say who they are; where some have one, the others are the default. */
+  /** Anonymous callers may choose any agent only if no credentials exist at all. */
   const nobody = (): AuthIdentity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
 
   const authenticate: Authenticate = (authorization, beforeSignature) => {
@@ -36,13 +36,13 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
     }
     const credential = bearer(authorization)
     const digested = digestOf(credential)
-    // An operator may have chosen a token of any form, so it comes first; it is one exact value and nothing else.
+    // First, because an operator may have chosen a token that looks like a key or a JWT.
     if (isToken(digested)) return operator
     const form = formOf(credential)
     if (form === 'key') return holderOf(digested)
     if (form === 'token') throw unknownToken()
     if (verify === undefined)
-      throw invalidCredential('JSON Web Tokens are not taken here: set auth.jwt, or send an API key.')
+      throw invalidCredential('JSON Web Tokens are not accepted: set auth.jwt, or send an API key.')
     return verify(credential, digested, beforeSignature)
   }
   return Object.assign(verify ? telling(authenticate, verify.challengeOf) : authenticate, {
@@ -50,7 +50,7 @@ export function createAuthenticate(options: AuthenticateOptions): Authenticate &
   })
 }
 
-/** Whoever is refused is told where tokens are to be had. */
+/** Adds to each rejection where to get a token. */
 function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenticate {
   const tell = (thrown: unknown): never => {
     throw withChallenge(thrown, challengeOf)
@@ -65,10 +65,10 @@ function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenti
   }
 }
 
-/** An API key as far as the door has to know it. */
+/** The parts of an API key that authentication needs. */
 interface ApiKey {
   readonly id: string
-  /** The agents that it may act as; `*` among them is all of them. */
+  /** The agents that it may act as; `*` stands for all. */
   readonly agents: readonly string[]
   readonly admin: boolean
   /** Milliseconds since the epoch; never if absent. */
@@ -77,14 +77,14 @@ interface ApiKey {
 
 /** Where API keys are looked up, by `sha256:` and the hexadecimal digest of the whole key. */
 interface KeySource {
-  /** Whether anybody was ever given one. */
+  /** Whether any key exists. */
   readonly inUse: boolean
   find(hash: string): ApiKey | undefined
 }
 
 /**
- * The holder of an API key. Looking the digest up in a map is no leak: its time may tell how a digest compares with
- * those that are kept, but nobody can choose digests, nor get from one back to the key.
+ * The holder of an API key. The map lookup is not constant-time, but that leaks nothing useful: an attacker cannot
+ * choose digests, nor derive a key from one.
  */
 function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdentity {
   return (digest) => {
@@ -104,32 +104,32 @@ function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdent
 
 type TokenHolder = (authorization: string | undefined) => AuthIdentity
 
-/** One shared token, or none at all: then everybody who shows nothing is the same anonymous caller. */
+/** One shared token, or none: then every request without a credential is the same anonymous caller. */
 export const authenticateToken = (token: string | undefined): TokenHolder =>
   token === undefined
     ? (authorization) => (authorization === undefined ? anonymous : unknown(authorization))
     : bearerTokens([[token, operator]])
 
-/** Several tokens, each with an identity of its own. */
+/** Several tokens, each with its own identity. */
 export function bearerTokens(tokens: readonly (readonly [token: string, identity: AuthIdentity])[]): TokenHolder {
   const known = tokens.map(([token, identity]) => ({ isIt: equals(token), identity }))
   return (authorization) => {
     if (authorization === undefined) throw missingCredential()
     const actual = digest(bearer(authorization))
     let found: AuthIdentity | undefined
-    // All are compared, so the position does not show in the time it takes.
+    // Compare all, so that timing does not reveal the position.
     for (const { isIt, identity } of known) if (isIt(actual)) found = identity
     return found ?? unknown(authorization)
   }
 }
 
-/** Compares digests, which have one length: nothing about the token shows in the time it takes. */
+/** Compares digests of equal length in constant time. */
 function equals(token: string): (actual: Buffer) => boolean {
   const expected = digest(token)
   return (actual) => timingSafeEqual(actual, expected)
 }
 
-/** Also where no credential is needed: whoever shows one wants to be somebody, and must not become nobody unawares. */
+/** Also without authentication: a client that sends a credential must not silently become anonymous. */
 function unknown(authorization: string): never {
   bearer(authorization)
   throw unknownToken()
@@ -140,10 +140,10 @@ const unknownToken = () =>
     'The token is not one that this gateway knows: send "Authorization: Bearer <token>" with the token it printed at start, or with a credential that its operator gave you.',
   )
 
-/** More than any provider's tokens need, and no more than a request's headers may hold by themselves. */
+/** More than any provider's tokens need; also the limit of node:http for all headers. */
 const maxLength = 16 * 1024
 
-/** What the Authorization header holds; there is one scheme, and one credential in it. */
+/** The bearer token of the Authorization header. */
 function bearer(authorization: string): string {
   const given = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
   if (given === undefined) {
@@ -157,21 +157,21 @@ function bearer(authorization: string): string {
   return given
 }
 
-/** Where a credential is looked for. Its form alone decides, so that a wrong one is never tried as something else. */
+/** The kind of a credential, decided by its form alone, so that an invalid one is never tried as another kind. */
 function formOf(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'
 }
 
-/** What is compared and kept instead of the credential itself. */
+/** Compared and stored instead of the credential itself. */
 const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')
 
-/** More credentials than this at one time are no longer worth remembering. */
+/** Bounds the cache of digests. */
 const maxRemembered = 256
 
 /**
- * The same for one credential after another: clients show theirs with every request. What it is good for is still asked
- * each time. The look-up tells nothing by its time, since nobody can choose how texts are hashed in this process.
+ * Caches digests, since clients send their credential with every request. Only the hashing is cached: the digest is
+ * looked up each time. The map lookup leaks nothing by timing, since string hashes are seeded per process.
  */
 function rememberedDigests(): (credential: string) => Buffer {
   const known = new Map<string, Buffer>()

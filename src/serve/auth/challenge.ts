@@ -4,26 +4,26 @@ import { HttpError } from '../errors.ts'
 const challenge = 'Bearer realm="toolway"'
 const invalid = `${challenge}, error="invalid_token"`
 
-/** Nothing was shown: by its standard, the challenge then names no error. */
+/** Without a credential the challenge names no error (RFC 6750). */
 export const missingCredential = (): HttpError =>
   refused(
     'This gateway needs a credential: send "Authorization: Bearer <token>" with the token it printed at start, or with a credential that its operator gave you.',
     challenge,
   )
 
-/** Something was shown that lets nobody in. The sentence says what to do and never repeats what was shown. */
+/** An invalid credential. The message says what to do and never repeats the credential. */
 export const invalidCredential = (sentence: string): HttpError => refused(sentence, invalid)
 
-/** A real credential that is not valid here or now; it does not count as a guess. */
+/** A genuine credential that is not valid here or now; it does not count as a guess. */
 export const expiredCredential = (sentence: string): HttpError => refused(sentence, invalid, true)
 
 export const scopesRule = 'auth.jwt.scopes'
 
-/** The token is good, and good for nothing here: another one of the same provider may be good for more. */
+/** A valid token without a scope that is needed here. */
 export const insufficientScope = (sentence: string, header: string): HttpError =>
   HttpError.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: scopesRule })
 
-/** A refusal that tells clients that speak OAuth where to get a token; one that says nothing about tokens stays. */
+/** Adds to a 401 where OAuth clients can get a token; leaves other errors unchanged. */
 export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {
   const header = thrown instanceof HttpError ? thrown.details.headers?.['WWW-Authenticate'] : undefined
   if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalid)) return thrown
@@ -35,14 +35,14 @@ export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknow
 const refused = (sentence: string, header: string, genuine?: true) =>
   HttpError.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header }, genuine })
 
-/** Nobody can tell now whether the credential is good: that is not the caller's fault, and waiting helps. */
+/** The credential cannot be checked now; that is not the caller's fault, and retrying helps. */
 export const cannotVerify = (retryAfterMs: number): HttpError => {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
-  const sentence = `This gateway cannot check tokens now, because the identity provider's keys cannot be had: try again in ${seconds} s.`
+  const sentence = `This gateway cannot check tokens now, because the identity provider's keys are unavailable: try again in ${seconds} s.`
   return HttpError.of('OVERLOADED', sentence, { retryAfterMs })
 }
 
-/** What a client that speaks OAuth is told beside a refusal: where to find out how to get a token, and for what. */
+/** The WWW-Authenticate header for OAuth clients: where to get a token, and with which scopes. */
 export type ChallengeOf = (refusal?: {
   readonly error?: 'invalid_token' | 'insufficient_scope'
   readonly scopes?: readonly string[]
@@ -50,7 +50,7 @@ export type ChallengeOf = (refusal?: {
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-/** The address of the endpoint as clients know it, as far as the configuration tells. */
+/** The public URL of the endpoint, if the configuration has one. */
 export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 'audience'>): URL | undefined {
   const named = resource ?? audience
   return /^https?:\/\//.test(named) && URL.canParse(named) ? new URL(named) : undefined

@@ -2,18 +2,18 @@ import type { ServerResponse } from 'node:http'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
-/** Who a credential says its bearer is. */
+/** The identity that a credential proves. */
 export type AuthIdentity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
 
-/** A bearer that can ask its identity provider for more. */
+/** A caller that can get more scopes from its identity provider. */
 export interface StepUp {
-  /** What to tell it when it wants to be an agent that another scope would let it be. */
+  /** The challenge for an agent that needs another scope. */
   stepUp?(agent: string): string | undefined
 }
 
 /**
- * Turns an Authorization header into an identity, or refuses it. A wrong credential never becomes anybody.
- * `beforeSignature` is called before a signature is checked, and may refuse by throwing.
+ * Turns an Authorization header into an identity, or throws. `beforeSignature` is called before a signature is checked,
+ * and may reject by throwing.
  */
 export type Authenticate = (
   authorization: string | undefined,
@@ -23,7 +23,7 @@ export type Authenticate = (
 export const anonymous: AuthIdentity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
 export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 
-/** Whether two credentials of one principal, or one at two times, are good for the same. */
+/** Whether two credentials of a principal, or one credential at two times, grant the same rights. */
 export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
@@ -34,14 +34,14 @@ const checkMs = 5_000
 
 interface AuthenticatedStream {
   readonly authorization: string | undefined
-  /** What the credential was good for when the stream was opened. */
+  /** The identity when the stream was opened. */
   readonly identity: AuthIdentity
   readonly response: ServerResponse
 }
 
 /**
- * Ends streams that outlive their credential. A request is checked once and answered; a stream stays open for hours,
- * in which its key may be revoked, its token expire, or either come to mean something else.
+ * Ends streams that outlive their credential: while a stream is open, its key may be revoked, its token expire, or its
+ * rights change.
  */
 export const createCredentialWatch =
   (authenticate: Authenticate, clock: Clock): ((stream: AuthenticatedStream) => void) =>

@@ -6,29 +6,29 @@ import { cannotVerify } from './challenge.ts'
 
 /** The published keys of an identity provider, fetched when they are first needed. */
 export interface KeySet extends AsyncDisposable {
-  /** The keys as they are known; refuses with a 503 where none are known, or none that are recent enough. */
+  /** The cached keys; throws a 503 if there are none, or none that are recent enough. */
   current(): PublishedKeys | Promise<PublishedKeys>
-  /** For a key that is not among them: asks the provider again, unless it was asked a moment ago. */
+  /** For an unknown key: fetches again, unless that was done a moment ago. */
   renewed(): Promise<PublishedKeys>
 }
 
-/** For how long keys are used without asking whether they are still published. */
+/** How long keys are used before they are fetched again. */
 const freshMs = 10 * 60_000
 
-/** For how long they are used while the provider cannot be asked. */
+/** How long they are used while the provider is unreachable. */
 const staleMs = 60 * 60_000
 
-/** Anybody can invent keys: the provider is not asked more often than this on account of one. */
+/** Minimum time between fetches for unknown keys, since anyone can invent key ids. */
 const coolDownMs = 30_000
 
-/** How long a provider that failed is left alone. */
+/** Wait after a failed fetch. */
 const retryMs = 10_000
 
 export function createKeySet(options: {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
-  /** The provider has published other keys than before. */
+  /** Called when the provider has published different keys. */
   changed(): void
 }): KeySet {
   const { url, clock, log, changed } = options
@@ -48,12 +48,12 @@ export function createKeySet(options: {
     } catch (cause) {
       failed = true
       const reason = cause instanceof Error ? cause.message : String(cause)
-      if (!closed) log.warn({ url, reason }, `The keys of the identity provider cannot be fetched: ${reason}`)
+      if (!closed) log.warn({ url, reason }, `cannot fetch the keys of the identity provider: ${reason}`)
     }
     asked = clock.monotonic()
     asking = undefined
   }
-  /** All who need the keys at one time wait for one request. */
+  /** Concurrent callers share one request. */
   const askOnce = () => {
     asking ??= ask()
     return asking
@@ -73,7 +73,7 @@ export function createKeySet(options: {
     },
     async renewed() {
       if (asking !== undefined || sinceAsked() >= (failed ? retryMs : coolDownMs)) await askOnce()
-      // The key may be a new one: nobody can tell while the provider is silent.
+      // The key may be new, which cannot be told while the provider is unreachable.
       if (failed) throw cannotVerify(retryMs - sinceAsked())
       return usable()
     },
@@ -87,16 +87,16 @@ export function createKeySet(options: {
 /** The keys of an identity provider as they were published at one time. */
 export interface PublishedKeys {
   readonly find: JWTVerifyGetKey
-  /** As it came, to tell whether anything has changed. */
+  /** The response text, to detect changes. */
   readonly text: string
 }
 
 const timeoutMs = 5_000
 
-/** A hundred times what providers publish. */
+/** A hundred times the size of usual key sets. */
 const maxBytes = 256 * 1024
 
-/** Fetches a key set: no redirect is followed, and neither its time nor its size is left to the other side. */
+/** Fetches a key set without following redirects, within fixed limits of time and size. */
 function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
   checkAddress(url)
   const address = new URL(url)
@@ -123,11 +123,11 @@ function parsed(text: string) {
   try {
     return JSON.parse(text)
   } catch {
-    throw new Error('the key set is no JSON')
+    throw new Error('the key set is not JSON')
   }
 }
 
-/** Whoever can change the keys on their way can be anybody, so they come over TLS or never leave the machine. */
+/** Require TLS or loopback: tampered keys let anyone impersonate anyone. */
 function checkAddress(url: string): void {
   const { protocol, hostname } = new URL(url)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)

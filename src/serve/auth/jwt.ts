@@ -8,22 +8,22 @@ import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, i
 import type { AuthIdentity } from './identity.ts'
 import { createKeySet, type PublishedKeys } from './jwks.ts'
 
-/** Signatures that only the holder of a private key can make: what is public must never be enough to sign. */
+/** Asymmetric signatures only: a public key must never be enough to sign. */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-/** How far the clocks of the provider and of this machine may be apart. */
+/** Allowed clock skew. */
 const toleranceMs = 30_000
 
-/** A token that names no key is tried with so many of those that are published. */
+/** Keys to try for a token without a key id. */
 const maxTries = 16
 
 /** Verifies the JSON Web Tokens of one identity provider. */
 export interface JwtVerifier extends AsyncDisposable {
   (token: string, digest: Buffer, beforeSignature?: () => void): AuthIdentity | Promise<AuthIdentity>
-  /** What clients are told who have no token, or one that is not good enough. */
+  /** The challenge for clients without a sufficient token. */
   readonly challengeOf: ChallengeOf
 }
 
@@ -59,7 +59,7 @@ export function createJwtVerifier(options: {
   }
 
   const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
-    // Other keys may be published in the meantime: then this goes where nobody looks any more.
+    // If the keys change in the meantime, this writes to the discarded cache.
     const kept = verified
     const claims = await claimsOf(token, keys)
     const identity = identityOf(claims, config, challengeOf)
@@ -108,12 +108,12 @@ async function claimsByAnyKey(
   throw new errors.JWSSignatureVerificationFailed()
 }
 
-/** What a bearer can do about a token that was not accepted. Nothing of the token itself is told or logged. */
+/** Explains why a token was rejected. The token itself is never shown or logged. */
 function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
-  if (code === undefined) log.warn({ cause: nameOf(error) }, 'A JSON Web Token could not be checked; it is refused')
-  else log.debug({ cause: code }, 'A JSON Web Token was refused')
-  // Claims are looked at after the signature: the issuer has made such a token.
+  if (code === undefined) log.warn({ cause: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
+  else log.debug({ cause: code }, 'rejected a JSON Web Token')
+  // Claims are checked after the signature, so the token is genuine.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
   return signed ? expiredCredential(sentenceFor(error, config)) : invalidCredential(sentenceFor(error, config))
 }
@@ -134,15 +134,15 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   return 'The token is not a JSON Web Token that this gateway can trust: get a new one from your identity provider.'
 }
 
-/** The message of an unexpected error may quote what was being read. */
+/** Only the name: the message of an unexpected error may quote the token. */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
-/** As the configuration spells the names of agents. */
+/** The same pattern as in the configuration. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
 /**
- * Who the claims of a verified token say its bearer is. Never an admin: that is for the gateway's own operator to
- * grant, by the token or by a key, and not for whoever writes claims elsewhere.
+ * The identity in the claims of a verified token. Never an admin: only the gateway's operator grants that, by token or
+ * API key.
  */
 function identityOf(
   claims: JWTPayload,
@@ -155,29 +155,29 @@ function identityOf(
   if (Object.keys(scopes).length === 0) return { ...known, agents: named }
   const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
   const agents = [...new Set([...named, ...granted])]
-  // Where scopes say who may be whom, one that has none of them is nobody, and not the default agent.
+  // With scopes configured, a token without any of them must not get the default agent.
   if (agents.length === 0) {
-    const sentence = `The token has none of the scopes that are good for anything here: ask for one of ${Object.keys(scopes).join(', ')}.`
+    const sentence = `The token has none of the scopes that this gateway accepts: request one of ${Object.keys(scopes).join(', ')}.`
     throw insufficientScope(sentence, challengeOf({ error: 'insufficient_scope' }))
   }
   const stepUp = (agent: string): string | undefined => {
     const lacking = Object.keys(scopes).filter((scope) => scopes[scope]?.includes(agent))
-    // Any one of them will do: the first is enough.
+    // Any of them is sufficient.
     return lacking[0] && challengeOf({ error: 'insufficient_scope', scopes: [lacking[0]] })
   }
   return { ...known, agents, stepUp }
 }
 
-/** The part of the configuration that says what claims mean. */
+/** How claims are interpreted. */
 type ClaimRules = Readonly<Pick<JwtConfig, 'issuer' | 'agentClaim' | 'scopes'>>
 
-/** `scope` as one text (RFC 9068), or `scp`, as some providers call it, as a list. */
+/** `scope` as a string (RFC 9068), or `scp` as a list, as some providers have it. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   const said = [scope, scp].flat().filter((part) => typeof part === 'string')
   return said.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
-/** Short and printable, and different for different subjects: one that cannot stand as it is is hashed. */
+/** Short, printable and unique: other subjects are hashed. */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
     throw expiredCredential('The token names no subject: ask your identity provider for one with a sub claim.')
@@ -185,7 +185,7 @@ function subject({ sub }: JWTPayload): string {
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
 
-/** A name or a list of names. A claim that is there and names nobody is no reason to be the default agent. */
+/** A name or a list of names. An invalid claim is rejected and does not fall back to the default agent. */
 function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   if (!Object.hasOwn(claims, claim)) return []
   const value = claims[claim]

@@ -5,7 +5,7 @@ import type { ReceivedRequest } from '../http/request.ts'
 import { createAddressLimit } from './address-limit.ts'
 import type { Authenticate, AuthIdentity } from './identity.ts'
 
-/** Authenticates a request; too many wrong credentials from its address are a 429. */
+/** Authenticates a request; answers 429 after too many invalid credentials from one address. */
 export type Admit = (
   authorization: string | undefined,
   request: ReceivedRequest,
@@ -14,7 +14,7 @@ export type Admit = (
 interface AdmitOptions {
   readonly authenticate: Authenticate
   settings(): FailureSettings
-  /** Where a request comes from. */
+  /** The client's address. */
   addressOf(request: ReceivedRequest): string | undefined
   readonly clock: Clock
 }
@@ -22,16 +22,16 @@ interface AdmitOptions {
 export type FailureSettings = Pick<AuthConfig, 'maxFailures' | 'failureInterval'>
 
 /**
- * Signature checks of tokens that are not known yet, per address. They cost a hundred times what comparing a hash does.
- * One that succeeds is given back, so that only those that fail or are under way count.
+ * Signature checks of uncached tokens per address. A check costs a hundred times as much as comparing a hash.
+ * Successful checks are refunded, so that only failed and running ones count.
  */
 const signatures = { burst: 50, intervalMs: 100 }
 
 export const throttleRule = 'auth.maxFailures'
 
 /**
- * Limits wrong credentials by address. Credentials are compared first, and a right one is always let in: users behind
- * one proxy share an address, and one of them must not be able to lock out the others.
+ * Limits invalid credentials by address. A valid credential is always accepted: users behind one proxy share an
+ * address, and one of them must not be able to lock out the others.
  */
 export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitOptions): Admit {
   const failures = createAddressLimit(clock)
@@ -49,9 +49,9 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
   }
 
   return (authorization, request) => {
-    // A request without a credential has not guessed.
+    // Without a credential nothing was guessed.
     if (authorization === undefined) return authenticate(authorization)
-    /** Of a token whose signature is being checked. */
+    /** Set while a signature is being checked. */
     let address: string | undefined
     const beforeSignature = () => {
       if (settings().maxFailures === 0) return
@@ -83,12 +83,12 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
   }
 }
 
-/** A credential that was valid once, or is valid elsewhere, is not a guess: its holder needs the 401 to get a new one. */
+/** An expired credential is not a guess: its holder needs the 401 to get a new one. */
 const isGuess = (thrown: unknown): boolean =>
   thrown instanceof HttpError && thrown.status === 401 && thrown.details.genuine !== true
 
 const tooMany = (retryAfterMs: number): HttpError => {
   const seconds = Math.ceil(retryAfterMs / 1000)
-  const sentence = `Too many wrong credentials came from this address (auth.maxFailures): try again in ${seconds} s.`
+  const sentence = `Too many invalid credentials from this address (auth.maxFailures): try again in ${seconds} s.`
   return HttpError.of('RATE_LIMITED', sentence, { retryAfterMs: Math.ceil(retryAfterMs), rule: throttleRule })
 }

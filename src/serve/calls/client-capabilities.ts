@@ -4,7 +4,7 @@ import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
 import { isObject } from '../inbound-message.ts'
 
-/** What a client must have declared before it may be asked; `undefined` for what no client is ever asked in mid-call. */
+/** The capabilities that a client must declare for a request; `undefined` for requests that are never sent to clients. */
 export function requiredCapabilities(method: string, params: unknown): Capabilities | undefined {
   const asked = isObject(params) ? params : {}
   switch (method) {
@@ -19,7 +19,7 @@ export function requiredCapabilities(method: string, params: unknown): Capabilit
   }
 }
 
-/** The part of the required capabilities that a client did not declare, if there is one. */
+/** The required capabilities that a client did not declare, if any. */
 export function missingCapabilities(declared: Capabilities, required: Capabilities): Capabilities | undefined {
   const missing: Record<string, unknown> = {}
   for (const [name, needed] of Object.entries(required)) {
@@ -34,18 +34,18 @@ export function missingCapabilities(declared: Capabilities, required: Capabiliti
   return Object.keys(missing).length === 0 ? undefined : missing
 }
 
-/** The answer to a call that cannot do without them. */
+/** The response to a call that needs them. */
 export const missingCapabilityError = (missing: Capabilities): HttpError => {
   const names = Object.keys(missing).join(', ')
-  const sentence = `This call needs something of its client that it did not declare for it: ${names}.`
+  const sentence = `This call needs client capabilities that were not declared: ${names}.`
   return new HttpError(400, modernErrors.missingCapability, sentence, { data: { requiredCapabilities: missing } })
 }
 
-/** Elicitation without a word about its modes has always meant forms. */
+/** Elicitation without modes means forms. */
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
 
-/** What we do ourselves, in every era, whatever the servers behind us can. */
+/** What the gateway provides itself, whatever its servers can do. */
 export const gatewayCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -54,16 +54,16 @@ export const gatewayCapabilities = {
   logging: {},
 }
 
-/** In characters. Clients need a few hundred; they are kept for each session, and for each kind of client. */
+/** In characters; clients need a few hundred. Capabilities are kept per session and per kind of client. */
 const maxDeclared = 4_096
 
-/** What is wrong with the capabilities that a client declares, if they are more than anybody will keep for it. */
+/** Why a client's capabilities are rejected: they must not exceed what is kept for it. */
 export const capabilitiesFault = (declared: Capabilities): string | undefined =>
   profileOf(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined
 
 export const isLogLevel = (value: unknown): value is LogLevel => (logLevels as readonly unknown[]).includes(value)
 
-/** Whether a log message is grave enough for whoever asked for this level; one of an unknown gravity always is. */
+/** Whether a log message reaches the requested level; one with an unknown level always does. */
 export function meetsLogLevel(from: LogLevel | undefined, message: Json): boolean {
   if (from === undefined) return false
   if (from === logLevels[0]) return true

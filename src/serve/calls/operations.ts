@@ -13,24 +13,24 @@ import { withoutEnvelope } from '../../wire/revisions.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, memberOf, type Params, type ReceivedParams } from '../inbound-message.ts'
 
-/** Whoever waits for an operation, and how it is told that nobody does any more. */
+/** The peer of a call, with the signal that cancels it. */
 export interface CallPeer extends Peer {
   readonly signal: AbortSignal
 }
 
-/** What clients of every era can do with entries. Each answers with its result object, in the era's form. */
+/** The operations that both protocols share. Each returns its result, encoded for the protocol. */
 export interface Operations {
   list(kind: Kind, params: Params, caller: Caller): Promise<ListPage>
-  /** `inspect` sees the tool before it runs, once it is allowed, and throws if it must not be called in this way. */
+  /** `inspect` is called after the policy allowed the tool and before it runs; it throws to reject the call. */
   callTool(asked: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void): Promise<Pieces>
   readResource(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
   getPrompt(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
   complete(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
-  /** Asks about a task that a tool has started for this caller. */
+  /** Queries or cancels a task that a tool has started for this caller. */
   task(method: string, asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
 }
 
-/** One page of a list, to be put between braces. */
+/** One page of a list, without the enclosing braces. */
 export interface ListPage {
   readonly members: Pieces
   /** Servers whose entries are not in it; eras tell them in `_meta` under `missingKey`. */
@@ -46,10 +46,10 @@ const listFields: Readonly<Record<Kind, string>> = {
   prompt: 'prompts',
 }
 
-/** A result as an era has it; `reads` where it is the content of a resource. */
+/** Encodes a result for a protocol; `reads` for the content of a resource. */
 export type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
-/** `readable` makes of a list of tools one that clients of the era can read. */
+/** `readable` adapts a list of tools to what clients of the protocol can read. */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools): Operations {
   const run = (
     handler: Handler,
@@ -123,10 +123,10 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
   }
 }
 
-/** Whoever waits for the result of a task may have to wait for as long as the task takes. */
+/** Upper bound for waiting for a task's result. */
 const maxTaskMs = 24 * 3_600_000
 
-/** A call waits for a server that is still starting, and its caller hears of that where it asked for progress. */
+/** A call waits for a server that is still starting, and reports progress if its caller asked for it. */
 const waitOf = (params: Params, peer: CallPeer): Wait => ({
   signal: peer.signal,
   progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
@@ -138,7 +138,7 @@ function resolveReference(view: ReturnType<Access['view']>, ref: Params, wait: W
   throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
 }
 
-/** A cursor that we never gave out is a malformed request, not a refused one. */
+/** An invalid cursor is a malformed request, not a denied one. */
 function pageOf<T>(page: () => T): T {
   try {
     return page()
@@ -154,13 +154,13 @@ const namedInput = (asked: ReceivedParams): Input => ({
   ...restOf(asked, named),
 })
 
-/** The arguments of a call, in the bytes in which they came. */
+/** The arguments of a call with their original bytes. */
 export function argumentsOf(asked: ReceivedParams): Input['arguments'] {
   const value = object(asked.params, 'arguments')
   return value === asked.params.arguments ? (memberOf(asked, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
-/** What a completion is about, put together from the bytes in which it came. */
+/** The arguments of a completion, composed of their original bytes. */
 function completionOf(asked: ReceivedParams): Input['arguments'] {
   const { argument, context } = asked.params
   const pieces = [Buffer.from('{"argument":'), memberOf(asked, 'argument').bytes]
@@ -169,7 +169,7 @@ function completionOf(asked: ReceivedParams): Input['arguments'] {
   return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
 }
 
-/** Read exactly only where there is more in it than the keys of every day. */
+/** Parses numbers exactly only if it has more than the usual keys. */
 function metaOf(asked: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(asked.params, '_meta'))
   for (const key in meta) {
@@ -181,7 +181,7 @@ function metaOf(asked: ReceivedParams): Readonly<Record<string, unknown>> {
 
 const everyday: ReadonlySet<string> = new Set(['progressToken', 'traceparent', 'tracestate', 'dev.toolway/agent'])
 
-/** The members of params that an operation understands; all others go on as they came. */
+/** The members of params that an operation handles; all others are passed on unchanged. */
 const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 const aboutTask: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
@@ -206,12 +206,12 @@ function text(params: Params, field: string): string {
 
 const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 
-/** Short enough for a log line; 60 random bits, from a pool that the runtime fills many ids at a time. */
+/** 60 random bits; randomUUID is fast because it fills a pool. */
 const callId = () => randomUUID().slice(19)
 
 /**
- * A server's error about a resource as its caller may see it: where it names the resource, it names it as the caller
- * did. Only those bytes change, and everything else that was thrown is handed back as it is.
+ * A server's error with the URI as the caller spelled it. Only those bytes change; any other error is returned
+ * unchanged.
  */
 function withRequestedUri(thrown: unknown, spelling: { readonly ofServer: string; readonly asked: string }): unknown {
   const { ofServer, asked } = spelling
@@ -220,7 +220,7 @@ function withRequestedUri(thrown: unknown, spelling: { readonly ofServer: string
   const data = members(bytes)?.get('data')
   const uri = data && members(data)?.get('uri')
   if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
-  // The URI is a slice of the error, so its place follows from where both begin.
+  // The URI is a slice of the error, so its offset follows from both.
   const at = uri.byteOffset - bytes.byteOffset
   const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(asked)), bytes.subarray(at + uri.length)]
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))

@@ -5,26 +5,26 @@ import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
-/** Whose call it is, and what it calls: only the same can come back to it. */
+/** The caller and target of a call: only a request with the same values can resume it. */
 export interface CallOwner {
   readonly principal: string
   readonly method: string
   readonly name: string
 }
 
-/** Calls that wait for their callers to come back with answers. */
+/** Calls that wait for input from their callers. */
 export interface PendingCalls {
-  /** Finds a place for a call that may have to wait; throws OVERLOADED when there is none. */
+  /** Reserves a slot for a call that may have to wait; throws OVERLOADED if there is none. */
   admit(call: ResumableCall, owner: CallOwner): void
-  /** The call waits from now on, for a while; the state is what its caller has to bring back, once. */
+  /** Suspends the call for a limited time; returns the state that its caller must send back, once. */
   suspend(call: ResumableCall): string
-  /** Whether a state is for us to judge; others belong to some server. */
+  /** Whether a state is one of ours; others belong to a server. */
   recognises(state: unknown): state is string
-  /** The call that a state stands for, which stops waiting; throws if there is none for this owner. */
+  /** Resumes the call with this state; throws if this owner has none. */
   resume(state: string, owner: CallOwner): ResumableCall
-  /** The call is over, or will be. */
+  /** Releases the slot of a call. */
   forget(call: ResumableCall): void
-  /** Nobody can come back any more: cancels all that wait, and admits no others. */
+  /** Cancels all suspended calls and admits no others. */
   close(): void
 }
 
@@ -32,12 +32,12 @@ interface PendingCall {
   readonly id: string
   readonly call: ResumableCall
   readonly owner: CallOwner
-  /** Which of its waits this is: each has a state of its own. */
+  /** Counts its suspensions; each has its own state. */
   round: number
   timer: Disposable | undefined
 }
 
-/** As long as a person may take to answer. */
+/** Time for a person to answer. */
 const maxIdleMs = 600_000
 
 export interface PendingCallLimits {
@@ -46,13 +46,13 @@ export interface PendingCallLimits {
   readonly each: number
 }
 
-/** What tells our states from those of servers. */
+/** Distinguishes our states from those of servers. */
 const prefix = 'toolway-call.'
 
-/** Each open call keeps something open at a server. */
+/** Each suspended call keeps a request open at a server. */
 const defaults: PendingCallLimits = { all: 2_000, each: 500 }
 
-/** The replica in which a call waits; undefined where there is but one, or the state is none of ours. */
+/** The replica that holds the call of a state; undefined for a single replica or a state that is not ours. */
 export function replicaOfState(state: string): string | undefined {
   if (!state.startsWith(prefix)) return undefined
   const end = state.indexOf('.', prefix.length)
@@ -61,7 +61,7 @@ export function replicaOfState(state: string): string | undefined {
 
 export function createPendingCalls(clock: Clock, limits: PendingCallLimits = defaults, replica?: string): PendingCalls {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
-  // An open call does not outlive this process, and neither need the key.
+  // Calls do not outlive the process, so neither does the key.
   const seal = createSeal(randomBytes(32).toString('base64url'))
   const places = new Map<string, PendingCall>()
   const placeOf = new Map<ResumableCall, PendingCall>()
@@ -88,13 +88,13 @@ export function createPendingCalls(clock: Clock, limits: PendingCallLimits = def
   return {
     admit(call, owner) {
       if (closed)
-        throw new ToolwayError('OVERLOADED', 'This gateway is shutting down: its callers cannot be asked any more.')
+        throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and cannot request input any more.')
       if (placeOf.has(call)) return
       const own = counts.get(owner.principal) ?? 0
       if (placeOf.size >= limits.all || own >= limits.each) {
         throw new ToolwayError(
           'OVERLOADED',
-          'Too many calls wait for answers of their callers already: try again later.',
+          'Too many calls are waiting for input from their callers: try again later.',
         )
       }
       counts.set(owner.principal, own + 1)
@@ -127,7 +127,7 @@ export function createPendingCalls(clock: Clock, limits: PendingCallLimits = def
   }
 }
 
-/** One answer for everything that can be wrong with a state: who guesses learns nothing. */
+/** The same error for every invalid state, so that guessing reveals nothing. */
 export const invalidState = () =>
   new ProtocolError(rpcCodes.params, 'Invalid or expired requestState: make the call again without it.', {
     reason: 'invalid_request_state',

@@ -6,16 +6,16 @@ import { answers, errorMembers, type MemberRules } from '../../wire/defined-memb
 import { notificationBytes, requestBytes } from '../../wire/message.ts'
 import type { InboundResponse } from '../inbound-message.ts'
 
-/** The questions that one session's client has not answered yet. Ids belong to the session, so no other can answer. */
+/** Requests to one session's client that it has not answered yet. Ids are per session, so no other client can answer. */
 export interface PendingClientRequests {
   /**
-   * Asks by `send` and waits for the answer. Rejects with a ToolwayError when the client cannot be reached,
-   * or the signal says that nobody waits any more; with a ServerError if the client answers with an error of its own.
+   * Sends a request and waits for the response. Rejects with a ToolwayError if the client is unreachable or the signal
+   * is aborted, and with a ServerError if the client responds with an error.
    */
   ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json>
   /**
-   * Takes a client's answer; one that nobody waits for is ignored. Gives the reason where it cannot be passed on
-   * because servers might read it in different ways; whoever waits gets the same as an error.
+   * Takes a client's response; an unexpected one is ignored. Returns the reason if the response is ambiguous and cannot
+   * be passed on; the waiting call fails with the same reason.
    */
   settle(answer: InboundResponse): string | undefined
 }
@@ -26,7 +26,7 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** A client that answers nothing must not pile up questions. */
+/** Bounds the requests to a client that does not answer. */
 const maxWaiting = 64
 
 export function createPendingClientRequests(scope: Scope, log: Log): PendingClientRequests {
@@ -37,7 +37,7 @@ export function createPendingClientRequests(scope: Scope, log: Log): PendingClie
     ask(send, method, params, signal) {
       if (signal.aborted) return Promise.reject(nobodyWaits(method))
       if (waiting.size >= maxWaiting) {
-        const sentence = `The client has ${maxWaiting} questions to answer already: ask again when it has answered some.`
+        const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
         return Promise.reject(new ToolwayError('OVERLOADED', sentence))
       }
       const id = `ask-${++count}`
@@ -67,7 +67,7 @@ export function createPendingClientRequests(scope: Scope, log: Log): PendingClie
       })
     },
     settle({ id, result, error }) {
-      // We number our questions with strings: a number that looks alike is none of ours.
+      // Our ids are strings; a number is not one of ours.
       const found = typeof id === 'string' ? waiting.get(id) : undefined
       if (found === undefined) return undefined
       const { method } = found
@@ -80,11 +80,11 @@ export function createPendingClientRequests(scope: Scope, log: Log): PendingClie
         }
       } catch (thrown) {
         if (!(thrown instanceof AmbiguousMember)) throw thrown
-        found.reject(new ToolwayError('INVALID_ARGUMENTS', `The client's answer to ${method}: ${thrown.message}`))
+        found.reject(new ToolwayError('INVALID_ARGUMENTS', `The client's response to ${method}: ${thrown.message}`))
         return thrown.message
       }
       if (leftOut.length > 0) {
-        log.debug({ method, members: leftOut.slice(0, 10) }, "left out unknown members of a client's answer")
+        log.debug({ method, members: leftOut.slice(0, 10) }, "dropped unknown members of a client's response")
       }
       return undefined
     },

@@ -6,17 +6,17 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound-message.ts'
 import { type Session, undeclaredRequest, wantsNotification } from '../session/session.ts'
 
-/** Where one request's messages go: the answer to its own POST, or the one line of a stdio client. */
+/** Where the messages of one request go: the response to its POST, or the stdio stream. */
 export interface ResponseChannel {
-  /** Who to tell when the client goes away before its answer. */
+  /** Cancelled if the client disconnects before its response. */
   owner: { cancel(): void } | undefined
-  /** Sends a message ahead of the answer; false if the client cannot be reached that way. */
+  /** Sends a message before the response; false if that is not possible. */
   send(message: Buffer): boolean
-  /** There will be no answer. */
+  /** Ends it without a response. */
   abandon(): void
 }
 
-/** One request in flight: how it is cancelled, and the way back to its caller until it is answered. */
+/** One request in flight: its cancellation, and the connection to its caller until it is answered. */
 export class RequestPeer implements Peer {
   readonly #id: Id
   readonly #session: Session
@@ -57,7 +57,7 @@ export class RequestPeer implements Peer {
     this.#outlet.abandon()
   }
 
-  /** Nothing may follow the answer, and nothing asked on the way is of interest after it. */
+  /** Nothing may be sent after the response, and pending client requests are cancelled. */
   answered(): void {
     if (this.#answered) return
     this.#answered = true
@@ -88,7 +88,7 @@ export class RequestPeer implements Peer {
 
 const maxTokenBytes = 256
 
-/** Refuses a progress token that is neither text nor a whole number, or too long: it is sent back with each progress. */
+/** Rejects a progress token that is neither text nor an integer, or too long: it is sent back with each notification. */
 export function checkProgressToken({ _meta }: Params): void {
   const token = isObject(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return
@@ -97,16 +97,16 @@ export function checkProgressToken({ _meta }: Params): void {
   throw new ProtocolError(rpcCodes.params, sentence)
 }
 
-/** Tokens are renewed on every hop, and with every request of a caller that comes again: here it has the caller's. */
+/** Replaces the progress token, which differs on each hop, by the caller's. */
 export function withProgressToken(token: unknown, params: Json): Json {
   const progress = params.value as Params
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
 }
 
-/** The way back to somebody who cannot be asked: what needs a person's yes does not get it. */
+/** A peer that cannot be asked: whatever needs confirmation is not confirmed. */
 export const nonInteractivePeer: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'Nobody can be asked in a chat over HTTP.')),
+  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'A chat over HTTP cannot ask for input.')),
 }

@@ -13,24 +13,24 @@ import {
 import type { CallPeer } from './operations.ts'
 import { withProgressToken } from './request-peer.ts'
 
-/** One request of a caller, as long as it waits: a call that asks for more is waited for by several, one after another. */
+/** One request of a caller that waits for a call. A call that requires input is continued by further requests. */
 export interface RequestTurn {
   readonly id: Id
   readonly revision: string
   readonly capabilities: Capabilities
   readonly logLevel: LogLevel | undefined
   readonly progressToken: unknown
-  /** Sends a message ahead of the answer. */
+  /** Sends a message before the response. */
   send(message: Buffer): boolean
 }
 
-/** What a server wants to know of the caller. */
+/** A server's request for input from the caller. */
 export interface InputRequest {
   readonly method: string
   readonly params: Json
 }
 
-/** How the waiting of one leg ends. */
+/** How one request of a call ends. */
 export type TurnOutcome =
   | { readonly kind: 'done'; readonly result: Pieces }
   | { readonly kind: 'failed'; readonly thrown: unknown }
@@ -42,19 +42,19 @@ interface PendingInput extends InputRequest {
   drop(error: Error): void
 }
 
-/** A server that asks without end must not pile up questions. */
+/** Bounds the input requests of a server. */
 const maxQuestions = 64
 
-/** What servers of the other era say when somebody has been where a question had sent them; this era has no word for it. */
+/** A notification of legacy servers that the stateless protocol does not have. */
 const unknownHere = 'notifications/elicitation/complete'
 
-/** What is kept of what is said while nobody is there to hear it. */
+/** Bounds the notifications kept while no request of the call is open. */
 const maxHeld = 64
 const maxHeldBytes = 64 * 1024
 
 /**
- * A call of the stateless era. It lives on while its caller is away to find the answers to its questions,
- * and whichever request the caller comes back with goes on waiting where the last one stopped.
+ * A call of the stateless protocol. It stays open while its caller collects the required input, and the caller's next
+ * request continues it.
  */
 export class ResumableCall implements CallPeer {
   readonly rounds = true
@@ -67,7 +67,7 @@ export class ResumableCall implements CallPeer {
   #end: TurnOutcome | undefined
   #asked = 0
 
-  /** `admit` throws if this call may not wait for its caller; it is asked before each question. */
+  /** `admit` is called before each input request and throws if the call may not wait for its caller. */
   constructor(leg: RequestTurn, admit: () => void) {
     this.#leg = leg
     this.#admit = admit
@@ -85,7 +85,7 @@ export class ResumableCall implements CallPeer {
     return { id: this.#leg.id, revision: this.#leg.revision }
   }
 
-  /** Does the work that the call is about. */
+  /** Starts the work of the call. */
   run(work: (call: ResumableCall) => Promise<Pieces>): void {
     work(this).then(
       (result) => this.#finish({ kind: 'done', result }),
@@ -93,7 +93,7 @@ export class ResumableCall implements CallPeer {
     )
   }
 
-  /** Waits, on behalf of one request, until there is something to answer it with. */
+  /** Waits until there is a response for this request. */
   turn(leg: RequestTurn, answers: Params = {}): Promise<TurnOutcome> {
     this.#leg = leg
     for (const [key, question] of this.#questions) {
@@ -133,7 +133,7 @@ export class ResumableCall implements CallPeer {
     if (this.#end !== undefined || signal.aborted) throw nobodyWaits(method)
     this.#checkCapabilities(method, params)
     if (this.#questions.size >= maxQuestions) {
-      const sentence = `The caller has ${maxQuestions} questions to answer already: ask again when it has answered some.`
+      const sentence = `The caller already has ${maxQuestions} unanswered input requests: try again when it has answered some.`
       throw new ToolwayError('OVERLOADED', sentence)
     }
     this.#admit()
@@ -187,7 +187,7 @@ export class ResumableCall implements CallPeer {
     this.#leg.send(notificationBytes(method, withProgressToken(progressToken, params)))
   }
 
-  /** What is asked in one breath reaches the caller in one answer. */
+  /** Batches input requests raised in the same tick into one response. */
   #tellSoon(): void {
     setImmediate(() => {
       if (this.#settle === undefined || this.#questions.size === 0) return
@@ -200,7 +200,7 @@ export class ResumableCall implements CallPeer {
   #finish(end: TurnOutcome): void {
     if (this.#end !== undefined) return
     this.#end = end
-    // The caller is away to answer questions: those of other calls of its, which came through this one, are answered.
+    // The caller is away to answer input requests, some of which may belong to other calls of its.
     if (this.#settle === undefined && this.#asked > 0 && end.kind === 'done') return
     this.#settle?.(end)
     this.#settle = undefined
@@ -212,7 +212,7 @@ export class ResumableCall implements CallPeer {
   }
 }
 
-/** The answer to a question is the bare result; a whole message around it is a client's mistake, and asked again. */
+/** An input response is the bare result. A client that wraps it in a message is asked again. */
 const isAnswer = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)
 

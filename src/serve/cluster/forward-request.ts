@@ -5,13 +5,13 @@ import { errorBody } from '../admin/responses.ts'
 import { HttpError, sendHttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 
-/** Where one replica tells another whose request it hands over; signed, since anybody can send a header. */
+/** Tells the other replica the client's address; signed, since anyone can send a header. */
 const clientHeader = 'toolway-client'
 
-/** A machine that is gone does not even say no. */
+/** A machine that is down does not refuse connections, so connecting needs a timeout. */
 const connectMs = 1_000
 
-/** Of one hop only, and none of the next one's business. */
+/** Hop-by-hop headers. */
 const ofOneHop = [
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect'],
   clientHeader,
@@ -20,24 +20,23 @@ const ofOneHop = [
 export interface ForwardOptions {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
-  /** The body, where there is one: it has been read to find out whose the request is. */
+  /** The body, if it has been read already. */
   readonly body: Buffer | undefined
-  /** The request whose body has not been read yet, and goes on as it comes. */
+  /** A request whose body has not been read yet; it is streamed. */
   readonly unread?: IncomingMessage
-  /** The other one answers to the same names. */
+  /** The other replica accepts the same Host headers. */
   readonly sameHost?: boolean
   readonly address: string
   readonly membership: Membership
 }
 
 /**
- * Lets another replica answer a request, as if it had come to that one. False where it cannot be reached, so that
- * nothing has been asked of it; true also where nobody waits for an answer any more. Who is let in and as whom is
- * decided there, once more.
+ * Forwards a request to another replica, which authenticates it again. False if that replica is unreachable, so that
+ * it has not seen the request; true also if the client has disconnected.
  */
 export function forwardRequest(handed: ForwardOptions): Promise<boolean> {
   const { request, response, body, address, membership } = handed
-  // Who has left would never be heard leaving.
+  // A response that is closed already emits no further close event.
   if (response.destroyed) return Promise.resolve(true)
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
@@ -45,15 +44,15 @@ export function forwardRequest(handed: ForwardOptions): Promise<boolean> {
   const { client = '', hops } = forwardedFrom(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
   headers[clientHeader] = membership.sign(`${Date.now()} ${client} ${hops + 1}`)
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
-  // node:http frames a body by itself only where the method is one that usually has some.
+  // node:http frames a body automatically only for methods that usually have one.
   else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
-  // A connection of its own: where that cannot be had, the request has surely not been worked on.
-  // The path as it is: resolved against the address, one that begins with // would name another host.
+  // A separate connection: if it fails, the request has certainly not been processed.
+  // The raw path: resolved against the address, one that starts with // would name another host.
   const target = { agent: false, method: request.method, path: request.url ?? '/', headers }
   const onward = ask(new URL(address), target)
   let connected = false
   onward.once('socket', (socket) => {
-    // A turn later: it may have been this process that did not get on.
+    // One tick later, in case this process was blocked.
     socket.setTimeout(connectMs, () => setImmediate(() => connected || onward.destroy()))
     socket.once('connect', () => {
       connected = true
@@ -63,15 +62,15 @@ export function forwardRequest(handed: ForwardOptions): Promise<boolean> {
   onward.once('response', (answer) => {
     resolve(true)
     response.writeHead(answer.statusCode ?? 502, withoutHop(answer.headers))
-    // A stream has begun, although there may be nothing to say on it for long.
+    // The first event of a stream may come late.
     if (answer.headers['content-type'] === 'text/event-stream') response.flushHeaders()
     answer.pipe(response)
     answer.once('error', () => response.destroy())
   })
   onward.once('error', () => {
-    // What has been written may have been worked on: the client sees a connection that breaks, and knows as much.
+    // The request may have been processed: break the client's connection too, so that it knows the outcome is unknown.
     if (connected) response.destroy()
-    // Where it is the client that has left, nobody needs another answer, and the other one is as well as before.
+    // If the client has disconnected, the other replica is not at fault.
     resolve(response.destroyed)
   })
   response.once('close', () => onward.destroy())
@@ -86,18 +85,18 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return kept
 }
 
-/** How old a note of another replica may be: it is written for one request. */
+/** Maximum age of another replica's header, which is made for one request. */
 const freshMs = 60_000
 
-/** What another replica says of a request that it has let in and sends on. */
+/** What the forwarding replica says about a request. */
 export interface Forwarded {
-  /** Where its client is. */
+  /** The client's address. */
   readonly client: string | undefined
-  /** How often it has been handed over. */
+  /** How often it has been forwarded. */
   readonly hops: number
 }
 
-/** Undefined for a request that has come from its client itself. */
+/** Undefined for a request that comes directly from its client. */
 export function forwardedFrom(
   { headers }: Pick<ReceivedRequest, 'headers'>,
   membership: Membership | undefined,
@@ -108,23 +107,23 @@ export function forwardedFrom(
   return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 
-/** Where a client is, also behind another replica. */
+/** The client's address, also if another replica forwarded the request. */
 export function clientAddress(request: ReceivedRequest, membership: Membership | undefined): string | undefined {
   const handed = forwardedFrom(request, membership)
   return handed ? handed.client : request.socket.remoteAddress
 }
 
-/** The workers of one machine, which share the port. */
+/** The workers of one machine, which share a port. */
 export interface Workers {
-  /** They alone, where there are no other machines. */
+  /** Only these workers, if there are no other machines. */
   readonly membership: Membership | undefined
-  /** Where the one is that answers people; undefined where that is this one. */
+  /** The address of the worker that serves the admin API; undefined if it is this one. */
   lead(): string | undefined
 }
 
 /**
- * Lets one worker answer all that is for people: who has logged in there is known there, and figures do not jump from
- * one worker's to another's. False where that is this one.
+ * Forwards all admin requests to one worker, which has the logins and whose figures are shown. False if this is that
+ * worker.
  */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
@@ -133,7 +132,7 @@ export async function forwardToAdminWorker(
 ): Promise<boolean> {
   const handed = forwardedFrom(request, membership)
   if (handed) {
-    // The connection is that of one request, and of this client alone.
+    // The connection carries only this request.
     Object.defineProperty(request.socket, 'remoteAddress', { value: handed.client, configurable: true })
     return false
   }
@@ -143,7 +142,7 @@ export async function forwardToAdminWorker(
     await forwardRequest({ request, response, body: undefined, unread: request, sameHost: true, address, membership })
   )
     return true
-  const sentence = 'The worker that answers this is being replaced; try again in a second.'
+  const sentence = 'The worker that serves the admin API is restarting: try again in a second.'
   sendHttpError(response, HttpError.of('OVERLOADED', sentence, { retryAfterMs: 1_000 }), clock, errorBody)
   return true
 }

@@ -19,7 +19,7 @@ import { parseSessionRecord } from '../session/session.ts'
 import type { SessionStore } from '../session/session-store.ts'
 import { forwardedFrom, forwardRequest } from './forward-request.ts'
 
-/** One request, as far as it has been read. */
+/** A request, as far as it has been read. */
 export interface RoutedRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
@@ -30,31 +30,30 @@ export interface RoutedRequest {
 
 export interface OwnerRoutingOptions {
   readonly membership: Membership
-  /** Whether this replica holds a session, wherever it was opened. */
+  /** Whether this replica holds a session. */
   holds(session: string): boolean
-  /** Goes on with the session of a replica that is gone. */
+  /** Takes over the session of a replica that is gone. */
   adopt(session: string, record: string, coming: RoutedRequest): void
 }
 
 export interface OwnerRouting {
-  /** True where another replica has answered, or nobody waits for an answer any more. */
+  /** True if another replica has answered, or the client has disconnected. */
   route(coming: RoutedRequest): Promise<boolean>
-  /** Streams that lead to others are closed: their clients come back by another way. */
+  /** Closes streams to other replicas; their clients reconnect through another one. */
   drain(): void
 }
 
-/** Whoever is sent from one to another and back again goes in a circle: the last one takes it. */
+/** Breaks forwarding loops: the last replica handles the request. */
 const maxHops = 3
 /** As many as one replica may hold. */
 const maxHeirs = 10_000
 
 /**
- * Sessions, calls that wait for an answer of their caller, and tasks live in the replica that has begun them; requests
- * about them find it there, whichever replica they come to.
+ * Sessions, suspended calls and tasks live in the replica that started them; requests about them are forwarded to it.
  */
 export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOptions): OwnerRouting {
   const streams = new Set<ServerResponse>()
-  /** Who goes on with a session that another one has opened: remembered, so that it is found while nobody can be asked. */
+  /** The replica that took over a session; cached, so that it is found while Redis is unavailable. */
   const heirs = new Map<string, string>()
   const inherited = (session: string, heir: string) => {
     heirs.set(session, heir)
@@ -89,7 +88,7 @@ export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOpt
       taken = await membership.takeOver(session, taken.heldBy)
     }
     if (response.destroyed) return true
-    // Of two requests that come at once the first one has done it.
+    // Of two concurrent requests the first has adopted it.
     if (taken && 'record' in taken && !holds(session)) adopt(session, taken.record, coming)
     return false
 
@@ -106,7 +105,7 @@ export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOpt
   }
 }
 
-/** Who has begun what a stateless request goes on with. */
+/** The replica that holds the call or task which a stateless request continues. */
 function ownerOfCall(inbound: InboundMessage | InvalidMessage): string | undefined {
   if (inbound.kind !== 'request') return undefined
   const { requestState, taskId } = inbound.params
@@ -114,7 +113,7 @@ function ownerOfCall(inbound: InboundMessage | InvalidMessage): string | undefin
   return typeof taskId === 'string' ? readTaskId(taskId)?.replica : undefined
 }
 
-/** A session whose holder is gone, and who asks for it now. */
+/** A session whose replica is gone, and the client that requests it. */
 interface OrphanedSession {
   readonly id: string
   readonly record: string
@@ -128,7 +127,7 @@ interface AdoptOptions {
   readonly log: Log
 }
 
-/** Goes on with it here, for nobody but whom it belongs to. */
+/** Takes the session over, if the client owns it. */
 export function adoptSession(
   { access, sessions, log }: AdoptOptions,
   { id, record, identity, address }: OrphanedSession,
@@ -139,42 +138,42 @@ export function adoptSession(
   const agent = agentFor(access, { ...identity, ...(address !== undefined && { address }) }, asked)
   const session = sessions.open({ ...identity, agent, ...(asked !== undefined && { asked }) }, client, address, id)
   session.logLevel = logLevel
-  log.info({ principal: identity.principal }, 'went on with a session whose replica is gone')
+  log.info({ principal: identity.principal }, 'took over a session from a replica that is gone')
   for (const uri of subscriptions) {
     session.subscriptions
       .resume(uri)
-      .catch((cause: unknown) => log.warn({ uri, err: cause }, 'cannot follow it any more'))
+      .catch((cause: unknown) => log.warn({ uri, err: cause }, 'cannot subscribe again after taking over a session'))
   }
 }
 
 export interface EnvironmentsOptions {
   readonly membership: Membership
-  /** The environment that a call of a tool names, if it names one. */
+  /** The environment that a tool call names, if any. */
   environmentOf(caller: Caller, tool: string, args: Params): Promise<string | undefined> | undefined
 }
 
-/** A request of the stateless era, and the call that is in it. */
+/** A request of the stateless protocol. */
 interface RoutedCall {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly body: Buffer
 }
 
-/** True where another replica has answered. Undefined where nobody needs to be asked. */
+/** True if another replica has answered. Undefined if the call names no environment. */
 export type RouteCall = (
   called: InboundRequest & { readonly caller: Caller },
   coming: RoutedCall,
 ) => Promise<boolean> | undefined
 
 /**
- * The variables of a named environment live in one replica (S7, B10). Who has no session comes to any of them: a program
- * for an environment is led to the one that holds it.
+ * The variables of a named environment live in one replica (S7, B10). Stateless requests arrive at any replica, so a
+ * program for an environment is forwarded to the one that holds it.
  */
 export function routeToEnvironments({ membership, environmentOf }: EnvironmentsOptions): RouteCall {
   return ({ method, params, caller }, coming) => {
     const { name, arguments: args } = params
     if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
-    // Whoever has handed it over has found it to be ours.
+    // The forwarding replica has found it to be ours.
     if (forwardedFrom(coming.request, membership)) return undefined
     return environmentOf(caller, name, args)?.then(
       async (environment) => environment !== undefined && lead(environment, coming),

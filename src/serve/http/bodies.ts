@@ -7,11 +7,11 @@ import type { AuthIdentity } from '../auth/identity.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** Reads the JSON bodies of requests, and bounds what they take in memory until their requests are answered. */
+/** Reads JSON request bodies, and bounds their memory until the requests are answered. */
 export interface BodyReader {
   /**
-   * The body of a request; throws or rejects with a refusal as soon as it is clear that it is not taken. `identity` is
-   * undefined where nobody has been authenticated yet; `limit` is in the place of `server.maxBody`.
+   * The body of a request; fails with an HttpError as early as possible. `identity` is undefined before authentication;
+   * `limit` replaces `server.maxBody`.
    */
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }
@@ -25,7 +25,7 @@ interface BodyRequest {
 
 export type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
-/** Bodies up to this size that come whole are not counted: most requests are such, and connections are bounded. */
+/** Complete bodies up to this size are not counted: most are small, and connections are limited. */
 const uncounted = 16 * 1024
 
 export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): BodyReader {
@@ -55,14 +55,14 @@ export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits):
   }
 }
 
-/** Callers without a credential are told apart by their address. */
+/** Anonymous callers are distinguished by address. */
 function callerOf({ socket: { remoteAddress = '' } }: ReceivedRequest, identity: AuthIdentity | undefined): string {
   return identity?.authenticated ? identity.principal : `address ${networkOf(remoteAddress)}`
 }
 
 function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Small pieces are copied together: a sender of single bytes must not cost a hundred times what it sends.
+    // Chunks are copied into one buffer, since many tiny chunks would need a multiple of their size.
     const gathered = createByteCollector()
     const onData = (chunk: Buffer) => {
       try {
@@ -78,7 +78,7 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
     }
     request.on('data', onData)
     request.on('end', () => resolve(gathered.take()))
-    // Nobody is left to read this answer; the rejection only ends our own waiting.
+    // The client is gone; this only ends the wait.
     request.on('close', () => {
       if (!request.complete) reject(incomplete())
     })
@@ -102,18 +102,18 @@ const tooLarge = (limit: number) =>
 const tooManyValues = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
 
-/** Bounds what all request bodies in flight take in memory, per caller and in all. */
+/** Bounds the memory of all request bodies in flight, per caller and in total. */
 interface BodyBudget {
-  /** Bytes that are held now. */
+  /** Bytes in use. */
   readonly held: number
   /** An account for one request of this caller. */
   open(caller: string): BodyAccount
 }
 
 interface BodyAccount {
-  /** Counts bytes before they are kept; throws a refusal where that would be too many. */
+  /** Reserves bytes; throws an HttpError at the limit. */
   add(bytes: number): void
-  /** The request is over. May be called twice. */
+  /** Releases all bytes. Idempotent. */
   close(): void
 }
 
@@ -173,7 +173,7 @@ const overCallerBudget = (limit: number) =>
     `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
   )
 
-/** Most clients send one of these; they need no parsing. */
+/** What most clients send; needs no parsing. */
 const usualMediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"

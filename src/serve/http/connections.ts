@@ -6,16 +6,16 @@ import { BufferedResponse, keepAliveMs } from './response.ts'
 
 export interface ConnectionsOptions {
   readonly server: Server
-  /** Where whole requests are expected. */
+  /** The path of the fast path. */
   readonly path: string
-  /** Whether a connection is taken; one that is not has been closed. */
+  /** False for a connection that was rejected and closed. */
   admit?(socket: Socket): boolean
   handle(request: ReceivedRequest, response: ServerResponse): void
-  /** Whether a connection is to be closed when it has answered. */
+  /** Whether to close connections after their response. */
   leaving(): boolean
 }
 
-/** The connections on which nothing but whole requests has come so far. */
+/** The connections on which only buffered requests have arrived so far. */
 export interface FastPathConnections {
   closeIdle(): void
   closeAll(): void
@@ -23,22 +23,22 @@ export interface FastPathConnections {
 
 interface Connection {
   readonly socket: Socket
-  /** Between two requests. Whoever has just come is about to ask. */
+  /** Between two requests; not before the first one. */
   idle: boolean
 }
 
-/** What whoever connects may take to say something. */
+/** Time until the first request. */
 const silentMs = 10_000
 
-/** A little more than clients are told, so that whoever asks at the last moment is heard. */
+/** A little more than announced, so that a request at the last moment is still served. */
 const idleMs = keepAliveMs + 1_000
 
-/** What a client may send ahead. As long as it is heard, it is heard leaving, too. */
+/** Bytes that a client may send ahead. Reading on is needed to notice a disconnect. */
 const maxHeld = 16 * 1024
 
 /**
- * Stands before node:http. Requests that come whole are read here, at half the cost; a connection on which anything else
- * comes is node:http's from there on, beginning with what has not been answered.
+ * A fast path before node:http: requests that arrive in one piece are read here, at half the cost. A connection on which
+ * anything else arrives is passed to node:http for good, starting with the unanswered bytes.
  */
 export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions): FastPathConnections {
   const handOn = server.listeners('connection')
@@ -58,7 +58,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
   function take(socket: Socket): void {
     if (admit?.(socket) === false) return
     let response: BufferedResponse | undefined
-    /** What has come before the last answer has left. */
+    /** Received before the previous response was sent. */
     let held: Buffer | undefined
     const connection: Connection = { socket, idle: false }
     const line = { leaving, done }
@@ -69,7 +69,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
     socket.setTimeout(silentMs)
 
     function heard(bytes: Buffer): void {
-      // What could not be answered must not be done.
+      // Do not run a request that cannot be answered.
       if (!socket.writable) return
       if (response === undefined && held === undefined) next(bytes)
       else hold(held ? Buffer.concat([held, bytes]) : bytes)
@@ -102,7 +102,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       }
       connection.idle = held === undefined
       allow(idleMs)
-      // Who does not read answers is asked no further questions.
+      // Accept no further requests from a client that does not read.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
       else if (held !== undefined) process.nextTick(goOn)
     }
@@ -128,7 +128,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       if (socket.timeout !== ms) socket.setTimeout(ms)
     }
 
-    /** A turn later, so that what arrived while this process was paused is read first. */
+    /** One tick later, so that data which arrived while the process was paused is read first. */
     function silent(): void {
       const { bytesRead } = socket
       setImmediate(() => {
@@ -150,7 +150,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
 
 const ignored = () => {}
 
-/** What a connection beyond the limit is told before it is closed. */
+/** The response to a connection beyond the limit. */
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
 /** Bounds the connections of one address (IPv6: of a /64). False for one too many, which is refused and closed. */

@@ -3,11 +3,11 @@ import type { HttpConfig } from '../../config/schema.ts'
 import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** Which Host and Origin headers the door answers to. Exact: a page on a rebound name must not reach a local gateway. */
+/** The accepted Host and Origin headers. Exact matches, as protection against DNS rebinding. */
 export interface Hosts {
-  /** Throws a 403 unless the request is meant for this door. */
+  /** Throws a 403 unless both are accepted. */
   check(host: string | undefined, origin: string | undefined): void
-  /** The address that goes with a Host header, without a path. */
+  /** The origin that belongs to a Host header. */
   addressOf(host: string): string
 }
 
@@ -20,7 +20,7 @@ export function allowedHosts(config: HttpConfig, port: number): Hosts {
     hosts.add(host)
     origins.add(`http://${host}`)
   }
-  // Behind a proxy the name comes without our port, so one written without a port stands for both.
+  // Behind a proxy the port is missing, so a name without a port stands for both.
   for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
@@ -33,17 +33,17 @@ export function allowedHosts(config: HttpConfig, port: number): Hosts {
   }
 }
 
-/** Any other name is that of a proxy in front of us, and what proxies are for is TLS: nobody is to send a key without it. */
+/** Any other name belongs to a proxy, which is assumed to use TLS. */
 const isDirect = (host: string, port: number): boolean =>
   port === 80 || host.endsWith(`:${port}`) || /^(localhost|127\.[\d.]+|\[::1\])(:|$)/i.test(host)
 
-/** A name as a Host header spells it: the port is left out only where HTTP implies it. */
+/** A name as in a Host header: the port is omitted only if it is the default. */
 function withPort(name: string, port: number): string {
   const host = bracketed(name).toLowerCase()
   return port === 80 || /:\d+$/.test(host) ? host : `${host}:${port}`
 }
 
-/** An IPv6 address as URLs and Host headers spell it; everything else as it is. */
+/** An IPv6 address in brackets; everything else unchanged. */
 export const bracketed = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
 
 const hostRule = 'server.allowedHosts'
@@ -63,7 +63,7 @@ const wrongOrigin = (origin: string) =>
     { rule: originRule },
   )
 
-/** Which Host or Origin was refused, for the record of it; nothing where something else was. */
+/** The rejected Host or Origin header, for the audit record. */
 export function offendingHeader(
   { headers }: { readonly headers: IncomingHttpHeaders },
   { details: { data } }: HttpError,
@@ -73,7 +73,7 @@ export function offendingHeader(
   return rule === hostRule ? { detail: `host: ${headers.host ?? '(none)'}` } : {}
 }
 
-/** What a stranger sent is quoted and cut, so that it cannot fill a log or pose as our own words. */
+/** Quotes and truncates untrusted text. */
 const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 
 const requestHeaders = [
@@ -91,19 +91,19 @@ const requestHeaders = [
   'baggage',
 ]
 
-/** Tools, and the clients of OpenAI, name headers of their own, so which there are is for the page to say. */
+/** Prefixes of headers that tools and OpenAI clients define. */
 const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 
 const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
 
-/** Lets a page of an allowed origin read the answer. */
+/** Lets a page of an allowed origin read the response. */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
   response.setHeader('Access-Control-Expose-Headers', exposed)
   response.setHeader('Vary', 'Origin')
 }
 
-/** Whether a browser asks, on behalf of a page, what it may send. Such a question never carries a credential. */
+/** Whether this is a CORS preflight request; those never carry a credential. */
 export const isPreflight = ({ method, headers }: ReceivedRequest): boolean =>
   method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 

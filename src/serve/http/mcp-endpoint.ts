@@ -39,10 +39,10 @@ import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts
 import type { ReceivedRequest } from './request.ts'
 import { SseStream } from './sse-stream.ts'
 
-/** The MCP endpoint itself: one POST per message, GET for a stream, DELETE to end a session. */
+/** The MCP endpoint: one POST per message, GET for a stream, DELETE to end a session. */
 export interface McpEndpoint {
   handle(request: ReceivedRequest, response: ServerResponse): void
-  /** No new calls from now on; those in flight go on. */
+  /** Rejects new calls; those in flight continue. */
   drain(): void
 }
 
@@ -54,9 +54,9 @@ interface McpEndpointOptions {
   readonly era: LegacyProtocol
   readonly modern: StatelessHttp
   readonly sessions: SessionStore
-  /** The others, where this is one of several replicas. */
+  /** The other replicas, if there are several. */
   readonly membership?: Membership | undefined
-  /** Whether calls are traced: then headers count that tell of a place in a trace. */
+  /** Whether calls are traced: then trace headers are read. */
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
@@ -87,12 +87,12 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     const { principal } = identity
     const session = sessions.find(given, principal)
-    // Ids cannot be guessed: whoever names one of somebody else's has come by it.
+    // Ids cannot be guessed, so naming another principal's session is recorded.
     if (session === undefined && sessions.holds(given)) {
       const address = clientAddress(request, membership)
       access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
     }
-    // A credential that no longer means what it did when the session was opened must not act with what it meant then.
+    // A credential whose rights have changed must not use the rights of the session.
     if (session === undefined || !hasSameRights(session.caller, identity))
       throw new HttpError(404, rpcCodes.session, 'Session not found: initialise again.', details)
     return session
@@ -114,7 +114,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         client,
         request.socket.remoteAddress,
       )
-      log.debug({ principal: identity.principal, revision: client.revision }, 'A client opened a session')
+      log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
       response.setHeader('Mcp-Session-Id', session.id)
       const welcome = await era.initializeResult(session)
       new PostResponse(response, accepts, clock, session.streams).answer([resultBytes(inbound.id, welcome)])
@@ -123,14 +123,14 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   }
 
-  /** A client may move between networks and act as another of its agents: each request says where and as whom. */
+  /** Address and agent may differ between the requests of a session. */
   const callerAt = (session: HttpSession, request: ReceivedRequest): Caller => {
     const caller = actingAs(access, session.caller, agentOfRequest(request))
     const address = clientAddress(request, membership)
     return address === undefined || address === caller.address ? caller : { ...caller, address }
   }
 
-  /** The same for a request, which is refused by its id. */
+  /** The same for a request; errors carry its id. */
   const callerOf = (session: HttpSession, request: ReceivedRequest, id: Id): Caller => {
     try {
       return callerAt(session, request)
@@ -139,7 +139,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   }
 
-  /** Revision 2025-03-26 alone has batches: false where the session knows none. */
+  /** Only revision 2025-03-26 has batches: false for other sessions. */
   const batch = async (
     body: Buffer,
     request: ReceivedRequest,
@@ -168,9 +168,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const coming = bodies.read({ request, response, identity })
     const body = coming instanceof Promise ? await coming : coming
-    // One that is a batch has a session, and that says whose it is.
+    // A batch always has a session, which determines its owner.
     const message = isBatch(body) ? undefined : readInbound(body)
-    // Asked only where there are others: without them nothing is to be waited for.
+    // Not awaited for a single replica.
     if (elsewhere && (await elsewhere.route({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
     const inbound = placed(message ?? readInbound(body), request)
@@ -179,7 +179,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     if (waitsForTask(inbound)) lifetimes({ authorization: request.headers.authorization, identity, response })
-    // The era is a matter of each message: what follows holds for those with sessions.
+    // The protocol is chosen per message: what follows is for the legacy protocol.
     const taken = modern.take(inbound, { request, response, identity, body })
     if (taken) return taken
     const accepts = legacyAccepts(request)
@@ -216,13 +216,13 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     const found = session.streams.resume(last, connect)
     if (found === 'unknown') throw unknownEvent()
-    // The way in which the standard of event streams tells a client not to come back.
+    // 204 tells an EventSource not to reconnect.
     if (found === 'over') response.writeHead(204).end()
   }
 
-  /** Who is not let in leaves a record all the same. */
+  /** Records rejected credentials. */
   const told = ({ status, details: { data } }: HttpError, { socket: { remoteAddress: address } }: ReceivedRequest) => {
-    // Who asks for an agent that they may not be is written down where that is decided.
+    // A denied agent is recorded where it is decided.
     const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
     access.rejected({ code, ...(address !== undefined && { address }) })
@@ -236,7 +236,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     const { authorization } = headers
     const known = admit(authorization, request)
     const identity = known instanceof Promise ? await known : known
-    // Who has left in the meantime would never be heard leaving.
+    // A response that is closed already emits no further close event.
     if (response.destroyed) return
     if (method === 'GET' || isListening(headers)) lifetimes({ authorization, identity, response })
     try {
@@ -281,15 +281,15 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   }
 }
 
-/** What a replica that goes on with a session must know of it. */
+/** Whether the session record must be saved for other replicas. */
 const changesSession = ({ method }: InboundRequest): boolean =>
   method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
 
-/** A task may take a day, and who waits for its result must not outlive their credential by that. */
+/** A task may take a day, so waiting for its result must end when the credential expires. */
 const waitsForTask = (inbound: InboundMessage): boolean =>
   inbound.kind === 'request' && inbound.method === 'tasks/result'
 
-/** In the stateless era a stream for news is asked for by POST, and its header must say so. */
+/** The stateless protocol opens notification streams by POST, with this header. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
 
@@ -308,15 +308,15 @@ function legacyAccepts(request: ReceivedRequest): AcceptedTypes {
   return accepts
 }
 
-/** For a batch that nothing is sent for. */
+/** For a batch without requests. */
 const nowhere: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }
 
-/** Not a 404: to clients that would mean that their session is over. */
+/** Not a 404, which would mean that the session has ended. */
 const unknownEvent = () =>
   new HttpError(
     400,
     rpcCodes.request,
-    'The Last-Event-ID header names no event that is kept here: open a stream without it, and send again what was not answered.',
+    'The event in the Last-Event-ID header is unknown or expired: open a stream without it, and repeat unanswered requests.',
   )
 
 const unknownRevision = () =>

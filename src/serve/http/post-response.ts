@@ -8,13 +8,13 @@ import type { ResumableStream, SessionStreams } from '../session/resumable-strea
 import { BufferedResponse } from './response.ts'
 import { dropWhenStalled, keepAliveMs, SseStream } from './sse-stream.ts'
 
-/** The forms of an answer that a client says it takes. */
+/** The response types that a client accepts. */
 export interface AcceptedTypes {
   readonly json: boolean
   readonly stream: boolean
 }
 
-/** Reads an Accept header. A stream must be asked for by name: `*` and silence come from clients that expect JSON. */
+/** Reads an Accept header. A stream must be named: clients that send `*` or nothing expect JSON. */
 export function readAccept(accept: string | undefined): AcceptedTypes {
   if (accept === undefined) return { json: true, stream: false }
   const types = accept.toLowerCase()
@@ -24,22 +24,21 @@ export function readAccept(accept: string | undefined): AcceptedTypes {
   }
 }
 
-/** Up to this an answer is cheaper to copy than to send apart from its head. */
+/** Up to this size, copying a response is cheaper than sending it separately from its head. */
 const small = 16 * 1024
 
-/** Beyond this an answer may be more than the kernel takes off our hands at once. */
+/** Beyond this size a response may not fit into the socket's send buffer. */
 const large = 64 * 1024
 
-/** Beyond this an answer is worth resuming: a call that takes longer should survive a lost connection. */
+/** Calls that take longer become resumable, so that they survive a lost connection. */
 const aMomentMs = 100
 
 /**
- * The answer to one POST. It is plain JSON if the result comes first, and becomes a stream of events
- * as soon as something must be sent before the result, or when the client has waited long in silence.
- * In a session with streams of its own it becomes one that can be resumed after a moment already.
+ * The response to one POST: plain JSON if the result comes first; an event stream as soon as something must be sent
+ * before the result, or when the client has waited for long. In a session it becomes a resumable stream after a moment.
  */
 export class PostResponse implements ResponseChannel {
-  /** Who to tell when the client goes away before its answer. */
+  /** Cancelled if the client disconnects before its response. */
   owner: { cancel(): void } | undefined
   readonly #response: ServerResponse
   readonly #accepts: AcceptedTypes
@@ -64,12 +63,12 @@ export class PostResponse implements ResponseChannel {
     return this.#openLine().send(message)
   }
 
-  /** Answers; a stream has its status and headers already, so that others can only be told where the answer is plain. */
+  /** Sends the result; status and headers are ignored if the response is a stream already. */
   answer(message: Pieces, status = 200, headers?: HttpHeaders): void {
     if (!this.#finish()) return
     if (this.#line === undefined && (this.#accepts.json || status !== 200)) this.#write(message, status, headers)
     else this.#openLine().end(joined(message))
-    // Whoever does not fetch a large answer must not keep it in our memory for ever.
+    // A client that does not read must not keep a large response in memory.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)
   }
 
@@ -84,7 +83,7 @@ export class PostResponse implements ResponseChannel {
     const shared = { 'Content-Type': 'application/json', 'Content-Length': length }
     response.writeHead(status, headers ? { ...headers, ...shared } : shared)
     if (length < small) {
-      // Node sends a text together with the head, and bytes after it.
+      // Node sends a string together with the head, but a buffer separately.
       response.end(text, 'latin1')
       return
     }
@@ -94,7 +93,7 @@ export class PostResponse implements ResponseChannel {
     response.uncork()
   }
 
-  /** Answers a batch: in one array, or one after the other where the answer has become a stream. */
+  /** Sends the responses of a batch: as one array, or one after the other on a stream. */
   answerBatch(messages: readonly Buffer[]): void {
     if (messages.length === 0) this.abandon()
     else if (this.#line === undefined && this.#accepts.json) this.answer([batchBytes(messages)])
@@ -106,7 +105,7 @@ export class PostResponse implements ResponseChannel {
 
   abandon(): void {
     if (!this.#finish()) return
-    // The protocol wants no answer to a cancelled request, and HTTP wants one: a stream without events is both.
+    // MCP forbids a response to a cancelled request, but HTTP needs one: send a stream without events.
     if (this.#line !== undefined) this.#line.end()
     else if (this.#accepts.stream) new SseStream(this.#response, this.#clock).end()
     else this.#response.writeHead(204).end()
@@ -122,8 +121,7 @@ export class PostResponse implements ResponseChannel {
   }
 
   /**
-   * A lost connection is no cancellation where the client can come back for its answer. Where it cannot, because it
-   * was never given an event to come back to, work that goes on would be for nobody.
+   * A lost connection cancels the call unless the client can resume the stream.
    */
   #gone = (): void => {
     if (this.#feed?.resumable || !this.#finish()) return
@@ -139,7 +137,7 @@ export class PostResponse implements ResponseChannel {
   }
 }
 
-/** Where messages go once the answer is a stream. */
+/** The stream that a response has become. */
 interface Line {
   send(message: Buffer): boolean
   end(answer?: Buffer): void

@@ -38,39 +38,39 @@ import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from 
 import type { ReceivedRequest } from './request.ts'
 import { keepAliveMs } from './response.ts'
 
-/** An open HTTP door. Disposing of it lets requests in flight finish within the grace time. */
+/** A listening HTTP server. Disposing of it lets requests in flight finish within the grace time. */
 export interface HttpServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Where others reach it, as far as it can know. */
+  /** The address for other replicas. */
   readonly address: string
-  /** How many conversations are open. */
+  /** The number of open sessions. */
   readonly sessions: number
   /**
-   * Takes no new connections, and serves those that are open until their clients have left, who are asked to with each
-   * answer; no longer than `ms`. For whoever has a successor at the same address.
+   * Accepts no new connections and serves the open ones, with `Connection: close`, until their clients have left, at most
+   * for `ms`. Used when a successor listens on the same address.
    */
   retire(ms: number): Promise<void>
 }
 
 interface HttpServerOptions {
-  /** Answers what is not MCP: the admin API, metrics, the dashboard. */
+  /** Serves the admin API, metrics and the dashboard. */
   readonly adminEndpoint?: (open: ListeningServer) => Promise<HttpEndpoint>
-  /** The chat of the present configuration, to be served in the interface of OpenAI; undefined where it has none. */
+  /** The chat of the current configuration, served as an OpenAI-compatible API; undefined if it has none. */
   chat?(): Chat | undefined
-  /** The identity provider of the present configuration, about which clients are told; undefined where it has none. */
+  /** The identity provider of the current configuration, published to clients; undefined if it has none. */
   jwt?(): Config['auth']['jwt']
-  /** How many wrong credentials an address may send, as the present configuration says. */
+  /** The limit of invalid credentials per address. */
   failures?(): FailureSettings
   readonly config: HttpConfig
   readonly access: Access
   readonly info: GatewayInfo
   readonly ready: () => boolean
-  /** The others, where this is one of several replicas. */
+  /** The other replicas, if there are several. */
   readonly membership?: Membership | undefined
-  /** Those that listen on the same port, where this is one of several workers. */
+  /** The workers that share the port, if there are several. */
   readonly workers?: Workers | undefined
-  /** Which environment a program is for: it may be held by another replica. */
+  /** The environment of a program, which another replica may hold. */
   readonly environmentOf?: EnvironmentsOptions['environmentOf']
   /** Whether calls are traced. */
   traced?(): boolean
@@ -78,24 +78,24 @@ interface HttpServerOptions {
   readonly log: Log
 }
 
-/** A part of the door that knows what is below a path. */
+/** An endpoint below a path, created on the first request. */
 interface LazyEndpoint {
   readonly below: string
   open(): Promise<HttpEndpoint>
   opened?: Promise<HttpEndpoint>
 }
 
-/** Serves over HTTP; without a token everybody who reaches the door is let in, as nobody in particular. */
+/** Serves over HTTP; without a token every request is anonymous. */
 export const serveHttp = ({ token, ...options }: HttpServerOptions & { readonly token: string | undefined }) =>
   openHttpServer({ ...options, authenticate: authenticateToken(token) })
 
-/** Serves over HTTP to whom `authenticate` lets in. Rejects with a sentence when the address cannot be had. */
+/** Serves over HTTP. Rejects with CannotListen if the address is not available. */
 export async function openHttpServer(
   options: HttpServerOptions & { readonly authenticate: Authenticate },
 ): Promise<HttpServer> {
   const { config, access, info, ready, traced, clock, log, authenticate } = options
   const server = createServer({
-    // We answer a missing Host ourselves, with a sentence.
+    // A missing Host header gets our own error message.
     requireHostHeader: false,
     headersTimeout: 10_000,
     requestTimeout: 60_000,
@@ -103,7 +103,7 @@ export async function openHttpServer(
     connectionsCheckingInterval: 5_000,
   })
   server.maxConnections = config.maxConnections
-  // The size of the head bounds their number. With a limit node:http drops the rest, and a second Host could hide there.
+  // The size of the head bounds their number. With a limit node:http drops further headers, which could hide a second Host.
   server.maxHeadersCount = 0
 
   const port = await listen(server, config.host, config.port)
@@ -140,7 +140,7 @@ export async function openHttpServer(
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { adminEndpoint: people, chat } = options
   const openDoor: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
-  /** Doors that are opened when the first one comes to them. */
+  /** Created on the first request. */
   const further: LazyEndpoint[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
   const { jwt } = options
@@ -150,7 +150,7 @@ export async function openHttpServer(
   if (people) further.push({ below: '/', open: () => people(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
   const base = config.path.replace(/\/$/, '')
-  // The second is what people paste.
+  // People paste variants.
   const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])
 
   let draining = false
@@ -164,7 +164,7 @@ export async function openHttpServer(
 
   const enter = (request: ReceivedRequest, response: ServerResponse) => {
     const { host, origin } = request.headers
-    // Whoever has let it in before has looked at that.
+    // The forwarding replica has checked that.
     if (!forwardedFrom(request, membership)) hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
@@ -213,7 +213,7 @@ export async function openHttpServer(
       active++
       response.once('close', finished)
       if (leaving()) response.setHeader('Connection', 'close')
-      // A write that finds the client gone is no error of ours: `close` tells whoever must know.
+      // Writing to a closed connection is not an error; `close` is handled.
       response.on('error', ignored)
       try {
         by(request, response)
@@ -231,7 +231,7 @@ export async function openHttpServer(
   server.on('request', serving(route))
   answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
-  /** Who comes for another host, or from a page of others, leaves a record as who has no credential does (F11). */
+  /** Records requests with a disallowed Host or Origin (F11). */
   const recordRejection = (request: ReceivedRequest, refusal: HttpError) => {
     const { code } = refusal.details.data as { code: ErrorCode }
     access.rejected({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
@@ -263,9 +263,9 @@ export async function openHttpServer(
 
   const retire = async (ms: number) => {
     retiring = true
-    // Not the server's own `close`, which would cut off whoever is just about to ask.
+    // Not the HTTP server's `close`, which would close idle connections with a request on the way.
     await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
-    // Only then: as long as clients come here, what others hand over belongs here, too.
+    // Only then: while clients are connected, forwarded requests are still served here.
     if (aside) await within(handedMs, aside.close())
   }
   const within = async (ms: number, done: Promise<void>) => {
@@ -296,13 +296,13 @@ const remoteOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) => (a
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
-/** What has been handed over is answered within this time; streams are opened anew elsewhere. */
+/** Forwarded requests finish within this time; streams are reopened elsewhere. */
 const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
-  new HttpError(404, rpcCodes.request, `There is nothing here: the MCP endpoint is ${endpoint}.`)
+  new HttpError(404, rpcCodes.request, `Not found: the MCP endpoint is ${endpoint}.`)
 
-/** For whoever watches over the process: no credential, no Host check, and nothing to learn from it. */
+/** Liveness and readiness probes: without credential or Host check, and without details. */
 function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
@@ -315,7 +315,7 @@ function pathOf(url: string): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** Where other replicas reach this one: at the port that it has for itself, if it shares the other one. */
+/** The address for other replicas: the private port, if the main one is shared. */
 function addressOf(
   { advertise, host }: HttpConfig,
   port: number,
@@ -329,10 +329,10 @@ function addressOf(
   return address.origin
 }
 
-/** Listens on every address of the machine. */
+/** Whether it listens on all interfaces. */
 const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
-/** Every address is no address to connect to: clients on this machine use the loopback one. */
+/** For a wildcard address, clients on this machine use loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '[::1]' : bracketed(host)

@@ -4,19 +4,19 @@ import { ToolwayError } from '../../core/errors.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
 import type { EventConnection } from '../session/resumable-streams.ts'
 
-/** Proxies and clients give a silent stream up after 30 to 60 seconds. */
+/** Proxies and clients close silent streams after 30 to 60 seconds. */
 export const keepAliveMs = 15_000
 
-/** What a stream may owe a reader that does not read, before it is dropped. */
+/** Unread bytes before a stream is dropped. */
 export const maxUnread = 1024 * 1024
 
-/** When a client that has lost its stream should come back. */
+/** When a client should reconnect. */
 const retryMs = 1_000
 
-/** A reader that has taken nothing for this long is gone, whatever its socket says. */
+/** A client that has read nothing for this long is considered gone. */
 const stalledMs = 60_000
 
-/** An HTTP answer that is a stream of events: kept alive, and bounded where its reader does not read. */
+/** An HTTP response that is an event stream, with keep-alive and a limit for slow readers. */
 export class SseStream implements EventConnection {
   readonly #response: ServerResponse
   readonly #clock: Clock
@@ -49,10 +49,10 @@ export class SseStream implements EventConnection {
     if (this.#open) this.#response.write(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`)
   }
 
-  /** Sends one message; false if the reader is gone, or has just been dropped because it does not read. */
+  /** Sends one message; false if the client is gone or too far behind. */
   send(message: Buffer, id?: string): boolean {
     if (!this.#open) return false
-    // One message may be larger than the bound: only what was left unread before it counts.
+    // One message may exceed the limit: only earlier unread bytes count.
     if (this.#response.writableLength > maxUnread) {
       this.#close()
       this.#response.destroy()
@@ -79,7 +79,7 @@ export class SseStream implements EventConnection {
 
   #tick = (): void => {
     this.#timer = this.#clock.after(keepAliveMs, this.#tick)
-    // While something is unread a comment would only hide that the reader has stalled.
+    // With unread data, a comment would hide that the reader has stalled.
     if (this.#response.writableLength === 0) this.#response.write(keepAlive)
   }
 
@@ -89,20 +89,20 @@ export class SseStream implements EventConnection {
   }
 }
 
-/** Ends the connection when nothing moves on it any more; the socket itself knows whether something does. */
+/** Closes the connection when the client has stopped reading. */
 export function dropWhenStalled(response: ServerResponse): void {
   response.setTimeout(stalledMs)
-  // Where nothing is owed to the reader it was this process that was silent, because it was paused.
+  // Without unread data the timeout only means that there was nothing to send.
   response.on('timeout', () => {
     if (response.writableLength > 0) response.destroy()
   })
 }
 
-/** Aborted when the client has gone before it was answered. */
+/** Aborted when the client disconnects before the response is complete. */
 export function abortOnClose(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   response.once('close', () => {
-    if (!response.writableFinished) controller.abort(new ToolwayError('CANCELLED', 'The caller has gone away.'))
+    if (!response.writableFinished) controller.abort(new ToolwayError('CANCELLED', 'The caller has disconnected.'))
   })
   return controller.signal
 }

@@ -10,16 +10,16 @@ import type { LegacyProtocol } from './protocol.ts'
 /** The only revision that has batches. */
 const revisionWithBatches = '2025-03-26'
 
-/** More in one message is a client gone wild. */
+/** Messages per batch. */
 const maxMessages = 100
 
-/** Several messages in one, as one revision allows it. */
+/** Several messages in one. */
 export type Batch = readonly (InboundMessage | InvalidMessage)[]
 
 /** Whether these bytes begin a JSON array. */
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
 
-/** Reads a batch; `undefined` where this session knows none, where it is empty or too large, or no JSON. */
+/** Reads a batch; `undefined` if the session's revision has none, or the batch is empty, too large or not JSON. */
 export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   if (session.revision !== revisionWithBatches) return undefined
   const messages = elements(toCleanLine(bytes), maxMessages)
@@ -27,14 +27,14 @@ export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   return messages.map(readInbound)
 }
 
-/** Handles each message; gives the answers to those that want one, when the last of them is there. */
+/** Handles each message; returns the responses when all are complete. */
 export async function answerBatch(options: {
   readonly era: LegacyProtocol
   readonly session: Session
   readonly batch: Batch
   readonly outlet: ResponseChannel
   readonly caller: Caller
-  /** Called for each message that breaks the protocol. */
+  /** Called for each message that violates the protocol. */
   malformed(fault: string): void
 }): Promise<readonly Buffer[]> {
   const { era, session, batch, outlet, caller } = options
@@ -70,7 +70,7 @@ export async function answerBatch(options: {
   return (await Promise.all(answers)).filter((answer) => answer !== undefined)
 }
 
-/** Answers as the one message that a batch is answered with. */
+/** The responses as one JSON array. */
 export function batchBytes(answers: readonly Buffer[]): Buffer {
   const pieces = answers.flatMap((answer, index) => [index === 0 ? open : comma, answer])
   return Buffer.concat([...pieces, close])

@@ -32,20 +32,20 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-/** How this gateway presents itself. */
+/** The name and version that this gateway reports. */
 export interface GatewayInfo {
   readonly name: string
   readonly version: string
   readonly instructions?: string
 }
 
-/** The revisions with sessions, from 2024-11-05 to 2025-11-25: what each message means, whichever door it came through. */
+/** The MCP revisions with sessions, from 2024-11-05 to 2025-11-25, over HTTP or stdio. */
 export interface LegacyProtocol {
-  /** Agrees with a client on a revision; throws if it does not say what it speaks, or says too much. */
+  /** Negotiates the revision; throws if the client names none or declares too much. */
   negotiate(params: Params): SessionClient
-  /** What a client is told when its session is open. */
+  /** The result of `initialize`. */
   initializeResult(session: Session): Promise<Buffer>
-  /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
+  /** Handles a request; `undefined` if it was cancelled. Never rejects. */
   request(
     session: Session,
     request: InboundRequest,
@@ -55,7 +55,7 @@ export interface LegacyProtocol {
   notification(session: Session, notification: InboundNotification): void
 }
 
-/** What a session may have in flight: more is a client gone wild. */
+/** Requests in flight per session. */
 const maxRequests = 1_000
 
 const nothing: Pieces = [Buffer.from('{}')]
@@ -125,7 +125,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
   return {
     negotiate(params) {
       if (typeof params.protocolVersion !== 'string') {
-        throw new ProtocolError(rpcCodes.params, '"initialize" must say which "protocolVersion" the client speaks.')
+        throw new ProtocolError(rpcCodes.params, '"initialize" must have a "protocolVersion".')
       }
       const revision = isLegacyRevision(params.protocolVersion) ? params.protocolVersion : latestLegacy
       const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, log)
@@ -137,13 +137,13 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
 
     async initializeResult({ revision, caller }) {
       const { name, version } = info
-      // What servers offer beside entries is known as soon as they are.
+      // The capabilities of servers are known once they are ready.
       await access.view(caller).ready('brief')
       const offers = access.offers(caller)
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({
         protocolVersion: revision,
-        // What we do ourselves is ours to declare, whatever a server says under the same key.
+        // The gateway's own capabilities take precedence over those of servers.
         capabilities: { ...offers.capabilities, ...gatewayCapabilities },
         serverInfo: { name, version },
         ...(instructions !== '' && { instructions }),

@@ -2,12 +2,12 @@ import { applicators, assertions, isListOfItems, isListOfNames, isObject } from 
 import { elements, members } from '../../lib/json-text/scan.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-/** Pages are made once for all who see them. */
+/** Caches converted pages. */
 const known = new WeakMap<Buffer, Buffer>()
 
 /**
- * A list of tools as clients of the revisions with sessions can read it: they know outputs that are objects, compile
- * what is promised of each, and lose the whole list by one that they cannot.
+ * Removes output schemas that legacy clients cannot read: they require objects, compile every schema, and lose the whole
+ * list if one fails.
  */
 export function legacyToolList(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)
@@ -32,16 +32,16 @@ function withKnownOutput(tool: Buffer): Buffer {
 const isReadable = (output: unknown): boolean => isObjectSchema(output) && isCompilable(output)
 
 const types = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object']
-/** Names of parts, by which references lead elsewhere; compilers look for them everywhere. */
+/** Keywords that change where references point to. */
 const names = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
-/** Larger ones are left to those who can read anything. */
+/** Larger schemas are removed. */
 const maxSubschemas = 1000
 const deepest = 64
 const maxPattern = 2048
 
 /**
- * Whether a compiler takes a schema: every keyword has a value of its kind, patterns are patterns, and references lead
- * to places inside it. Clients that compile all schemas of a list lose the whole list by one that they cannot.
+ * Whether a schema compiles: every keyword has a valid value, patterns are valid, and references point inside the
+ * schema.
  */
 export function isCompilable(root: unknown): boolean {
   let subschemas = 0

@@ -18,7 +18,7 @@ import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { validateNotification, validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
 
-/** One POST of the stateless era, already known to come from somebody who may come in. */
+/** An authenticated POST request. */
 export interface StatelessPost {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
@@ -26,20 +26,20 @@ export interface StatelessPost {
   readonly body: Buffer
 }
 
-/** The stateless era over HTTP. */
+/** The stateless protocol over HTTP. */
 export interface StatelessHttp {
-  /** Deals with a message if it is of this era; undefined if it is not. Rejects, or throws, where it is turned away. */
+  /** Handles a message of this protocol; undefined for other messages. Throws or rejects if the message is invalid. */
   take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined
-  /** Nobody can come back any more. */
+  /** Ends streams and cancels suspended calls. */
   drain(): void
 }
 
 export interface StatelessHttpOptions {
   readonly era: StatelessProtocol
   readonly access: Access
-  /** The others, where this is one of several replicas. */
+  /** The other replicas, if there are several. */
   readonly membership?: Membership | undefined
-  /** Leads calls to the replica that they are for. */
+  /** Forwards calls to the replica that holds their environment. */
   readonly lead?: RouteCall | undefined
   readonly clock: Clock
   readonly log: Log
@@ -57,7 +57,7 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
     return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller, headers }
   }
 
-  /** A client that listens gets a stream, whatever it says it accepts: there is no other way to tell it anything. */
+  /** `subscriptions/listen` always gets a stream, whatever the client accepts. */
   const listen = (request: StatelessRequest, response: ServerResponse) => {
     const exchange = new PostResponse(response, { json: true, stream: true }, clock)
     try {
@@ -82,7 +82,7 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
       return
     }
     const { json, stream } = readAccept(post.request.headers.accept)
-    // Who accepts nothing that we have gets what everybody can read.
+    // JSON if the client accepts neither type.
     const exchange = new PostResponse(response, { json: json || !stream, stream }, clock)
     const answer = await era.request(request, exchange)
     if (answer === undefined) exchange.abandon()
@@ -96,7 +96,7 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
     try {
       if (inbound.kind === 'request') await answer(inbound, post)
       else if (inbound.kind === 'notification') {
-        // To cancel is to close the stream of the answer, so there is nothing that a notification could tell us.
+        // Over HTTP, cancelling means closing the response, so notifications have no effect.
         validateNotification(inbound, post.request.headers)
         post.response.writeHead(202, { 'Content-Length': 0 }).end()
       }

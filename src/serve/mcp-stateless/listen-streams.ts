@@ -10,33 +10,33 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type ResourceSubscriptions } from '../session/subscriptions.ts'
 
-/** Where the news of one client go. */
+/** Where the notifications of one client go. */
 export interface ListenSink {
   send(message: Buffer): boolean
   /** Sends the last message. */
   end(answer: Buffer): void
 }
 
-/** A client that listens. */
+/** An open listen stream. */
 export interface ListenSubscription {
-  /** The client does not listen any more: nothing is sent from now on, and nothing is followed for it. */
+  /** Stops notifications and ends its subscriptions. */
   cancel(): void
 }
 
-/** The streams of `subscriptions/listen`: each first hears what it will hear, then of every change, tagged with its id. */
+/** The streams of `subscriptions/listen`: an acknowledgement, then notifications tagged with the request's id. */
 export interface ListenStreams {
-  /** Begins to listen; throws where that is asked for in a wrong way, or too often. */
+  /** Opens a stream; throws if the request is invalid or the limit is reached. */
   open(request: { readonly id: Id; readonly params: Params }, caller: Caller, sink: ListenSink): ListenSubscription
-  /** Tells everybody that it is over. */
+  /** Ends all streams. */
   end(): void
 }
 
 const maxStreams = 1_024
 
-/** One of so many parts of the streams is all that one principal may hold: with half, nobody can shut out the others. */
+/** One principal may hold half of the streams, so that it cannot lock out the others. */
 const parts = 2
 
-/** What does not follow its resource by then is not honoured: a client must not wait for one slow server. */
+/** Subscriptions that take longer are not acknowledged: a client must not wait for one slow server. */
 const followMs = 5_000
 
 const methods: Readonly<Record<List, string>> = {
@@ -55,7 +55,7 @@ export function createListenStreams(options: {
   const { access, serverInfo, clock, log, limit = maxStreams } = options
   const share = Math.ceil(limit / parts)
   const streams = new Set<Stream>()
-  /** How many each principal has. */
+  /** Streams per principal. */
   const held = new Map<string, number>()
   let changes: Disposable | undefined
 
@@ -89,7 +89,7 @@ export function createListenStreams(options: {
       const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
       const news = new Map([...lists].map((list) => [list, bytesOf(methods[list])]))
       const early = new Set<Buffer>()
-      /** Which resource a message is about. */
+      /** The resource of a notification. */
       const about = new Map<Buffer, string>()
       let acknowledged = false
       let over = false
@@ -141,7 +141,7 @@ export function createListenStreams(options: {
         }
         early.clear()
         about.clear()
-        // There is nothing to wait for on a stream on which nothing will come.
+        // A stream without subscriptions ends at once.
         if (Object.keys(honoured).length === 0) stream.end()
       }
 
@@ -163,7 +163,7 @@ interface Stream extends ListenSubscription {
   end(): void
 }
 
-/** Follows what can be followed, and tells which of the URIs that are. Never rejects. */
+/** Subscribes to the URIs; returns those that succeeded. Never rejects. */
 async function followAll(
   followed: ResourceSubscriptions,
   uris: readonly string[],
@@ -179,7 +179,7 @@ async function followAll(
       await followed.add(uri)
       following.add(uri)
     } catch (cause) {
-      log.debug({ uri, cause }, 'A resource cannot be followed')
+      log.debug({ uri, cause }, 'cannot subscribe to a resource')
     }
   })
   await Promise.race([Promise.all(all), late])
@@ -188,10 +188,10 @@ async function followAll(
   return honoured
 }
 
-/** What a client wants to be told of on a stream of its own. */
+/** What a client subscribes to. */
 interface ListenFilter {
   readonly lists: ReadonlySet<List>
-  /** Each once, as the client spells it. */
+  /** Unique, as the client spells them. */
   readonly uris: readonly string[]
 }
 
@@ -200,7 +200,7 @@ type List = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged'
 
 const lists: readonly List[] = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged']
 
-/** To a client, templates are part of the resources. */
+/** Clients see templates as part of the resources. */
 const listOf: Readonly<Record<Kind, List>> = {
   tool: 'toolsListChanged',
   prompt: 'promptsListChanged',
@@ -208,10 +208,10 @@ const listOf: Readonly<Record<Kind, List>> = {
   template: 'resourcesListChanged',
 }
 
-/** More on one stream is a client gone wild. */
+/** Resource subscriptions per stream. */
 const maxUris = 1_000
 
-/** Reads what a client asks for; members that we do not know are not honoured, and the acknowledgement says so. */
+/** Reads the filter; unknown members are ignored, and the acknowledgement shows that. */
 function readFilter({ notifications }: Params): ListenFilter {
   if (!isObject(notifications)) throw invalid('"notifications" must be an object that says what to listen for.')
   for (const list of lists) {
@@ -223,7 +223,7 @@ function readFilter({ notifications }: Params): ListenFilter {
     throw invalid('"resourceSubscriptions" must be a list of URIs.')
   }
   const different = new Set<string>(uris)
-  if (different.size > maxUris) throw invalid(`No more than ${maxUris} resources can be followed on one stream.`)
+  if (different.size > maxUris) throw invalid(`One stream can subscribe to at most ${maxUris} resources.`)
   return { lists: new Set(lists.filter((list) => notifications[list] === true)), uris: [...different] }
 }
 

@@ -24,28 +24,28 @@ import { createListenStreams, type ListenStreams } from './listen-streams.ts'
 import { checkParamHeaders } from './request-headers.ts'
 import { inputRequired, statelessErrorResponse } from './responses.ts'
 
-/** A request of the stateless era that has been let in. */
+/** A validated request of the stateless protocol. */
 export interface StatelessRequest extends InboundRequest {
   readonly envelope: RequestEnvelope
   readonly caller: Caller
-  /** Where it came with some. */
+  /** The HTTP headers, if it came over HTTP. */
   readonly headers?: IncomingHttpHeaders
 }
 
-/** Revision 2026-07-28: what each message means, whichever door it came through. */
+/** MCP revision 2026-07-28, which has no sessions, over HTTP or stdio. */
 export interface StatelessProtocol {
   /** The params of a request with the members that are defined for it; throws for ambiguous ones. */
   params(request: InboundRequest, envelope: RequestEnvelope, caller: Caller): Params
-  /** Answers a request; `undefined` if it was cancelled, because nobody waits for that answer. Never rejects. */
+  /** Handles a request; `undefined` if it was cancelled. Never rejects. */
   request(request: StatelessRequest, outlet: ResponseChannel): Promise<RpcResponse | undefined>
   readonly streams: ListenStreams
-  /** Nobody can come back any more: streams end, and calls that wait for their callers are cancelled. */
+  /** Ends streams and cancels suspended calls. */
   drain(): void
 }
 
-/** Lists depend on who asks, and servers tell us when they change: clients that listen need not wait for this. */
+/** Lists depend on the caller. Clients that listen for changes need not wait for the TTL. */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
-/** What a server says about its resources stays; where it says nothing, nobody may keep them. */
+/** The default for servers that give no caching hint: do not cache. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
 const lists: ReadonlyMap<string, Kind> = new Map([
@@ -71,12 +71,12 @@ export function createStatelessProtocol(options: {
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
 
-  // What we make ourselves names us as its server. What is only carried keeps whatever `_meta` its own server gave it.
+  // Our own results name this gateway as the server; forwarded results keep their `_meta`.
   const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
   const closing = Buffer.from('}')
 
-  /** What stands before a list that lacks servers. Nobody keeps one that servers which are starting will complete. */
+  /** The head of a list without some servers. Not cacheable while servers are starting. */
   const incomplete = (missing: readonly MissingServer[]) => {
     const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
     const head = { ...own, ttlMs, _meta: { ...own._meta, [missingServersKey]: missing } }
@@ -84,10 +84,10 @@ export function createStatelessProtocol(options: {
   }
 
   const discover = async (caller: Caller): Promise<Buffer> => {
-    // What servers offer beside entries is known as soon as they are.
+    // The capabilities of servers are known once they are ready.
     await access.view(caller).ready('brief')
     const offers = access.offers(caller)
-    // The tasks of the legacy era have no place in this one.
+    // Tasks of the legacy protocol do not exist in this one.
     const { tasks: _, ...others } = offers.capabilities
     const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
     return Json.of({
@@ -121,7 +121,7 @@ export function createStatelessProtocol(options: {
     }
   }
 
-  /** Begins a call, or goes back to one that has asked for more. */
+  /** Starts a call, or resumes a suspended one. */
   const openCall = (request: StatelessRequest, leg: RequestTurn): { call: ResumableCall; begin: boolean } => {
     const { method, params, caller } = request
     const { requestState } = params
@@ -150,7 +150,7 @@ export function createStatelessProtocol(options: {
     const waiting = call.turn(leg, isObject(params.inputResponses) ? answersOf(request) : {})
     if (begin) call.run((peer) => perform(request, peer))
     let turn = await waiting
-    // A call that has ended meanwhile has an outcome, and nobody needs to be asked any more.
+    // The call has ended in the meantime, so no input is needed.
     if (call.signal.aborted) turn = await call.turn(leg)
     if (turn.kind === 'asked') return [inputRequired(turn.questions, parked.suspend(call))]
     parked.forget(call)
@@ -205,7 +205,7 @@ export function createStatelessProtocol(options: {
   }
 }
 
-/** Behind the door a refusal of the door is one of arguments; what it says to the client it says all the same. */
+/** Turns the HttpError of a header check into one about arguments, with the HttpError as its cause. */
 function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: StatelessRequest): void {
   try {
     checkParamHeaders(headers, schema, argumentsOf(request).exact)
@@ -215,28 +215,25 @@ function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: Sta
   }
 }
 
-/** The answers that a caller brings back, with their numbers as they were written. */
+/** The caller's input responses, with exact numbers. */
 const answersOf = (request: StatelessRequest): Params => memberOf(request, 'inputResponses').exact as Params
 
-/** Only these may be answered with questions. */
+/** Only these methods may require input. */
 const isParkable = (method: string): boolean =>
   method === 'tools/call' || method === 'resources/read' || method === 'prompts/get'
 
 const declares = ({ extensions }: Capabilities, name: string): boolean =>
   isObject(extensions) && extensions[name] !== undefined
 
-/** The methods of an extension are for those who say that they know it. */
+/** Methods of an extension require that the client has declared it. */
 function requireExtension(name: string, { capabilities }: RequestEnvelope): void {
   if (declares(capabilities, name)) return
   throw missingCapabilityError({ extensions: { [name]: {} } })
 }
 
-/** What a call is about, as its caller spells it: a retry must say the same. */
+/** The target of a call as the caller spells it; a retry must use the same. */
 const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
 
 const neverAsked = () => {
-  throw new ToolwayError(
-    'INVALID_ARGUMENTS',
-    'A caller can be asked for something only by tools, resources and prompts.',
-  )
+  throw new ToolwayError('INVALID_ARGUMENTS', 'Only tools, resources and prompts can request input from the caller.')
 }

@@ -13,12 +13,11 @@ import type { InboundNotification, InboundRequest, Params } from '../inbound-mes
 import { claims, type RequestEnvelope, readClaim, readEnvelope } from './envelope.ts'
 
 /*
- * What a message of the stateless era must say, and must say twice where it comes over HTTP: intermediaries route by
- * the headers and servers act on the body, so the two must not differ. The order of the checks is part of the
- * protocol; stdio has no headers.
+ * Over HTTP, headers repeat parts of the body: intermediaries route by headers and servers act on the body, so both must
+ * agree. The order of the checks is part of the protocol; stdio has no headers.
  */
 
-/** Reads who asks, or refuses the request. */
+/** Reads the envelope of a request; throws if it is invalid. */
 export function validateRequest(request: InboundRequest, headers?: IncomingHttpHeaders): RequestEnvelope {
   const { method, params } = request
   const envelope = readEnvelope(params)
@@ -31,20 +30,20 @@ export function validateRequest(request: InboundRequest, headers?: IncomingHttpH
   return envelope
 }
 
-/** Refuses a notification that contradicts itself; headers it may leave out. */
+/** Throws if header and body of a notification disagree; headers are optional. */
 export function validateNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
   const claimed = claims(params) ? readClaim(params) : undefined
   if (headers !== undefined) checkAgreement(headers, method, claimed)
   checkVersion(claimed ?? textOf(headers?.[headerNames.version]) ?? modernRevision)
 }
 
-/** Refuses a call whose headers do not repeat the arguments that the tool's schema wants repeated. */
+/** Throws unless the headers repeat the arguments that the tool's schema declares as headers. */
 export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unknown, args: unknown): void {
   for (const declared of declaredParamHeaders(inputSchema)) {
     const value = valueAt(args, declared.path)
     const text = headerText(value)
     const given = textOf(headers[declared.header])
-    // Without an argument no header is expected, and one that is there means nothing.
+    // Without an argument, a header is ignored.
     if (text === undefined) {
       checkLongNumber(declared.header, given, value)
       continue
@@ -55,7 +54,7 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unk
   }
 }
 
-/** Clients repeat no whole number beyond 2^53; one that does must repeat it exactly. */
+/** Integers beyond 2^53 need no header; a given one must match exactly. */
 function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
   const text = value instanceof Numeral ? value.source : typeof value === 'number' ? String(value) : undefined
   if (given === undefined || text === undefined) return
@@ -91,7 +90,7 @@ function checkName(headers: IncomingHttpHeaders, method: string, params: Params)
   if (field === undefined) return
   const value = params[field]
   const given = textOf(headers[headerNames.name])
-  // Params of the wrong shape are somebody else's to refuse.
+  // Invalid params are rejected later.
   if (given === undefined) {
     if (typeof value === 'string') throw missing('Mcp-Name', value)
     return

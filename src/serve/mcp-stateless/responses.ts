@@ -14,12 +14,12 @@ import { failureOf, HttpError, type RpcResponse, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
-/** What servers of the legacy era say of a resource that they do not have. */
+/** The legacy error code for an unknown resource. */
 const noSuchResource = -32002
 
 /**
- * What a failed request is answered with. What the door itself refuses has a status of its own; everything that comes
- * from behind the door is an answer like any other, but for a capability that the client lacks.
+ * The response to a failed request. HttpErrors have their own status; other errors are sent with 200, except missing
+ * client capabilities.
  */
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): RpcResponse {
   const { id, method, params } = request
@@ -40,7 +40,7 @@ interface Failed {
   readonly envelope: Pick<RequestEnvelope, 'capabilities'>
 }
 
-/** The answer that a refusal is, with the id of what was refused. */
+/** An HttpError as the response to a request. */
 function refused(id: Id | null, { status, code, message, details: { data, headers } }: HttpError): RpcResponse {
   const error = data === undefined ? { code, message } : { code, message, data }
   return { message: [errorBytes(id, error)], status, headers }
@@ -58,20 +58,20 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): RpcR
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
-/** The same error under another number; every other byte stays. */
+/** The same error with another code; all other bytes are unchanged. */
 function recoded(error: Buffer, number: number): Buffer {
   const code = members(error)?.get('code')
   if (code === undefined) return error
   return splice(error, [[code, Buffer.from(String(number))]])
 }
 
-/** A resource that is not there is named as the caller named it. */
+/** Adds the caller's URI to the error for an unknown resource. */
 function named(error: RpcErrorObject, method: string, { uri }: Params): RpcErrorObject {
   if (method !== 'resources/read' || error.code !== rpcCodes.params || typeof uri !== 'string') return error
   return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
 }
 
-/** The result that asks a caller for more; what a server asks is spliced in as it came. */
+/** The result that requires input; the server's requests are spliced in unchanged. */
 export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState?: string): Buffer {
   const pieces: Buffer[] = []
   for (const [key, { method, params }] of questions) {
@@ -83,10 +83,10 @@ export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requ
   return Buffer.concat([head, ...pieces, Buffer.from(`}${state}}`)])
 }
 
-/** What servers of revision 2025-11-25 say when somebody must visit an address before the call can be made. */
+/** The code of revision 2025-11-25 for a URL that a person must visit first. */
 const visitRequired = -32042
 
-/** The same as questions, since the stateless era has no such error; `undefined` for every other error. */
+/** That error as input requests, since the stateless protocol has no such code; `undefined` for other errors. */
 function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined
@@ -106,5 +106,5 @@ function visitQuestion(visit: unknown): InputRequest {
 
 const visitMembers = fromServers['elicitation/create'] as MemberRules
 
-/** What a client must have declared before it may be asked to visit an address. */
+/** The capability for visiting a URL. */
 const visiting = { elicitation: { url: {} } }

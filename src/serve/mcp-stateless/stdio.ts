@@ -15,18 +15,18 @@ import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
 
-/** The stateless era over one line, which all requests share: each is known by its id until it is answered. */
+/** The stateless protocol over stdio: requests share one stream and are identified by id. */
 export interface StatelessStdio {
-  /** Settles when the request is answered, or needs no answer any more. Never rejects. */
+  /** Settles when the request is answered or cancelled. Never rejects. */
   request(inbound: InboundRequest): Promise<void>
   notification(inbound: InboundNotification): void
-  /** Everybody for whom something may be kept. */
+  /** All callers with server-side state. */
   callers(): Iterable<Caller>
-  /** Nobody waits for anything any more. */
+  /** Cancels all requests. */
   cancelAll(): void
 }
 
-/** What one client may have in flight: more is a client gone wild. */
+/** Requests in flight. */
 const maxRequests = 1_000
 
 export function createStatelessStdio(options: {
@@ -66,7 +66,7 @@ export function createStatelessStdio(options: {
       return
     }
     const answer = await era.request(request, outlet)
-    // One that was cancelled is not answered, and its id may be in use again.
+    // A cancelled request is not answered, and its id may be in use again.
     if (requests.get(id) !== outlet) return
     requests.delete(id)
     if (answer !== undefined) writer.write(joined(answer.message))

@@ -1,25 +1,25 @@
-/** One message as it was sent on a stream; without a message it only says that nothing more comes. */
+/** A message that was sent on a stream; without a message it only marks the end. */
 export interface StoredEvent {
   readonly stream: string
   readonly number: number
   readonly message: Buffer | undefined
-  /** Nothing follows it on its stream. */
+  /** The last event of its stream. */
   readonly last: boolean
 }
 
-/** What was sent on the streams of one session, kept for a client that has lost a connection and comes back. */
+/** The events of one session's streams, kept for clients that reconnect. */
 export interface SessionEvents extends Disposable {
-  /** The number of the newest event, whichever its stream. */
+  /** The number of the newest event of any stream. */
   readonly newest: number
-  /** Keeps what is sent on a stream, under the next number of the session. */
+  /** Stores an event under the next number of the session. */
   add(stream: string, message: Buffer | undefined, last?: boolean): number
-  /** What came after this number on the stream, oldest first, as far as it is still there. */
+  /** The stored events of a stream after this number, oldest first. */
   after(stream: string, number: number): readonly StoredEvent[]
-  /** Whether the end of the stream is still there. */
+  /** Whether the last event of the stream is stored. */
   isOver(stream: string): boolean
 }
 
-/** All that is kept for all sessions. */
+/** The events of all sessions. */
 export interface EventStore {
   open(): SessionEvents
   readonly bytes: number
@@ -33,18 +33,18 @@ export interface EventBounds {
 
 const MiB = 1024 * 1024
 
-/** A client is away for seconds, seldom for minutes; what it misses in that time is a few messages. */
+/** Clients reconnect within seconds and miss only a few messages. */
 const usual: EventBounds = { count: 1_000, bytes: MiB, total: 64 * MiB }
 
-/** What keeping a message costs beside its bytes. */
+/** Memory per event besides its bytes. */
 const overhead = 128
 
 /**
- * Keeps events within bounds per session and for all. Where something must go, the oldest goes first, and answers
- * go after everything else, because a call is lost without its answer. The newest event stays whatever its size.
+ * Bounds events per session and in total. The oldest are evicted first, final responses last, because a call is lost
+ * without its response. The newest event is always kept.
  */
 export function createEventStore(bounds: EventBounds = usual): EventStore {
-  // Whoever has not sent anything for longest comes first.
+  // The longest inactive session first.
   const sessions = new Set<Drop>()
   let total = 0
 
@@ -55,7 +55,7 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
     for (const drop of sessions) {
       while (total > bounds.total && drop(drop === newest));
       if (total <= bounds.total || drop === newest) return
-      // It has nothing left, and comes back with what it sends next.
+      // It has no events left; `add` inserts it again.
       sessions.delete(drop)
     }
   }
@@ -123,7 +123,7 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
   }
 }
 
-/** Drops what must go first, if there is anything; the newest event may be spared. */
+/** Evicts one event; false if there is none. `sparing` keeps the newest. */
 type Drop = (sparing: boolean) => boolean
 
 const sizeOf = (message: Buffer | undefined): number => overhead + (message?.length ?? 0)

@@ -1,13 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import type { SessionEvents } from './event-store.ts'
 
-/** How long a call goes on for a client that has lost its stream and does not come back for the answer. */
+/** How long a call continues for a client that has lost its stream. */
 export const absenceMs = 300_000
 
-/** A client needs one; a few more are those it has lost without our knowing. */
+/** A client needs one; others may be broken without our knowing. */
 const maxListening = 4
 
-/** What waits for a client without a stream. */
+/** Bounds the messages kept for a client without a stream. */
 const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
@@ -15,25 +15,25 @@ interface StreamsOptions {
   readonly events: SessionEvents
   readonly primes: boolean
   readonly clock: Clock
-  /** Its streams have numbers beyond this: below are those that the session had elsewhere. */
+  /** Streams up to this number belonged to the previous replica. */
   readonly first?: number
 }
 
 /**
- * The event streams of one session over HTTP: one for each answer that has become a stream (p1, p2, …) and those that
- * the client opens for what belongs to no request (g1, g2, …). Each message goes to one of them, once.
+ * The event streams of one session over HTTP: one for each streamed POST response (p1, p2, …) and those that the client
+ * opens with GET (g1, g2, …). Each message goes to one of them, once.
  */
 export class SessionStreams implements Disposable {
   readonly #events: SessionEvents
   readonly #primes: boolean
   readonly #clock: Clock
-  /** Streams with lower numbers were those of another replica, which is gone. */
+  /** Streams up to this number belonged to a replica that is gone. */
   readonly #first: number
-  /** Feeds that something may still be sent on. */
+  /** Open streams of responses. */
   readonly #feeds = new Map<string, ResumableStream>()
-  /** Those that are for what belongs to no request and have a connection, the newest last. */
+  /** Connected GET streams, the newest last. */
   readonly #listening = new Map<string, ResumableStream>()
-  /** What could not be told because no stream was open; each is kept once. */
+  /** Messages that could not be sent without a stream; each is kept once. */
   readonly #missed = new Set<Buffer>()
   #missedBytes = 0
   #count: number
@@ -47,12 +47,12 @@ export class SessionStreams implements Disposable {
     this.#clock = options.clock
   }
 
-  /** Whether the client has a stream open for what belongs to no request. */
+  /** Whether the client has an open GET stream. */
   get listening(): boolean {
     return this.#listening.size > 0
   }
 
-  /** Begins the stream of one answer; `abandoned` is told when its client has been away for too long. */
+  /** Opens the stream of one response; calls `abandoned` when its client has been away for too long. */
   open(connection: EventConnection, abandoned: () => void): ResumableStream {
     const name = `p${++this.#count}`
     const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
@@ -61,21 +61,21 @@ export class SessionStreams implements Disposable {
     return feed
   }
 
-  /** Begins a stream for what belongs to no request. */
+  /** Opens a GET stream. */
   listen(connection: EventConnection): void {
     this.#listen(`g${++this.#count}`, connection)
   }
 
   /**
-   * Goes on behind an event, on the connection that is then asked for. `over` means that the client has had everything;
-   * `unknown`, that there was no such event or that the answer behind it is no longer kept.
+   * Resumes a stream after an event, on the connection that `connect` returns. `over`: the client has received everything;
+   * `unknown`: there is no such event, or the response after it is no longer stored.
    */
   resume(id: string, connect: () => EventConnection): 'resumed' | 'over' | 'unknown' {
     const from = readEventId(id)
     if (from === undefined) return 'unknown'
     const { stream, number } = from
     if (Number(stream.slice(1)) <= this.#first && stream.startsWith('g')) {
-      // What was told there is gone with it, and what is told from now on is as good on another stream.
+      // Its past events are lost; future ones can go to a new stream.
       this.listen(connect())
       return 'resumed'
     }
@@ -97,7 +97,7 @@ export class SessionStreams implements Disposable {
     return 'resumed'
   }
 
-  /** Sends what belongs to no request, now or when there is a stream for it; false if the client cannot be reached. */
+  /** Sends a message that belongs to no request, now or on the next stream; false if that is not possible. */
   tell(message: Buffer): boolean {
     if (this.#over) return false
     for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true
@@ -108,7 +108,7 @@ export class SessionStreams implements Disposable {
     return true
   }
 
-  /** Ends the streams for what belongs to no request. */
+  /** Ends the GET streams. */
   closeListening(): void {
     for (const feed of this.#listening.values()) feed.close()
   }
@@ -124,7 +124,7 @@ export class SessionStreams implements Disposable {
   #listen(name: string, connection: EventConnection, after?: number): void {
     const gone = () => void (this.#listening.get(name) === feed && this.#listening.delete(name))
     const feed = this.#listening.get(name) ?? this.#feed(name, gone, gone)
-    // Put behind the others again, where it is the one to be told.
+    // The newest stream gets the messages.
     this.#listening.delete(name)
     const [oldest] = this.#listening.values()
     if (oldest !== undefined && this.#listening.size === maxListening) oldest.close()
@@ -146,13 +146,13 @@ export class SessionStreams implements Disposable {
   }
 }
 
-/** What carries events to a client for as long as it lasts. */
+/** A connection that carries events to a client. */
 export interface EventConnection {
-  /** Gives the client an event to come back to, without a message. */
+  /** Sends an event id without a message, from which the client can resume. */
   prime(id: string): void
-  /** Sends one message; false if the reader is gone. */
+  /** Sends one message; false if the client is gone. */
   send(message: Buffer, id?: string): boolean
-  /** Sends what was sent before, however much that is. */
+  /** Sends a stored message again, without a size limit. */
   resend(message: Buffer, id: string): void
   end(): void
   onClose(listener: () => void): void
@@ -162,15 +162,15 @@ interface ResumableStreamOptions {
   /** Unique within its session. */
   readonly name: string
   readonly events: SessionEvents
-  /** The client knows what an event without a message means. */
+  /** The client accepts an event without a message. */
   readonly primes: boolean
-  /** The connection is gone; what this gives is disposed of when another has come. */
+  /** Called when the connection is lost; the result is disposed of on reconnect. */
   lost(): Disposable | undefined
-  /** Nothing more will be sent. */
+  /** Called when the stream has ended. */
   over(): void
 }
 
-/** A stream of numbered events that outlives the connections which carry it. */
+/** A stream of numbered events that outlives its connections. */
 export class ResumableStream {
   readonly #options: ResumableStreamOptions
   #connection: EventConnection | undefined
@@ -182,12 +182,12 @@ export class ResumableStream {
     this.#options = options
   }
 
-  /** Whether the client has an event to come back to. */
+  /** Whether the client has an event id to resume from. */
   get resumable(): boolean {
     return this.#resumable
   }
 
-  /** Goes on, on this connection; behind the given number if there is one, with what was sent since first. */
+  /** Continues on this connection, after sending the events since `after` again. */
   connect(connection: EventConnection, after?: number): void {
     const { name, events, primes } = this.#options
     const former = this.#connection
@@ -206,7 +206,7 @@ export class ResumableStream {
     }
   }
 
-  /** Sends a message, now or when the client comes back. */
+  /** Sends a message, now or when the client reconnects. */
   send(message: Buffer): boolean {
     if (this.#over) return false
     const { name, events } = this.#options
@@ -215,7 +215,7 @@ export class ResumableStream {
     return true
   }
 
-  /** Sends a message only if there is a connection that takes it now. */
+  /** Sends a message only if a connection accepts it now. */
   offer(message: Buffer): boolean {
     const { name, events } = this.#options
     if (this.#over || !this.#connection?.send(message, idOf(name, events.newest + 1))) return false
@@ -224,7 +224,7 @@ export class ResumableStream {
     return true
   }
 
-  /** Ends, with an answer or without: a client that comes back finds that nothing more is to come. */
+  /** Ends the stream, optionally with a response; a client that reconnects learns that it is over. */
   end(answer?: Buffer): void {
     if (this.#over) return
     const { name, events } = this.#options
@@ -235,7 +235,7 @@ export class ResumableStream {
     this.close()
   }
 
-  /** Ends for us: a client may come back and begin it anew. */
+  /** Closes the stream; a client may open it again. */
   close(): void {
     if (this.#over) return
     this.#over = true
@@ -253,7 +253,7 @@ export class ResumableStream {
 
 const idOf = (stream: string, number: number): string => `${stream}-${number}`
 
-/** Takes an event's id apart again; `undefined` if it cannot be one of ours. */
+/** Parses an event id; `undefined` if it is not one of ours. */
 function readEventId(id: string): { readonly stream: string; readonly number: number } | undefined {
   const [, stream, number] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id) ?? []
   return stream === undefined ? undefined : { stream, number: Number(number) }

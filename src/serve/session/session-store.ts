@@ -10,38 +10,38 @@ import { createEventStore } from './event-store.ts'
 import { SessionStreams } from './resumable-streams.ts'
 import { createSession, type Session, type SessionClient, serializeSession } from './session.ts'
 
-/** Somebody as one of their agents. */
+/** An identity acting as one of its agents. */
 export type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
 
-/** A session whose client comes and goes with each request. */
+/** A session over HTTP. */
 export interface HttpSession extends Session {
   readonly id: string
   readonly streams: SessionStreams
   lastUsed: number
-  /** When other replicas were last told of it. */
+  /** When it was last saved for other replicas. */
   keptAt: number
 }
 
 export interface SessionStore extends Disposable {
   readonly count: number
   /**
-   * Opens a session that belongs to this identity's principal, or one that is known from elsewhere; throws OVERLOADED
-   * when all places are in use.
+   * Opens a session of this identity's principal, with the id `known` if it is taken over from another replica; throws
+   * OVERLOADED at the limit.
    */
   open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession
-  /** Whether it is held here, whoever's it is. */
+  /** Whether it is held here, for any principal. */
   holds(id: string): boolean
-  /** Something has changed about it that whoever goes on with it must know. */
+  /** Saves its record for other replicas after a change. */
   keep(session: HttpSession): void
-  /** To any other principal a session does not exist. */
+  /** Only for the principal that owns it. */
   find(id: string, principal: string): HttpSession | undefined
-  /** Counts as use: the idle time starts anew. */
+  /** Restarts the idle timeout. */
   touch(session: HttpSession): void
-  /** Ends a session: its calls are cancelled, its streams closed, what was kept for it is dropped. */
+  /** Ends a session: cancels its calls, closes its streams and drops its events. */
   end(session: HttpSession): void
-  /** Tells every session, each on one stream. */
+  /** Sends notifications to every session, each on one stream. */
   tell(messages: ReadonlySet<Buffer>): void
-  /** Closes all streams that clients listen on and leaves the rest as it is. */
+  /** Closes all GET streams. */
   closeStreams(): void
 }
 
@@ -58,17 +58,17 @@ const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
 const aMomentMs = 100
-/** Others forget a session that they were not told of for long. */
+/** The saved record expires, so it is renewed in this interval. */
 const toldMs = 600_000
 
-/** The first revision whose clients know an event without a message; dates compare as text. */
+/** The first revision whose clients accept an event without a message; dates compare as text. */
 const primedSince = '2025-11-25'
 
 export function createSessionStore(options: SessionsOptions): SessionStore {
   const { access, clock, log, limit = maxSessions, membership } = options
-  // The longest idle comes first: a session is put at the end again whenever it is used.
+  // Least recently used first: a session moves to the end whenever it is used.
   const sessions = new Map<string, HttpSession>()
-  /** The same of each principal, in the same order. */
+  /** The same per principal. */
   const held = new Map<string, Set<HttpSession>>()
   const events = createEventStore()
 
@@ -103,7 +103,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
 
   const touch = (session: HttpSession) => {
     const now = clock.monotonic()
-    // Of those in use, which was used last makes no difference.
+    // Avoids reordering busy sessions on every request.
     if (now - session.lastUsed < aMomentMs || !take(session)) return
     session.lastUsed = now
     put(session)
@@ -115,10 +115,10 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || letGo(session))
   }
 
-  /** Another one has gone on with it while we could not be found. What is under way here is finished first. */
+  /** Another replica has taken it over while this one was unreachable. Running requests finish first. */
   const letGo = (session: HttpSession) => {
     if (session.requests.size > 0 || !take(session)) return
-    log.info({ principal: session.caller.principal }, 'another replica has gone on with a session of this one')
+    log.info({ principal: session.caller.principal }, 'another replica has taken over a session')
     close(session)
   }
   const returned = membership?.onReturn?.(() => {
@@ -130,7 +130,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     return membership === undefined ? id : `${membership.self}.${id}`
   }
 
-  /** Whoever holds the most, and of several the newcomer alone: a flood must not throw out anybody but itself. */
+  /** The principals with the most sessions; only the newcomer if it is one of them, so that a flood evicts only itself. */
   const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
     let most = 0
     for (const { size } of held.values()) most = Math.max(most, size)
@@ -143,7 +143,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     return undefined
   }
 
-  /** Who has more than half of all must not keep others out by keeping it busy: calls and streams are had for nothing. */
+  /** A principal with more than half of all sessions must not lock others out by keeping them busy. */
   const oldestTooMany = (holder: Set<HttpSession>, newcomer: string): HttpSession | undefined => {
     const [oldest] = holder
     return holder.size > limit / 2 && oldest?.caller.principal !== newcomer ? oldest : undefined
@@ -188,11 +188,11 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
         events: events.open(),
         primes: revision >= primedSince,
         clock,
-        // Whoever went on with it before began earlier.
+        // Streams of the previous replica have smaller numbers.
         ...(known !== undefined && { first: clock.now() }),
       })
       const tell = (message: Buffer) => streams.tell(message)
-      // The session itself is one object with what HTTP adds to it: its parts hold on to it.
+      // Extend the same object, since its parts refer to it.
       const base = createSession({ access, caller, client, log, tell })
       const session = Object.assign(base, { id, streams, lastUsed: clock.monotonic(), keptAt: clock.monotonic() })
       put(session)
@@ -218,7 +218,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     [Symbol.dispose]() {
       timer[Symbol.dispose]()
       returned?.[Symbol.dispose]()
-      // Not ended: another replica may go on with them.
+      // Not ended: another replica may take them over.
       for (const session of sessions.values()) close(session)
       sessions.clear()
       held.clear()

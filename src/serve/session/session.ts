@@ -11,22 +11,22 @@ import { createPendingClientRequests, type PendingClientRequests } from '../call
 import { isObject, type Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type ResourceSubscriptions } from './subscriptions.ts'
 
-/** What a client said of itself when it opened its session. */
+/** What a client declared when it opened its session. */
 export interface SessionClient {
   readonly revision: string
   readonly capabilities: Params
 }
 
-/** One client's conversation in the legacy era, whichever door it came through. Disposing of it ends it. */
+/** A session of the legacy protocol, over HTTP or stdio. Disposing of it ends it. */
 export interface Session extends SessionClient, Disposable {
   readonly caller: Caller
   /** Its requests in flight. */
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: ResourceSubscriptions
-  /** The way to the client outside any request. */
+  /** The connection to the client outside any request. */
   readonly peer: Peer
-  /** From which level on it wants log messages, once it has said so. */
+  /** The minimum level of log messages, once the client has set it. */
   logLevel: LogLevel | undefined
 }
 
@@ -35,7 +35,7 @@ interface SessionOptions {
   readonly caller: Caller
   readonly client: SessionClient
   readonly log: Log
-  /** Sends what belongs to no request; false if the client cannot be reached. */
+  /** Sends a message that belongs to no request; false if the client is unreachable. */
   tell(message: Buffer): boolean
 }
 
@@ -62,11 +62,11 @@ export function createSession(options: SessionOptions): Session {
   return session
 }
 
-/** What another replica needs to go on with a session. Its streams and the calls under way are lost with its holder. */
+/** What another replica needs to take a session over. Its streams and running calls are lost. */
 interface SessionRecord {
   readonly client: SessionClient
   readonly principal: string
-  /** The agent that it asked to be. */
+  /** The agent that the client named. */
   readonly asked: string | undefined
   readonly logLevel: LogLevel | undefined
   readonly subscriptions: readonly string[]
@@ -78,7 +78,7 @@ export function serializeSession({ revision, capabilities, caller, logLevel, sub
   return JSON.stringify({ client, principal, asked, logLevel, subscriptions: subscriptions.uris() })
 }
 
-/** Undefined for what no replica of ours has written. */
+/** Undefined for an invalid record. */
 export function parseSessionRecord(text: string): SessionRecord | undefined {
   try {
     const { client, principal, asked, logLevel, subscriptions } = JSON.parse(text) as Params
@@ -95,14 +95,14 @@ export function parseSessionRecord(text: string): SessionRecord | undefined {
   }
 }
 
-/** Whoever is told things and asked questions: what it can be asked for, and what it wants to hear. */
+/** The capabilities, pending requests and log level of a client. */
 interface ClientState {
   readonly capabilities: Params
   readonly clientRequests: PendingClientRequests
   readonly logLevel: LogLevel | undefined
 }
 
-/** The way to a session's client outside any request; a question waits no longer than the session lasts. */
+/** The peer of a session's client outside any request; requests to it are cancelled when the session ends. */
 export const createSessionPeer = (
   session: () => ClientState,
   tell: (message: Buffer) => boolean,
@@ -122,11 +122,11 @@ export const createSessionPeer = (
   },
 })
 
-/** A client that has said nothing gets whatever servers send: nothing is lost on the way. */
+/** A client that has set no log level gets all log messages. */
 export const wantsNotification = ({ logLevel }: ClientState, method: string, params: Json): boolean =>
   method !== 'notifications/message' || logLevel === undefined || meetsLogLevel(logLevel, params)
 
-/** Why a client cannot be asked for this, if it cannot. */
+/** Why a client cannot get this request, if it cannot. */
 export function undeclaredRequest(listener: ClientState, method: string): ToolwayError | undefined {
   const capability = capabilityFor.get(method)
   if (capability === undefined) return new UnsupportedRequest(`MCP defines no request ${method} to clients.`)
@@ -139,7 +139,7 @@ const tools = notificationBytes('notifications/tools/list_changed')
 const resources = notificationBytes('notifications/resources/list_changed')
 const prompts = notificationBytes('notifications/prompts/list_changed')
 
-/** To a client, templates are part of the resources. */
+/** Clients see templates as part of the resources. */
 const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   tool: tools,
   resource: resources,
@@ -147,6 +147,6 @@ const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   prompt: prompts,
 }
 
-/** What clients are told when lists have changed: the same few buffers each time, so that they can be kept in a set. */
+/** The notifications for changed lists: always the same buffers, so that pending ones are kept in a set. */
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))

@@ -6,15 +6,15 @@ import type { Log } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 
-/** The resources that one session follows, each by the spelling its client used. */
+/** The resources that one session is subscribed to, by the URI that the client used. */
 export interface ResourceSubscriptions extends Disposable {
-  /** Follows a resource, as another agent of the caller where one is given; to follow it twice is to follow it once. Rejects if it cannot be found or followed. */
+  /** Subscribes to a resource, optionally as another agent of the caller. Idempotent. Rejects if that is not possible. */
   add(uri: string, caller?: Caller): Promise<void>
-  /** Follows what was followed elsewhere before. What has changed meanwhile nobody knows, so that it is told of at once. */
+  /** Renews a subscription of another replica and notifies the client at once, since updates may have been missed. */
   resume(uri: string): Promise<void>
-  /** Nothing more is told of it from now on; one that is not followed is no error. */
+  /** Unsubscribes; unknown URIs are ignored. */
   remove(uri: string): void
-  /** All that are followed. */
+  /** All subscribed URIs. */
   uris(): readonly string[]
 }
 
@@ -23,7 +23,7 @@ interface ActiveSubscription {
   over: boolean
 }
 
-/** More is a client gone wild; what it keeps of each is its URI, so that is bounded too. */
+/** Bounds the memory of one client. */
 const maxFollowed = 1_000
 const maxUriLength = 8_192
 
@@ -31,9 +31,9 @@ export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
   readonly log: Log
-  /** Tells the client; the same buffer each time, so that one that waits is not told twice. */
+  /** Sends a notification; always the same buffer per resource, so that a pending one is not sent twice. */
   tell(message: Buffer): void
-  /** What it is told of a resource that has changed. */
+  /** The notification for an updated resource. */
   news?(uri: string): Buffer
 }): ResourceSubscriptions {
   const { access, caller, log, tell, news = updated } = options
@@ -51,8 +51,8 @@ export function createResourceSubscriptions(options: {
     following.over = true
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
-      // The client has been told that it follows nothing, and hears nothing: only the server might not know.
-      .catch((cause: unknown) => log.debug({ cause }, 'A subscription could not be taken back'))
+      // The client is unsubscribed already; only the server may not know.
+      .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe at the server'))
   }
 
   const subscriptions: ResourceSubscriptions = {
@@ -67,10 +67,10 @@ export function createResourceSubscriptions(options: {
         return
       }
       if (uri.length > maxUriLength) {
-        throw new ProtocolError(rpcCodes.params, `A URI longer than ${maxUriLength} characters cannot be followed.`)
+        throw new ProtocolError(rpcCodes.params, `Cannot subscribe to a URI longer than ${maxUriLength} characters.`)
       }
       if (followed.size >= maxFollowed) {
-        const sentence = `This session follows ${maxFollowed} resources: unsubscribe from some of them first.`
+        const sentence = `This session has ${maxFollowed} subscriptions: unsubscribe from some of them first.`
         throw new ToolwayError('OVERLOADED', sentence)
       }
       const following: ActiveSubscription = { begun: begin(uri, acting, () => following), over: false }
