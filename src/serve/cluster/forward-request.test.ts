@@ -70,11 +70,8 @@ describe('B10: what is for people is led to one worker', () => {
     const answer = await fetch(`http://127.0.0.1:${port}/admin/api/stats`)
     expect(answer.status).toBe(503)
     expect(answer.headers.get('retry-after')).toBe('1')
-    expect(await answer.json()).toEqual({
-      error: {
-        code: 'OVERLOADED',
-        message: 'The worker that answers this is being replaced; try again in a second.',
-      },
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'OVERLOADED', message: expect.stringContaining('try again') },
     })
   })
 

@@ -85,7 +85,9 @@ describe('B6: who may come in is who may come in at the MCP door', () => {
     await ask()
     const [{ peer, signal, caller } = expect.fail('not asked')] = chat.asked
     expect(caller.capabilities).toEqual({})
-    await expect(peer.ask('elicitation/create', {} as never, signal)).rejects.toThrow(/Nobody can be asked/)
+    await expect(peer.ask('elicitation/create', {} as never, signal)).rejects.toMatchObject({
+      code: 'INVALID_ARGUMENTS',
+    })
   })
 })
 
