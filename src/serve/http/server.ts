@@ -195,8 +195,18 @@ export async function openHttpServer(
   }
 
   const openAi = async (chat: () => Chat | undefined) => {
-    const { createOpenAiEndpoint: createOpenAiDoor } = await import('../openai/endpoint.ts')
-    return createOpenAiDoor({ chat, access, authenticate, admit, bodies, hosts, clock, log, ...(traced && { traced }) })
+    const { createOpenAiEndpoint } = await import('../openai/endpoint.ts')
+    return createOpenAiEndpoint({
+      chat,
+      access,
+      authenticate,
+      admit,
+      bodies,
+      hosts,
+      clock,
+      log,
+      ...(traced && { traced }),
+    })
   }
 
   const refused = (request: ReceivedRequest, response: ServerResponse, thrown: unknown) => {
