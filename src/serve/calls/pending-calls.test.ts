@@ -265,7 +265,7 @@ describe('B2: who may come back', () => {
       expect((await door.ask('tools/call', asking([roots]), capable)).result.resultType).toBe('input_required')
     }
     const { result } = await door.ask('tools/call', { name: 'ask_then_fail' }, capable)
-    expect(result.content[0].text).toMatch(/^survived: Too many calls wait/)
+    expect(result.content[0].text).toMatch(/^survived: Too many calls/)
   })
 })
 
