@@ -44,7 +44,7 @@ export function failureOf(method: string, thrown: unknown, log: Log): FailedRequ
 }
 
 /** The same as a complete message. */
-export function errorResponse(id: Id, method: string, thrown: unknown, log: Log): RpcResponse {
+export function errorResponse(id: Id, method: string, thrown: unknown, log: Log): EncodedResponse {
   const failure = failureOf(method, thrown, log)
   const message = 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
   return { message: [message], headers: failure.headers }
@@ -206,7 +206,7 @@ function linger(response: ServerResponse, clock: Clock): void {
 }
 
 /** A response message with its HTTP status and headers, which stdio ignores. */
-export interface RpcResponse {
+export interface EncodedResponse {
   readonly message: Pieces
   readonly status?: number
   readonly headers?: HttpHeaders | undefined

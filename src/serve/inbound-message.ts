@@ -49,7 +49,7 @@ export interface InboundResponse {
 }
 
 /** Not a valid message; `message` says why. */
-export interface InvalidMessage {
+export interface UnreadableMessage {
   readonly kind: 'invalid'
   readonly id: Id | null
   readonly code: number
@@ -61,7 +61,7 @@ export type InboundMessage = InboundRequest | InboundNotification | InboundRespo
 const none: Params = Object.freeze({})
 
 /** Reads one message from a client. Requests are parsed once; everything behind sees only the parsed value. */
-export const readInbound = (bytes: Buffer): InboundMessage | InvalidMessage =>
+export const readInbound = (bytes: Buffer): InboundMessage | UnreadableMessage =>
   (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
 /** Up to this size a message is parsed whole. Larger client responses are passed on unparsed. */
@@ -115,7 +115,7 @@ function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
   return depth > maxDepth || members !== countMembers(value)
 }
 
-function readCarefully(bytes: Buffer): InboundMessage | InvalidMessage {
+function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
   const message = readMessage(bytes)
   switch (message.kind) {
     case 'request':
@@ -214,9 +214,9 @@ export function definedNotificationParams(
  * precedence, since it belongs to this message and not to its transport (F16).
  */
 export function withTraceContext(
-  inbound: InboundMessage | InvalidMessage,
+  inbound: InboundMessage | UnreadableMessage,
   headers: IncomingHttpHeaders,
-): InboundMessage | InvalidMessage {
+): InboundMessage | UnreadableMessage {
   if (inbound.kind !== 'request' || headers.traceparent === undefined) return inbound
   const { params } = inbound
   const { _meta = {} } = params

@@ -7,7 +7,7 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Content, ResultBody } from '../core/result.ts'
 
-/** The way in for the program that has created the gateway: the same pipeline as for every other caller. */
+/** Access for the program that embeds the gateway, through the same pipeline as for other callers. */
 export interface ProgramAccess {
   /** The tools that the agent may use. Waits for servers that have not answered yet, up to `discovery.listDeadline`. */
   list(options?: ListOptions): Promise<readonly ListedTool[]>

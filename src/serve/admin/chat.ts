@@ -12,15 +12,15 @@ import { selectModel, streamAnswer } from '../openai/chat.ts'
 import type { ChatStreamEvent, ChatView } from './contract.ts'
 import { codeOf } from './responses.ts'
 
-/** What somebody at the dashboard asks. */
-export interface ChatInput extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {
+/** A chat request of the dashboard. */
+interface ChatInput extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {
   readonly agent?: string | undefined
 }
 
-/** The chat as the dashboard uses it: the same answers as everywhere, in the words of the contract. */
+/** The dashboard's chat. */
 export interface DashboardChat {
   view(): ChatView
-  /** Answers as a stream of events; rejects where there is nothing to answer with. */
+  /** Streams an answer; rejects if there is no model. */
   answer(asked: ChatInput, from: { caller: Caller; signal: AbortSignal; response: ServerResponse }): Promise<void>
 }
 
@@ -57,7 +57,7 @@ export function createDashboardChat({ chat, access, clock, log }: ChatDeskOption
   }
 }
 
-/** Nobody at the dashboard has tools of their own to run. */
+/** Without the client-side tool calls, which the dashboard does not have. */
 function told(event: ChatEvent): ChatStreamEvent {
   if (event.kind !== 'end') return event
   const { kind, reason, usage, model, notes } = event

@@ -8,21 +8,21 @@ import { type Authenticate, type AuthIdentity, hasSameRights } from '../auth/ide
 import type { Admit } from '../auth/throttle.ts'
 import { HttpError } from '../errors.ts'
 
-/** Somebody who was let in. */
+/** An authenticated user of the admin API. */
 export interface AdminUser {
   readonly caller: Caller
   readonly identity: AuthIdentity
-  /** Whom the same credential lets in now; rejects once it lets in nobody. */
+  /** Checks the credential again; rejects once it is invalid. */
   reauthenticate(): Promise<AuthIdentity>
 }
 
-/** Who may use the admin API: the credentials of the MCP door, and for browsers a cookie that stands for one. */
+/** Authentication for the admin API: the credentials of the MCP endpoint, and a login cookie for browsers. */
 export interface Credentials {
-  /** Rejects with a 401 where a credential is missing or wrong. */
+  /** Rejects with a 401 if the credential is missing or invalid. */
   admit(request: IncomingMessage): Promise<AdminUser>
-  /** Takes a credential and gives a cookie for it. */
+  /** Exchanges a credential for a cookie. */
   logIn(request: IncomingMessage, token: string): Promise<{ readonly guest: AdminUser; readonly cookie: string }>
-  /** Ends what the cookie stands for, and gives the one that makes the browser forget it. */
+  /** Ends the login and returns a cookie that deletes it in the browser. */
   logOut(request: IncomingMessage): string
 }
 
@@ -30,7 +30,7 @@ export interface CredentialsOptions {
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
-  /** Of the door: cookies of several gateways on one machine are told apart by it. */
+  /** Distinguishes the cookies of several gateways on one machine. */
   readonly port: number
   readonly clock: Clock
 }
@@ -38,7 +38,7 @@ export interface CredentialsOptions {
 export function createCredentials({ access, authenticate, admit, port, clock }: CredentialsOptions): Credentials {
   const logins = createLogins(clock)
 
-  /** A login is only worth what its credential is worth now. */
+  /** A login is valid only while its credential is. */
   const identityOf = async (login: Login): Promise<AuthIdentity> => {
     if (logins.find(login.id) !== login) throw over()
     try {
@@ -57,7 +57,7 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
     const header = request.headers['toolway-agent']
     const asked = typeof header === 'string' ? header : undefined
     const agent = agentFor(access, { ...identity, ...address }, asked)
-    // What a server keeps for a caller's session, it keeps for whoever tries its tools here.
+    // Server-side state of tool calls from the dashboard is kept per principal.
     const session = `admin ${identity.principal}`
     const chosen = asked === undefined ? { agent } : { agent, asked }
     return {
@@ -103,12 +103,12 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
   }
 }
 
-const over = () => HttpError.of('AUTH_REQUIRED', 'You are no longer logged in: log in again.')
+const over = () => HttpError.of('AUTH_REQUIRED', 'Your login has expired: log in again.')
 
-/** Cookies know no ports: two gateways on one machine must not take each other's. */
+/** Cookies ignore ports, so the name contains it. */
 const nameOn = (port: number): string => `toolway_admin_${port}`
 
-/** The id that a browser shows, if any. */
+/** The login id in the cookie, if any. */
 function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {
   const name = nameOn(port)
   for (const pair of (headers.cookie ?? '').split(';')) {
@@ -118,56 +118,56 @@ function cookieOf({ headers }: IncomingMessage, port: number): string | undefine
   return undefined
 }
 
-/** The cookie for a login, or, without one, the one that ends it. */
+/** The cookie for a login, or without one the cookie that deletes it. */
 function setCookie(request: IncomingMessage, port: number, login?: Login): string {
   const value = login?.id ?? ''
   const seconds = login ? loginMs / 1000 : 0
-  // Behind a proxy that speaks TLS the browser must never send it in the clear.
+  // Behind a TLS proxy the browser must not send it unencrypted.
   const secure = request.headers.origin?.startsWith('https://') ? '; Secure' : ''
   return `${nameOn(port)}=${value}; Path=/admin/api; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
 }
 
 /**
- * A browser sends a cookie along whoever asks it to. Only a page of ours can set a header of its own, and where the
- * browser says which page asked, it must be ours: to SameSite, all of localhost is one site.
+ * CSRF protection: only our own page can set a custom header, and if the browser sends Sec-Fetch-Site, it must be ours.
+ * SameSite alone is not enough, since it treats all of localhost as one site.
  */
 function checkOurPage({ method, headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    throw refused('Only the dashboard itself may use its cookie: another page asked for this.')
+    throw refused('The request was made by another page: only the dashboard may use its cookie.')
   }
   if (method !== 'GET' && method !== 'HEAD' && headers['toolway-admin'] !== '1') {
-    throw refused('With a cookie, whatever changes something needs the header "Toolway-Admin: 1".')
+    throw refused('With a cookie, requests other than GET need the header "Toolway-Admin: 1".')
   }
 }
 
 const refused = (sentence: string) => HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
 
-/** Somebody who has logged in with a browser. The credential stays here: the browser only has the id. */
+/** A browser login. The credential stays here; the browser has only the id. */
 interface Login {
   readonly id: string
   readonly authorization: string
-  /** What the credential was good for then. */
+  /** The identity at login. */
   readonly identity: AuthIdentity
   readonly until: number
 }
 
 interface Logins {
   open(authorization: string, identity: AuthIdentity): Login
-  /** Undefined once it is over. */
+  /** Undefined once it has expired. */
   find(id: string): Login | undefined
   end(login: Login): void
 }
 
-/** A working day, and some more. */
+/** A working day and some more. */
 export const loginMs = 12 * 3_600_000
 
-/** Whoever logs in again and again only ends their own. */
+/** Per principal, so that repeated logins evict only one's own. */
 const maxOfOne = 16
 const maxOfAll = 1_000
 
 export function createLogins(clock: Clock): Logins {
-  // By digest, the oldest first: how long a look-up takes tells nothing about ids that there are.
+  // By digest, so that lookup timing reveals nothing about ids; the oldest first.
   const logins = new Map<string, Login>()
 
   const end = ({ id }: Login) => void logins.delete(digest(id))

@@ -16,7 +16,7 @@ import {
   sendHttpError,
   toHttpError,
 } from '../errors.ts'
-import type { BodyReader } from '../http/bodies.ts'
+import type { RequestBodies } from '../http/bodies.ts'
 import { type Hosts, offendingHeader } from '../http/hosts.ts'
 import { abortOnClose } from '../http/sse-stream.ts'
 import { createDashboardFiles } from '../http/static-files.ts'
@@ -30,22 +30,22 @@ import { answered, createRouter, parseInput, type Route, type RouteContext, read
 import { routes } from './routes.ts'
 import type { AdminService } from './service.ts'
 
-/** The part of the HTTP door that is for people: the admin API, metrics, the dashboard. */
+/** An endpoint of the HTTP server besides MCP. */
 export interface HttpEndpoint extends Disposable {
-  /** Answers a request for anything but MCP; false where there is nothing at this path. */
+  /** Responds to a request; false if there is nothing at this path. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): boolean
 }
 
-/** What is known of the HTTP door once it is open. */
+/** The HTTP server's services for the admin endpoint. */
 export interface ListeningServer {
   /** Of the MCP endpoint. */
   readonly url: string
   readonly port: number
   readonly hosts: Hosts
-  /** Counts wrong credentials by address, at all doors together. */
+  /** Limits invalid credentials by address, for all endpoints together. */
   readonly admit: Admit
-  readonly bodies: BodyReader
-  /** Sessions of MCP clients that are open. */
+  readonly bodies: RequestBodies
+  /** The number of open MCP sessions. */
   sessions(): number
   /** The chat of the present configuration; undefined where it has none. */
   readonly chat?: (() => Chat | undefined) | undefined
@@ -57,7 +57,7 @@ export interface AdminEndpointOptions {
   readonly authenticate: Authenticate
   readonly admit: Admit
   readonly config: Pick<HttpConfig, 'path'>
-  readonly bodies: BodyReader
+  readonly bodies: RequestBodies
   readonly hosts: Hosts
   readonly port: number
   /** The chat of the present configuration; undefined where it has none. */
@@ -98,7 +98,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   const answer = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     const { route, target } = find(request.method ?? '', path)
     if (draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
-    // A credential first: who has none is not even told that a query is wrong.
+    // Authenticate before validating the query.
     const guest = route.access === 'anyone' ? undefined : await admitted(request, route)
     const query = readQuery(request.url ?? '', route.query)
     const bytes =
@@ -120,7 +120,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     throw onlyForAdmins(path)
   }
 
-  /** Who is not let in leaves a record, as at the MCP door (F11). To ask who one is is not to try anything. */
+  /** Records rejected requests, as the MCP endpoint does (F11), except GET session without a credential. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers, socket } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
@@ -130,7 +130,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     access.rejected({ ...what, ...(address !== undefined && { address }) })
   }
 
-  /** Runs what answers a request, and refuses where it cannot. */
+  /** Runs the handler of a request and sends its error. */
   const serve = (request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>) => {
     for (const [name, value] of Object.entries(apiHeaders)) response.setHeader(name, value)
     const checked = async () => {
@@ -179,13 +179,13 @@ const onlyForAdmins = (path: string): HttpError =>
     { rule: forAdmins },
   )
 
-/** Who is let in, and asks for an agent or for a thing that is not theirs, is written down where that is decided. */
+/** Denied agents and admin routes are recorded where they are decided. */
 const isWrittenDown = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
 }
 
-/** What a scraper is answered, in the format that its Accept header asks for. */
+/** The metrics in the format of the Accept header. */
 type MetricsOf = (accept: string | undefined) => Scraped | Promise<Scraped>
 
 interface Scraped {
@@ -202,7 +202,7 @@ async function answerMetrics(
 ): Promise<void> {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const { identity } = await credentials.admit(request)
-  if (!metrics) throw new HttpError(404, rpcCodes.request, 'There are no metrics here: telemetry.metrics is false.')
+  if (!metrics) throw new HttpError(404, rpcCodes.request, 'Metrics are disabled: telemetry.metrics is false.')
   if (!maySee(identity)) {
     const sentence =
       'Metrics tell of every agent: they need an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
@@ -212,5 +212,5 @@ async function answerMetrics(
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 
-/** Who could look at every agent anyway; and everybody, where the operator asks nobody for a credential. */
+/** Callers that may act as any agent, and everyone if no credential is required. */
 const maySee = ({ authenticated, admin, agents }: AuthIdentity): boolean => !authenticated || admin || agents === '*'

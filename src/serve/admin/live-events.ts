@@ -8,9 +8,9 @@ import { dropWhenStalled } from '../http/sse-stream.ts'
 import type { AdminEvents, CallView } from './contract.ts'
 import type { AdminService } from './service.ts'
 
-/** All streams of events to dashboards. Nothing is watched while nobody looks. */
+/** The event streams of all dashboards. Idle without readers. */
 export interface LiveEvents extends Disposable {
-  /** Makes an answer a stream; throws OVERLOADED when too many are open. */
+  /** Turns a response into a stream; throws OVERLOADED at the limit. */
   open(caller: Caller, response: ServerResponse): void
 }
 
@@ -19,9 +19,9 @@ type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 
 interface Reader {
   readonly caller: Caller
   readonly response: ServerResponse
-  /** Calls that it has not been told of yet, by id. */
+  /** Unsent calls by id. */
   readonly news: Map<string, CallView>
-  /** The list of servers that it knows. */
+  /** The list of servers that was sent last. */
   servers: Buffer | undefined
   toldAt: number
 }
@@ -30,11 +30,11 @@ interface Reader {
 const tickMs = 250
 const ticksPerOverview = 4
 
-/** What a stream may owe its reader before it is told nothing more: all events are about the present. */
+/** Unread bytes before events are skipped: they only describe the present. */
 const maxUnread = 256 * 1024
 
 const maxReaders = 64
-/** Whoever is no admin must not be able to keep those who are from seeing what goes on. */
+/** Leaves room for admins. */
 const maxForGuests = maxReaders / 2
 
 const maxCalls = 100
@@ -46,7 +46,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
   let watching: DisposableStack | undefined
   let ticks = 0
 
-  /** False where the reader is behind. */
+  /** False if the reader is behind. */
   const tell = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
     if (reader.response.writableLength > maxUnread) return false
     reader.response.write(eventBytes({ event, data }))
@@ -54,7 +54,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     return true
   }
 
-  /** What readers of the same rights see is made once for all of them. */
+  /** Computed once for all readers with the same rights. */
   const shared = (make: (caller: Caller) => unknown) => {
     const made = new Map<string, Buffer>()
     return ({ caller }: Reader): Buffer => {
@@ -75,13 +75,13 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     const overviewOf = shared(admin.overview)
     const serversOf = shared(admin.servers)
     for (const reader of readers) {
-      // Whoever is behind is told later: a call that was shown running must come to its end.
+      // Kept for readers that are behind: a call that was shown as running must be shown as ended.
       if (reader.news.size > 0 && tell(reader, 'calls', bytesOf([...reader.news.values()]))) reader.news.clear()
       if (overview) {
         tell(reader, 'overview', overviewOf(reader))
         tellServers(reader, serversOf(reader))
       }
-      // While something is unread a comment would only hide that the reader has stalled.
+      // With unread data, a comment would hide that the reader has stalled.
       if (clock.monotonic() - reader.toldAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.toldAt = clock.monotonic()
@@ -93,7 +93,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     for (const { caller, news } of readers) {
       for (const call of calls) {
         if (!caller.admin && call.agent !== caller.agent) continue
-        // Put at the end: under load the oldest are left out.
+        // Moved to the end: under load the oldest are dropped.
         news.delete(call.id)
         news.set(call.id, call)
         if (news.size > maxNews) news.delete(news.keys().next().value as string)
@@ -116,7 +116,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
         try {
           tick()
         } catch (cause) {
-          log.error({ cause }, 'Dashboards could not be told what is going on')
+          log.error({ cause }, 'cannot send events to dashboards')
         }
       })
     }
@@ -136,7 +136,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     open(caller, response) {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.monotonic() }
-      // All that can fail comes before the stream begins.
+      // Everything that can fail comes before the stream starts.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())

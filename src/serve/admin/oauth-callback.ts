@@ -4,16 +4,16 @@ import { plainPage } from '../../lib/html-page.ts'
 import { methodNotAllowed } from '../errors.ts'
 import type { AdminService } from './service.ts'
 
-/** Where authorization servers send people back to. */
+/** The redirect path for authorization servers. */
 export const callbackPath = '/oauth/callback'
 
-/** The same as whoever asks knows it: browsers say which name they came by, and the door has looked at that. */
+/** The redirect URL with the host that the browser uses, which has been checked. */
 export const callbackOf = ({ headers }: IncomingMessage): URL =>
   new URL(callbackPath, headers.origin ?? `http://${headers.host}`)
 
 /**
- * Takes the answer of an authorization server. Whoever brings it shows no credential, because no cookie of ours comes
- * along from another site: what they bring must belong to a sign-in that an operator has begun, and is taken once.
+ * Handles the redirect of an authorization server. It carries no credential, because the browser sends no SameSite cookie
+ * from another site: the parameters must belong to a pending sign-in, and are accepted once.
  */
 export async function answerCallback(
   request: IncomingMessage,

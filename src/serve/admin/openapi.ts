@@ -7,8 +7,8 @@ const json = 'application/json'
 
 const sentences = {
   anyone: '',
-  guest: 'Who is no admin sees what their agent may see.',
-  admin: 'For admins alone.',
+  guest: 'Users who are not admins see what their agent may see.',
+  admin: 'Admins only.',
 } as const
 
 /** The OpenAPI document of a table of routes. */
@@ -78,13 +78,13 @@ function queryParameters(query: z.ZodObject): object[] {
   const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
   const output = z.toJSONSchema(query, { io: 'output' }).properties ?? {}
   return Object.keys(properties).map((name) => {
-    // Everything in a query is text; what it means is what it becomes.
+    // Query values are strings; document the type after coercion.
     const { description, ...schema } = output[name] as { description?: string }
     return { name, in: 'query', required: required.includes(name), description, schema }
   })
 }
 
-/** A reference where the schema has a name; all that it refers to has one, too, or is written out. */
+/** A reference if the schema has a name, otherwise the schema itself. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
   const id = namedSchemas.get(schema)?.id
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` }
@@ -92,5 +92,5 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object 
   return plain(z.toJSONSchema(schema, { io }))
 }
 
-/** In a document of its own a schema says which language it is in; inside this one that is known. */
+/** Removes the keywords of stand-alone schemas. */
 const plain = ({ $schema: _, $id: __, ...schema }: Record<string, unknown>): object => schema

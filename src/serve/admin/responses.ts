@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { HttpError } from '../errors.ts'
 import type { AdminError } from './contract.ts'
 
-/** For everything that is not a page: nobody keeps it, frames it, or takes it for something else. */
+/** For all responses but pages: no caching, framing or type sniffing. */
 export const apiHeaders = {
   'Cache-Control': 'no-store',
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
@@ -21,13 +21,13 @@ export function answerJson(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
 }
 
-/** A refusal in the words of the admin API. */
+/** An error as the admin API sends it. */
 export function errorBody(refusal: HttpError): Buffer {
   const error: AdminError = { error: { code: codeOf(refusal), message: refusal.message } }
   return Buffer.from(JSON.stringify(error))
 }
 
-/** What breaks HTTP itself has no code of ours. */
+/** Codes for errors that have only an HTTP status. */
 const codes: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   404: 'NOT_FOUND',

@@ -12,13 +12,13 @@ import type { AdminService } from './service.ts'
 
 export interface Matched {
   readonly route: Route
-  /** What stands in the place of the name in braces. */
+  /** The value of the path parameter. */
   readonly target: string
 }
 
 export type Router = (method: string, path: string) => Matched
 
-/** Finds the route of a path below `/admin/api/`. Words win over names, so that `agents/matrix` is no agent. */
+/** Finds the route of a path below `/admin/api/`. Literal segments take precedence over parameters. */
 export function createRouter(routes: readonly Route[]): Router {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
     .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
@@ -37,13 +37,13 @@ export function createRouter(routes: readonly Route[]): Router {
   }
 }
 
-/** A stream without its events would never end. */
+/** HEAD is not supported for streams, which would never end. */
 const isReadable = ({ method, stream }: Route) => method === 'GET' && !stream
 
 const isName = (part: string) => part.startsWith('{')
 const namesIn = (parts: readonly string[]) => parts.filter(isName).length
 
-/** The name in a path that fits, or nothing at all where it has none; undefined where it does not fit. */
+/** The path parameter, or an empty string without one; undefined if the path does not match. */
 function targetOf(parts: readonly string[], given: readonly string[]): string | undefined {
   if (parts.length !== given.length) return undefined
   let target = ''
@@ -64,9 +64,9 @@ function decoded(part: string): string {
 }
 
 const nothing = () =>
-  new HttpError(404, rpcCodes.request, 'There is nothing here: GET /admin/api/openapi.json says what there is.')
+  new HttpError(404, rpcCodes.request, 'Not found: GET /admin/api/openapi.json lists the available routes.')
 
-/** What routes work with. */
+/** The services that routes use. */
 export interface RouteContext {
   readonly admin: AdminService
   readonly credentials: Credentials
@@ -79,19 +79,19 @@ export interface RouteContext {
 }
 
 interface Request<Query, Body> {
-  /** What the path names: a server, a tool, a call. */
+  /** The name in the path: a server, a tool, a call. */
   readonly target: string
   readonly query: Query
   readonly body: Body
-  /** The body as it came, where the route has one. */
+  /** The raw body, if the route has one. */
   readonly bytes?: Buffer | undefined
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Aborted when the client is gone. */
+  /** Aborted when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** A request that was let in. */
+/** An authenticated request. */
 interface AuthenticatedRequest<Query = unknown, Body = unknown> extends Request<Query, Body> {
   readonly guest: AdminUser
   readonly caller: Caller
@@ -102,28 +102,28 @@ interface Described {
   /** Below `/admin/api/`, with at most one name in braces. */
   readonly path: string
   readonly summary: string
-  /** What it answers with; nothing at all (204) where it is left out. */
+  /** The response; 204 without one. */
   readonly answer?: z.ZodType
-  /** It answers with a stream of events instead. */
+  /** The response is an event stream. */
   readonly stream?: true
 }
 
 interface Inputs<Query, Body> {
   readonly query?: Query
   readonly body?: Body
-  /** Bytes that the body may have; as much as at the MCP door otherwise. */
+  /** The maximum body size; by default that of the MCP endpoint. */
   readonly maxBody?: number
 }
 
 type Output<T> = T extends z.ZodType ? z.output<T> : undefined
 
-/** For whoever has a credential, or for admins alone. */
+/** For authenticated users, or for admins only. */
 interface Guarded<Query, Body> extends Described, Inputs<Query, Body> {
   readonly access: 'guest' | 'admin'
   run(asked: AuthenticatedRequest<Output<Query>, Output<Body>>, desk: RouteContext): unknown
 }
 
-/** For whoever reaches the door. */
+/** For everyone. */
 interface Open<Query, Body> extends Described, Inputs<Query, Body> {
   readonly access: 'anyone'
   run(asked: Request<Output<Query>, Output<Body>>, desk: RouteContext): unknown
@@ -131,7 +131,7 @@ interface Open<Query, Body> extends Described, Inputs<Query, Body> {
 
 export type Route = Guarded<z.ZodObject | undefined, z.ZodObject | undefined> | Open<undefined, z.ZodObject | undefined>
 
-/** One line of the table: what is asked and answered, who may ask, and what happens. */
+/** Defines a route with typed query and body. */
 export const guarded = <
   Query extends z.ZodObject | undefined = undefined,
   Body extends z.ZodObject | undefined = undefined,
@@ -142,10 +142,10 @@ export const guarded = <
 export const open = <Body extends z.ZodObject | undefined = undefined>(route: Open<undefined, Body>): Route =>
   route as unknown as Route
 
-/** The answer was given by the route itself. */
+/** Returned by a route that has sent the response itself. */
 export const answered = Symbol('answered')
 
-/** The query of a URL as its schema wants it; what is empty counts as left out. */
+/** Parses the query of a URL; empty values count as missing. */
 export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
   const start = url.indexOf('?')
   const given = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
@@ -154,16 +154,16 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
   for (const [name, value] of given) {
     if (value === '') continue
     if (Object.hasOwn(values, name)) throw bad(`The query has ${shown(name)} twice.`)
-    // A plain assignment to __proto__ would be none.
+    // Assigning to __proto__ would not create a property.
     Object.defineProperty(values, name, { value, enumerable: true })
   }
   return checked(schema, values, 'query')
 }
 
-/** The body, as JSON and as its schema wants it. */
+/** Parses and validates a JSON body. */
 export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
 
-/** A member of a body in the bytes it came in, which can be sent on; a body that can be read in two ways is refused. */
+/** A member of a body with its original bytes; throws if the body is ambiguous. */
 export function memberOf(bytes: Buffer, name: string): Json | undefined {
   try {
     return Json.parse(bytes.toString('utf8')).member(name)
@@ -184,16 +184,16 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
 }
 
 function parsed(bytes: Buffer): unknown {
-  // Arguments go on to a server as JSON again, and whoever writes JSON goes down into it.
+  // Arguments are serialized again, which recurses.
   if (extentOf(bytes).depth > maxDepth) throw bad(`The body nests deeper than ${maxDepth} levels.`)
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch {
-    throw bad('The body is no JSON.')
+    throw bad('The body is not valid JSON.')
   }
 }
 
 const bad = (sentence: string) => new HttpError(400, rpcCodes.params, sentence)
 
-/** What a stranger sent is quoted and cut. */
+/** Quotes and truncates untrusted text. */
 const shown = (text: string) => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)

@@ -22,13 +22,13 @@ import type {
   ToolPage,
   ToolsQuery,
   TryResult,
-  WhyQuery,
+  WhyParams,
   WhyView,
 } from './contract.ts'
 
 /**
- * All that the admin API can show and do. What takes a caller shows that caller what its agent may see, and an admin
- * everything; what takes none is for admins, and whoever calls it has seen to that.
+ * What the admin API shows and does. Methods with a caller show what the caller's agent may see, and everything to
+ * admins; methods without one are for admins only, which the routes enforce.
  */
 export interface AdminService {
   overview(caller: Caller): Overview
@@ -36,30 +36,30 @@ export interface AdminService {
   stats(caller: Caller, by: Stats['by']): Stats
   servers(caller: Caller): readonly ServerView[]
   server(caller: Caller, name: string): ServerDetail
-  /** Changes how a server runs; settles when that is done, or takes too long to wait for. */
+  /** Restarts, enables, disables or refreshes a server; settles when that is done or takes too long. */
   control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
-  /** Begins to sign in to a server; the answer comes to `redirect`. Undefined where there is nothing to sign in with. */
+  /** Starts an OAuth sign-in to a server, which redirects to `redirect`. Undefined if sign-in is not available. */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<SignInView>
-  /** Takes the answer that a browser brings; tells which server it was for. */
+  /** Completes a sign-in with the parameters of the redirect; returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>
   tools(caller: Caller, asked: ToolsQuery): ToolPage
   tool(caller: Caller, name: string): Promise<ToolDetail>
-  /** A call like any other, as an agent that the caller may be. */
+  /** Calls a tool through the pipeline, as an agent that the caller may act as. */
   tryTool(caller: Caller, name: string, given: TryToolInput, signal: AbortSignal): Promise<TryResult>
   calls(caller: Caller, asked: CallsQuery): readonly CallView[]
   call(caller: Caller, id: string): Promise<CallDetail | undefined>
   audit(asked: AuditListQuery): Promise<AuditPage>
   chain(): ChainView
-  /** Begins to check the audit log, unless that is under way. */
+  /** Starts a check of the audit log, unless one is running. */
   verifyChain(): ChainView
   agents(): readonly AgentView[]
   matrix(asked: ToolsQuery): Matrix
-  why(caller: Caller, asked: WhyQuery): Promise<WhyView>
+  why(caller: Caller, asked: WhyParams): Promise<WhyView>
   config(): ConfigView
-  /** The latest attempt to take over a changed configuration. */
+  /** The latest attempt to reload the configuration. */
   lastReload(): ReloadEvent | undefined
   reload(caller: Caller): Promise<ReloadEvent>
-  /** Calls that begin or end. */
+  /** Notifies of calls that begin or end. */
   onCalls(listener: (calls: readonly CallView[]) => void): Disposable
   onReload(listener: (event: ReloadEvent) => void): Disposable
 }
@@ -67,7 +67,7 @@ export interface AdminService {
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 
 export interface TryToolInput {
-  /** In the bytes in which they came. */
+  /** With their original bytes. */
   readonly arguments: Json<Record<string, unknown>>
   readonly agent?: string | undefined
 }

@@ -17,7 +17,7 @@ const ofOneHop = [
   clientHeader,
 ]
 
-export interface ForwardOptions {
+interface ForwardRequestOptions {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   /** The body, if it has been read already. */
@@ -34,7 +34,7 @@ export interface ForwardOptions {
  * Forwards a request to another replica, which authenticates it again. False if that replica is unreachable, so that
  * it has not seen the request; true also if the client has disconnected.
  */
-export function forwardRequest(handed: ForwardOptions): Promise<boolean> {
+export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> {
   const { request, response, body, address, membership } = handed
   // A response that is closed already emits no further close event.
   if (response.destroyed) return Promise.resolve(true)

@@ -11,9 +11,9 @@ import type { ReceivedRequest } from '../http/request.ts'
 import {
   type InboundMessage,
   type InboundRequest,
-  type InvalidMessage,
   isObject,
   type Params,
+  type UnreadableMessage,
 } from '../inbound-message.ts'
 import { parseSessionRecord } from '../session/session.ts'
 import type { SessionStore } from '../session/session-store.ts'
@@ -25,7 +25,7 @@ export interface RoutedRequest {
   readonly response: ServerResponse
   readonly identity: AuthIdentity
   readonly body?: Buffer
-  readonly inbound?: InboundMessage | InvalidMessage | undefined
+  readonly inbound?: InboundMessage | UnreadableMessage | undefined
 }
 
 export interface OwnerRoutingOptions {
@@ -106,7 +106,7 @@ export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOpt
 }
 
 /** The replica that holds the call or task which a stateless request continues. */
-function ownerOfCall(inbound: InboundMessage | InvalidMessage): string | undefined {
+function ownerOfCall(inbound: InboundMessage | UnreadableMessage): string | undefined {
   if (inbound.kind !== 'request') return undefined
   const { requestState, taskId } = inbound.params
   if (typeof requestState === 'string') return replicaOfState(requestState)

@@ -8,7 +8,7 @@ import { HttpError, rpcCodes } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
 /** Reads JSON request bodies, and bounds their memory until the requests are answered. */
-export interface BodyReader {
+export interface RequestBodies {
   /**
    * The body of a request; fails with an HttpError as early as possible. `identity` is undefined before authentication;
    * `limit` replaces `server.maxBody`.
@@ -28,7 +28,7 @@ export type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight
 /** Complete bodies up to this size are not counted: most are small, and connections are limited. */
 const uncounted = 16 * 1024
 
-export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): BodyReader {
+export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): RequestBodies {
   const budget = createBodyBudget(limits)
 
   const accountOf = ({ request, response, identity }: BodyRequest): BodyAccount => {

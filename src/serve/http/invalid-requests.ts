@@ -3,9 +3,8 @@ import type { Socket } from 'node:net'
 import { HttpError, rpcCodes } from '../errors.ts'
 
 /**
- * Headers that have one value. A proxy in front of us may act on the second line where node:http takes the first, so
- * a request that repeats one is refused whatever the values are. Content-Length is in the list for completeness:
- * node:http's own parser refuses the second one already.
+ * Headers with a single value. A proxy may use the second line where node:http uses the first, so a repeated header is
+ * rejected whatever its values are. node:http itself rejects a repeated Content-Length.
  */
 const single: ReadonlySet<string> = new Set([
   ...['host', 'authorization', 'proxy-authorization', 'cookie', 'origin', 'sec-fetch-site'],
@@ -18,8 +17,8 @@ const single: ReadonlySet<string> = new Set([
 const paramPrefix = 'mcp-param-'
 
 /**
- * Refuses with 400 a request that repeats a header that has one value. Requests that come whole never get here: their
- * reader leaves every request that repeats a name to node:http.
+ * Rejects a request with 400 if it repeats a single-valued header. The fast path leaves requests with repeated headers to
+ * node:http, so they are checked here, too.
  */
 export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
   const seen = new Set<string>()
@@ -36,7 +35,7 @@ export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
 
 const shown = (name: string): string => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
-/** Statuses by the code of the error; every other one is a 400. As in node:http, which answers where nobody listens. */
+/** The status for an error code, 400 by default; the same as in node:http. */
 const statuses: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -44,8 +43,8 @@ const statuses: Readonly<Record<string, string>> = {
 }
 
 /**
- * Answers requests that are not valid HTTP, such as one with both Content-Length and Transfer-Encoding, and reports
- * those that the parser refused. A connection that merely broke off is closed.
+ * Responds to invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports what the parser
+ * rejected. A broken connection is closed.
  */
 export function answerUnreadable(
   server: Server,

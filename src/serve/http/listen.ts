@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { CannotListen } from '../../core/errors.ts'
 
-/** Binds the server and tells the port it got; rejects with a sentence that says what to do. */
+/** Binds the server and returns its port; rejects with CannotListen, which says what to do. */
 export async function listen(server: Server, host: string, port: number): Promise<number> {
   try {
     server.listen(port, host)
@@ -18,21 +18,21 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
   const reasons: Record<string, string> = {
     EADDRINUSE: `port ${port} on ${host} is in use: stop what uses it, or choose another with server.port or --port`,
     EACCES: `this user may not bind port ${port} on ${host}: choose one above 1023 with server.port or --port`,
-    EADDRNOTAVAIL: `${host} is no address of this machine: set server.host or --host to one that is, such as 127.0.0.1`,
+    EADDRNOTAVAIL: `${host} is not an address of this machine: set server.host or --host to one that is, such as 127.0.0.1`,
     ENOTFOUND: `the name ${host} does not resolve: set server.host or --host to an address, such as 127.0.0.1`,
   }
   const reason = reasons[error.code ?? ''] ?? `${error.message}: check server.host and server.port`
   return new CannotListen(`Toolway cannot listen: ${reason}.`, { cause: error })
 }
 
-/** A port of this process alone, where others share the one that clients know. */
+/** A port of this worker only; the main port is shared by all workers. */
 interface PrivatePort {
   readonly port: number
-  /** Nobody else comes in; settles when those who are have left. */
+  /** Stops listening; settles when the open connections have ended. */
   close(): Promise<void>
 }
 
-/** Whoever connects there is served as if at the door itself. */
+/** Serves connections on a private port like those on the main one. */
 export async function openPrivatePort(door: Server, host: string): Promise<PrivatePort> {
   const listener = createServer((socket) => door.emit('connection', socket))
   listener.listen({ port: 0, host, exclusive: true })

@@ -26,15 +26,15 @@ import {
 import {
   type InboundMessage,
   type InboundRequest,
-  type InvalidMessage,
   readInbound,
+  type UnreadableMessage,
   withTraceContext,
 } from '../inbound-message.ts'
 import { answerBatch, isBatch, readBatch } from '../mcp-legacy/batch.ts'
 import { isLegacyRevision, type LegacyProtocol } from '../mcp-legacy/protocol.ts'
 import type { StatelessHttp } from '../mcp-stateless/http.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
-import type { BodyReader } from './bodies.ts'
+import type { RequestBodies } from './bodies.ts'
 import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts'
 import type { ReceivedRequest } from './request.ts'
 import { SseStream } from './sse-stream.ts'
@@ -50,7 +50,7 @@ interface McpEndpointOptions {
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
-  readonly bodies: BodyReader
+  readonly bodies: RequestBodies
   readonly era: LegacyProtocol
   readonly modern: StatelessHttp
   readonly sessions: SessionStore
@@ -75,7 +75,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
         adoptSession({ access, sessions, log }, { id, record, identity, address: clientAddress(request, membership) }),
     })
   let draining = false
-  const placed = (inbound: InboundMessage | InvalidMessage, { headers }: ReceivedRequest) =>
+  const placed = (inbound: InboundMessage | UnreadableMessage, { headers }: ReceivedRequest) =>
     options.traced?.() ? withTraceContext(inbound, headers) : inbound
 
   const sessionOf = (request: ReceivedRequest, identity: AuthIdentity, id?: Id): HttpSession => {

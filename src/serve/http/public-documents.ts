@@ -6,14 +6,14 @@ import { metadataPath, resourceOf } from '../auth/challenge.ts'
 import { methodNotAllowed } from '../errors.ts'
 import type { Hosts } from './hosts.ts'
 
-/** A document that is as public as the gateway's address: pages of any origin may read it, without a credential. */
+/** A public document, readable from any origin without a credential. */
 export interface Published {
   readonly type: string
   readonly body: object
   readonly maxAgeSeconds: number
 }
 
-/** Answers whoever asks for such a document. */
+/** Serves a public document. */
 function publish(request: IncomingMessage, response: ServerResponse, published: Published): void {
   const { method } = request
   response.setHeader('Access-Control-Allow-Origin', '*')
@@ -37,12 +37,11 @@ interface CardOptions {
   readonly hosts: Hosts
 }
 
-/** Where the card of an endpoint lies: right below it. */
+/** The path of the server card: directly below the endpoint. */
 export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/, '')}/server-card`
 
 /**
- * Tells clients, before they connect, that there is an MCP server here and what it speaks (SEP-2127). Nothing of what
- * is behind the gateway: that is for those who have been let in.
+ * Describes this MCP server to clients before they connect (SEP-2127), without any details of the servers behind it.
  */
 export function createServerCardEndpoint({ info, config, hosts }: CardOptions): HttpEndpoint {
   const place = cardPath(config.path)
@@ -75,7 +74,7 @@ interface MetadataOptions {
   readonly hosts: Hosts
 }
 
-/** Tells clients who gives out tokens for this gateway (RFC 9728): nobody needs a credential to learn where to get one. */
+/** Serves the OAuth protected resource metadata (RFC 9728), which names the authorization server. */
 export function createOAuthMetadataEndpoint({ jwt, config, hosts }: MetadataOptions): HttpEndpoint {
   return {
     handle(request, response, path) {
@@ -90,7 +89,7 @@ export function createOAuthMetadataEndpoint({ jwt, config, hosts }: MetadataOpti
   }
 }
 
-/** At the root, and at the path of the endpoint: as it is here, or as it is known outside. */
+/** At the root and at the endpoint's path, both local and public. */
 function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   const stream = `${endpoint.replace(/\/$/, '')}/stream`
   return ['/', endpoint, stream, resourceOf(jwt)?.pathname ?? '/'].some((one) => metadataPath(one) === path)

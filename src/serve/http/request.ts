@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** What the endpoint wants to know of a request, whoever has read it. */
+/** An HTTP request, read by node:http or by the fast path. */
 export interface ReceivedRequest extends Pick<IncomingMessage, 'method' | 'url' | 'headers'> {
   readonly socket: Pick<Socket, 'remoteAddress'>
-  /** The body, where it came together with the head. */
+  /** The body, if it arrived with the head. */
   readonly body?: Buffer
 }
 
-/** A request that came whole. */
+/** A request that arrived in one piece. */
 export class BufferedRequest implements ReceivedRequest {
   readonly method = 'POST'
-  // What node:http wants to know before it answers.
+  // Needed by node:http to respond.
   readonly httpVersionMajor = 1
   readonly httpVersionMinor = 1
   readonly complete = true
@@ -28,7 +28,7 @@ export class BufferedRequest implements ReceivedRequest {
   }
 }
 
-/** A request that is all there, and how many bytes it took. */
+/** A complete request and its length in bytes. */
 interface Whole {
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
@@ -37,13 +37,12 @@ interface Whole {
 
 type PostReader = (bytes: Buffer) => Whole | undefined
 
-/** Longer heads are rare, and not worth a second opinion on how long they may be. */
+/** Longer heads are left to node:http, which has its own limit. */
 const maxHead = 8 * 1024
 
 /**
- * Reads what nearly every request of a client is: a POST to one path that came in one piece, with nothing odd about it.
- * Undefined for all else, of which nothing is said here: node:http reads it again from its beginning, and answers,
- * waits or refuses as it always does. Therefore whatever two readers could understand in two ways must be undefined.
+ * Reads ordinary POST requests to one path that arrived in one piece. Undefined for everything else, which node:http
+ * reads again from the start. Anything that two parsers could read differently must therefore be undefined.
  */
 export function createPostReader(path: string): PostReader {
   const line = Buffer.from(`POST ${path} HTTP/1.1\r\n`, 'latin1')
@@ -60,13 +59,13 @@ export function createPostReader(path: string): PostReader {
   }
 }
 
-/** Tabs are allowed in most places, and nobody sends any. */
+/** Without tabs, which are allowed but not used. */
 const isLines = /^(?:[\x20-\x7e]*\r\n)*$/
 
-/** node:http forgets those beyond the thousandth. */
+/** Requests with more headers are left to node:http. */
 const maxHeaders = 100
 
-/** Lines of `name: value`; undefined where one is anything else, or a name comes twice. */
+/** Parses `name: value` lines; undefined for any other line or a repeated name. */
 function readHeaders(text: string): IncomingHttpHeaders | undefined {
   if (!isLines.test(text)) return undefined
   const headers: IncomingHttpHeaders = {}
@@ -86,19 +85,19 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
 const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 
 /**
- * What says something about the connection, or about a body in another form, is for a reader who knows all of HTTP; so
- * are names that node:http does not give back as text.
+ * Headers about the connection or the framing of the body, and those that node:http does not return as strings, are left
+ * to node:http.
  */
 const special: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'http2-settings', 'proxy-connection'],
   ...['set-cookie', '__proto__'],
 ])
 
-/** A client has a dozen names, each always spelt the same; more come from somebody who makes them up. */
+/** Caches the few spellings that clients use. */
 const maxKnown = 256
 const known = new Map<string, string>()
 
-/** A header's name in lower case; undefined where it is none, or a special one. */
+/** A header name in lower case; undefined if it is invalid or special. */
 function plainName(spelt: string): string | undefined {
   const before = known.get(spelt)
   if (before !== undefined) return before

@@ -1,28 +1,28 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http'
 import type { BufferedRequest } from './request.ts'
 
-/** How long a connection may be idle between two requests, as clients are told. */
+/** The announced keep-alive timeout. */
 export const keepAliveMs = 65_000
 
-/** The connection that an answer leaves by. */
+/** The connection of a response. */
 interface Line {
-  /** Whether it is to be closed behind an answer whose head has not been written yet. */
+  /** Whether to close the connection after a response whose head is not written yet. */
   leaving(): boolean
-  /** It is free for the next request, or has had its last one. */
+  /** The response is complete; `last` if the connection ends with it. */
   done(last: boolean): void
 }
 
 /**
- * The answer to a request that came whole. One that is whole, too, leaves in one write, without what node:http does for
- * answers that come bit by bit; every other one is node:http's own, which is given the socket with its head.
+ * The response to a buffered request. A complete response is sent in one write, without the overhead of node:http; any
+ * other is passed to node:http together with the socket.
  */
 export class BufferedResponse extends ServerResponse {
-  // node:http's server keeps these two, and nobody else can tell it: the time in `Keep-Alive`, and whether the head that
-  // was written says that the connection will be closed.
+  // Internal fields of node:http: the time in `Keep-Alive`, and whether the written head announces that the connection
+  // will be closed.
   declare _keepAliveTimeout: number
   declare readonly _last: boolean
 
-  /** Whether a silent socket means that the client has gone. */
+  /** Whether a socket timeout means that the client is gone. */
   limited = false
   readonly #request: BufferedRequest
   readonly #line: Line
@@ -34,7 +34,7 @@ export class BufferedResponse extends ServerResponse {
     this.#line = line
   }
 
-  /** Sends JSON, each character a byte; false where the answer has to be made in the usual way. */
+  /** Sends JSON in Latin-1; false if the response must go through node:http. */
   sendBuffered(status: number, json: string): boolean {
     if (this.#attached || this.destroyed || this.getHeaderNames().length > 0 || this.#line.leaving()) return false
     this.#request.socket.write(
@@ -64,7 +64,7 @@ export class BufferedResponse extends ServerResponse {
     return super.setTimeout(ms)
   }
 
-  /** There is nothing more to be sent. Where node:http has the socket it tells that itself. */
+  /** Marks the response as complete, unless node:http has the socket and does so itself. */
   ended(): void {
     if (!this.#attached) super.destroy()
   }
@@ -90,7 +90,7 @@ export class BufferedResponse extends ServerResponse {
 let second = 0
 let date = ''
 
-/** The time as HTTP writes it, made once a second. */
+/** The Date header, formatted once a second. */
 function dateNow(): string {
   const now = Math.floor(Date.now() / 1000)
   if (now !== second) {

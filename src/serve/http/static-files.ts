@@ -5,7 +5,7 @@ import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Hosts } from './hosts.ts'
 
-/** Nothing but our own files, and no way to be framed, to send a form anywhere, or to load from others. */
+/** Only our own files: no framing, no forms, no other origins. */
 const pageHeaders = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
@@ -15,16 +15,16 @@ const pageHeaders = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-/** Serves the dashboard. Answers and returns true, or returns false where there is nothing to be served. */
+/** Serves the dashboard; false if there is no file for the path. */
 export type DashboardFiles = (request: IncomingMessage, response: ServerResponse, path: string) => boolean
 
 export interface PagesOptions {
-  /** The path of the MCP endpoint, for who looks for it. */
+  /** The path of the MCP endpoint, for the error page. */
   readonly endpoint: string
   readonly hosts: Hosts
 }
 
-/** The built dashboard in a folder; every page that people may come to is the same page, which finds its way itself. */
+/** The built dashboard in a folder: a single-page application, so every page path serves index.html. */
 export function createDashboardFiles(folder: string, { endpoint, hosts }: PagesOptions): DashboardFiles {
   const files = openFolder(folder)
 
@@ -45,7 +45,7 @@ export function createDashboardFiles(folder: string, { endpoint, hosts }: PagesO
   }
 }
 
-/** Where a person goes with a browser; programs that look for something are told that it is not there. */
+/** Whether a browser requests a page; other requests for unknown paths get a 404. */
 function isPage({ headers }: IncomingMessage, path: string): boolean {
   if (path === '/') return true
   return !path.startsWith('/assets/') && !path.startsWith('/.') && /\btext\/html\b/.test(headers.accept ?? '')
@@ -96,17 +96,17 @@ interface StaticFile {
   readonly type: string
   readonly etag: string
   readonly bytes: Buffer
-  /** None for what does not get smaller. */
+  /** Undefined for types that do not compress. */
   readonly zipped: Buffer | undefined
-  /** Its name changes with what is in it, so that it can be kept for ever. */
+  /** The name contains a content hash, so it can be cached for ever. */
   readonly isHashed: boolean
 }
 
-/** The built dashboard, looked at once, and again when it was built anew. */
+/** The built dashboard, read again after each build. */
 interface StaticFolder {
-  /** By its path below `/`; only what is really there has one, so that no path leads anywhere else. */
+  /** By its path below `/`, from the list of existing files, so that no path leads outside the folder. */
   find(path: string): StaticFile | undefined
-  /** The page itself; undefined where nothing was built. */
+  /** index.html; undefined if the dashboard is not built. */
   index(): StaticFile | undefined
 }
 

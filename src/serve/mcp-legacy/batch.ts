@@ -3,7 +3,7 @@ import { elements } from '../../lib/json-text/scan.ts'
 import { joined, toCleanLine } from '../../wire/bytes.ts'
 import { errorBytes } from '../../wire/message.ts'
 import type { ResponseChannel } from '../calls/request-peer.ts'
-import { type InboundMessage, type InvalidMessage, readInbound } from '../inbound-message.ts'
+import { type InboundMessage, readInbound, type UnreadableMessage } from '../inbound-message.ts'
 import type { Session } from '../session/session.ts'
 import type { LegacyProtocol } from './protocol.ts'
 
@@ -14,7 +14,7 @@ const revisionWithBatches = '2025-03-26'
 const maxMessages = 100
 
 /** Several messages in one. */
-export type Batch = readonly (InboundMessage | InvalidMessage)[]
+export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
 /** Whether these bytes begin a JSON array. */
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))

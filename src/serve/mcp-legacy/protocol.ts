@@ -14,9 +14,9 @@ import { capabilitiesFault, gatewayCapabilities, isLogLevel } from '../calls/cli
 import { createOperations, missingServersKey } from '../calls/operations.ts'
 import { checkProgressToken, RequestPeer, type ResponseChannel } from '../calls/request-peer.ts'
 import {
+  type EncodedResponse,
   errorResponse,
   ProtocolError,
-  type RpcResponse,
   recordIfMalformed,
   recordMalformed,
   rpcCodes,
@@ -51,7 +51,7 @@ export interface LegacyProtocol {
     request: InboundRequest,
     outlet: ResponseChannel,
     caller: Caller,
-  ): Promise<RpcResponse | undefined>
+  ): Promise<EncodedResponse | undefined>
   notification(session: Session, notification: InboundNotification): void
 }
 

@@ -8,7 +8,7 @@ import { type Id, notificationBytes, resultBytes } from '../../wire/message.ts'
 import { metaKeys } from '../../wire/revisions.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
-import { createResourceSubscriptions, type ResourceSubscriptions } from '../session/subscriptions.ts'
+import { createResourceSubscriptions, type SessionSubscriptions } from '../session/subscriptions.ts'
 
 /** Where the notifications of one client go. */
 export interface ListenSink {
@@ -165,7 +165,7 @@ interface Stream extends ListenSubscription {
 
 /** Subscribes to the URIs; returns those that succeeded. Never rejects. */
 async function followAll(
-  followed: ResourceSubscriptions,
+  followed: SessionSubscriptions,
   uris: readonly string[],
   clock: Clock,
   log: Log,

@@ -16,7 +16,7 @@ import { argumentsOf, type CallPeer, createOperations, missingServersKey } from 
 import { createPendingCalls, invalidState } from '../calls/pending-calls.ts'
 import { checkProgressToken, type ResponseChannel } from '../calls/request-peer.ts'
 import { type RequestTurn, ResumableCall } from '../calls/resumable-call.ts'
-import { HttpError, type RpcResponse, recordIfMalformed, rpcCodes } from '../errors.ts'
+import { type EncodedResponse, HttpError, recordIfMalformed, rpcCodes } from '../errors.ts'
 import { definedParams, type InboundRequest, isObject, memberOf, type Params } from '../inbound-message.ts'
 import type { GatewayInfo } from '../mcp-legacy/protocol.ts'
 import type { RequestEnvelope } from './envelope.ts'
@@ -37,7 +37,7 @@ export interface StatelessProtocol {
   /** The params of a request with the members that are defined for it; throws for ambiguous ones. */
   params(request: InboundRequest, envelope: RequestEnvelope, caller: Caller): Params
   /** Handles a request; `undefined` if it was cancelled. Never rejects. */
-  request(request: StatelessRequest, outlet: ResponseChannel): Promise<RpcResponse | undefined>
+  request(request: StatelessRequest, outlet: ResponseChannel): Promise<EncodedResponse | undefined>
   readonly streams: ListenStreams
   /** Ends streams and cancels suspended calls. */
   drain(): void

@@ -10,7 +10,7 @@ import { errorBytes, type Id, resultPieces } from '../../wire/message.ts'
 import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
 import { missingCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
 import type { InputRequest } from '../calls/resumable-call.ts'
-import { failureOf, HttpError, type RpcResponse, rpcCodes } from '../errors.ts'
+import { type EncodedResponse, failureOf, HttpError, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
@@ -21,7 +21,7 @@ const noSuchResource = -32002
  * The response to a failed request. HttpErrors have their own status; other errors are sent with 200, except missing
  * client capabilities.
  */
-export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): RpcResponse {
+export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
   const { id, method, params } = request
   const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
   if (refusal instanceof HttpError) return refused(id, refusal)
@@ -41,12 +41,12 @@ interface Failed {
 }
 
 /** An HttpError as the response to a request. */
-function refused(id: Id | null, { status, code, message, details: { data, headers } }: HttpError): RpcResponse {
+function refused(id: Id | null, { status, code, message, details: { data, headers } }: HttpError): EncodedResponse {
   const error = data === undefined ? { code, message } : { code, message, data }
   return { message: [errorBytes(id, error)], status, headers }
 }
 
-function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): RpcResponse {
+function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): EncodedResponse {
   const visits = visitsOf(error.value)
   if (visits !== undefined) {
     const missing = missingCapabilities(envelope.capabilities, visiting)

@@ -6,23 +6,23 @@ import { didYouMean } from '../../lib/near.ts'
 import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
-/** What fails within this time is told by the status of the answer; later it can only be told in the stream. */
+/** Failures within this time set the HTTP status; later ones are reported in the stream. */
 const aMomentMs = 1_000
 
 interface StreamOptions {
   readonly response: ServerResponse
-  /** An event in the words of whoever asked. */
+  /** Encodes an event for the client. */
   encode(event: ChatEvent): readonly Buffer[]
-  /** What comes before everything else, as soon as there is a stream. */
+  /** Sent first, once the stream starts. */
   readonly opening?: readonly Buffer[]
-  /** A failure in the same words, for a stream that has begun. */
+  /** Encodes a failure for a stream that has started. */
   failure(thrown: unknown): Buffer
   readonly clock: Clock
 }
 
 /**
- * Tells an answer as it comes, no faster than it is read. Rejects where the answer fails before anything of it was
- * told; whoever has gone away stops it.
+ * Streams an answer with back-pressure. Rejects if the answer fails before anything was sent; stops when the client
+ * disconnects.
  */
 export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: StreamOptions): Promise<void> {
   const { response, encode, opening = [], failure, clock } = telling
@@ -39,7 +39,7 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
     for await (const event of events) {
       last = event.kind
       held.push(...encode(event))
-      // Stages come at once, whatever becomes of them.
+      // Stage events come at once and do not start the stream.
       if (stream || event.kind !== 'stage') begin()
       await drained(response)
       if (response.destroyed) return
@@ -53,9 +53,9 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
   stream?.end()
 }
 
-/** An answer of which nobody said that it is over. */
+/** The answer ended without an end event. */
 export const incompleteAnswer = (): ToolwayError =>
-  new ToolwayError('INTERNAL', 'The answer broke off before its end: ask again. The log of this gateway may say why.')
+  new ToolwayError('INTERNAL', 'The answer is incomplete: try again. See the log of this gateway for the cause.')
 
 function drained(response: ServerResponse): Promise<void> | undefined {
   if (!response.writableNeedDrain || response.destroyed) return undefined
@@ -68,7 +68,7 @@ function drained(response: ServerResponse): Promise<void> | undefined {
   })
 }
 
-/** The model that a request asks for, else the one that answers by default; refuses what is not there. */
+/** The requested model, or the default; throws if it does not exist. */
 export function selectModel(chat: Chat | undefined, asked: string | undefined): { chat: Chat; model: string } {
   const known = chat?.models() ?? []
   const [usual] = known
@@ -85,7 +85,7 @@ export const unknownModel = (asked: string, known: readonly string[]) => {
   return notFound(sentence, { param: 'model', code: 'model_not_found' })
 }
 
-/** A model in the words of OpenAI. */
+/** A model as the OpenAI API describes it. */
 export const modelView = (id: string, created: number) => ({ id, object: 'model', created, owned_by: 'toolway' })
 
 const noModel =

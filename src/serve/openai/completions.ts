@@ -10,43 +10,43 @@ import { agentFor, agentOfRequest } from '../auth/agent.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
 import { nonInteractivePeer } from '../calls/request-peer.ts'
 import { HttpError, toHttpError } from '../errors.ts'
-import type { BodyReader } from '../http/bodies.ts'
+import type { RequestBodies } from '../http/bodies.ts'
 import { abortOnClose, dropWhenStalled } from '../http/sse-stream.ts'
 import { selectModel, streamAnswer } from './chat.ts'
 import { errorBody } from './errors.ts'
 import { readRequest } from './request.ts'
 import { completionOf, createChunks } from './response.ts'
 
-/** Answers POST /v1/chat/completions to somebody who was let in; rejects where there is nothing to answer with. */
+/** Serves POST /v1/chat/completions for an authenticated client; rejects with the error to send. */
 export type Completions = (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity) => Promise<void>
 
 export interface CompletionsOptions {
-  /** The chat of the present configuration; undefined where it names no model. */
+  /** The chat of the current configuration; undefined if it has no model. */
   chat(): Chat | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
-  readonly bodies: BodyReader
-  /** Whether calls are traced: then headers count that tell of a place in a trace. */
+  readonly bodies: RequestBodies
+  /** Whether calls are traced: then trace headers are read. */
   traced?(): boolean
-  /** Answers that may be under way at a time. */
+  /** Concurrent answers. */
   readonly limit?: number
   readonly clock: Clock
   readonly log: Log
 }
 
-/** An answer holds a conversation in memory for minutes: more at a time are sent away. */
+/** An answer holds a conversation in memory for minutes, so their number is bounded. */
 const maxAnswers = 256
 
-/** One of so many parts of them is all that one principal may have: with half, nobody can shut out the others. */
+/** One principal may have half of them, so that it cannot lock out the others. */
 const parts = 2
 
 export function createCompletions(options: CompletionsOptions): Completions {
   const { access, clock, log, traced, limit = maxAnswers } = options
   const share = Math.ceil(limit / parts)
-  /** Of each principal. */
+  /** Answers per principal. */
   const held = new Map<string, number>()
   let underWay = 0
 
-  /** Takes a place until the answer is over. */
+  /** Counts the answer until it is complete. */
   const take = (principal: string, response: ServerResponse) => {
     const own = held.get(principal) ?? 0
     if (underWay >= limit || own >= share) throw tooMany(underWay >= limit ? underWay : own)
@@ -65,7 +65,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
     const from = { ...identity, ...(remoteAddress !== undefined && { address: remoteAddress }) }
     const asked = named ?? agentOfRequest(request)
     const agent = agentFor(access, from, asked)
-    // There are no sessions here: what servers keep for a caller is kept for whoever comes as the same agent.
+    // No sessions here: server-side state is kept per principal and agent.
     const session = `chat ${identity.principal} ${agent}`
     return { ...from, agent, ...(asked !== undefined && { asked }), session, capabilities: {} }
   }
@@ -88,7 +88,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
       ...(trace && { trace }),
     }
     const heading = { id, created: Math.floor(clock.now() / 1000), model }
-    // The second is where the clients of OpenAI look for the id of what they asked for, also when it fails.
+    // OpenAI clients read X-Request-Id, also for failed requests.
     response.setHeader('Toolway-Chat', id).setHeader('X-Request-Id', id)
     const events = noRetryAfterCalls(chat.answer(whole), response)
     if (asked.stream) {
@@ -110,11 +110,11 @@ export function createCompletions(options: CompletionsOptions): Completions {
 }
 
 const tooMany = (already: number) =>
-  HttpError.of('OVERLOADED', `${already} answers are under way already: try again in a moment.`, {
+  HttpError.of('OVERLOADED', `${already} answers are in progress already: try again in a moment.`, {
     retryAfterMs: 5_000,
   })
 
-/** Clients ask again by themselves where a server failed. Once a tool has run, that is for people to decide. */
+/** OpenAI clients retry server errors automatically. Once a tool has run, they must not. */
 async function* noRetryAfterCalls(events: AsyncIterable<ChatEvent>, response: ServerResponse) {
   for await (const event of events) {
     if (event.kind === 'call' && !response.headersSent) response.setHeader('X-Should-Retry', 'false')

@@ -16,9 +16,9 @@ import { modelView, unknownModel } from './chat.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
 
-/** The part of the HTTP door that speaks the interface of OpenAI (S6): everything below `/v1`. */
+/** The OpenAI-compatible API (S6): everything below `/v1`. */
 export interface OpenAiEndpoint extends Disposable {
-  /** Answers, always: what is not there is refused in the words of OpenAI. */
+  /** Always responds; unknown paths get an OpenAI error. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): true
 }
 
@@ -28,7 +28,7 @@ export interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly hosts: Hosts
 }
 
-/** Who sends a request; the principal is known once the credential was checked. */
+/** The sender of a request; the principal is known after authentication. */
 interface Sender {
   readonly address: string | undefined
   principal?: string
@@ -41,7 +41,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
-  // OpenAI tells when a model was made. Nobody knows that here; that it stays the same is what matters.
+  // OpenAI reports when a model was created, which is unknown here; it only has to be stable.
   const created = Math.floor(clock.now() / 1000)
   let draining = false
 
@@ -60,7 +60,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
     if (isPreflight(request)) return answerPreflight(response)
     const identity = await admit(authorization, request)
     sender.principal = identity.principal
-    // Who has left in the meantime would never be heard leaving.
+    // A response that is closed already emits no further close event.
     if (response.destroyed) return
     if (draining) throw shuttingDown()
     if (path === completionsPath) {
@@ -74,7 +74,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
     } else throw nothing()
   }
 
-  /** Who is not let in leaves a record, as at the MCP door (F11); who asks for an agent has left it already. */
+  /** Records rejected requests, as the MCP endpoint does (F11); denied agents are recorded already. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError) => {
     const { remoteAddress: address } = request.socket
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
@@ -101,7 +101,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
   }
 }
 
-/** Who is still there to be told has not cancelled anything: then it was us. */
+/** The client is still connected, so it did not cancel: report a server error. */
 const ofOurs = (refusal: HttpError): HttpError =>
   refusal.status === errorKinds.CANCELLED.http
     ? new HttpError(503, refusal.code, refusal.message, refusal.details)
@@ -120,7 +120,7 @@ function decoded(part: string): string {
 }
 
 const nothing = () =>
-  notFound(`There is nothing here: POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME are.`, {})
+  notFound(`Not found: available are POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME.`, {})
 
 const shuttingDown = () =>
   HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {

@@ -9,7 +9,7 @@ import { type Id, notificationBytes } from '../../wire/message.ts'
 import { isLogLevel, meetsLogLevel } from '../calls/client-capabilities.ts'
 import { createPendingClientRequests, type PendingClientRequests } from '../calls/pending-client-requests.ts'
 import { isObject, type Params } from '../inbound-message.ts'
-import { createResourceSubscriptions, type ResourceSubscriptions } from './subscriptions.ts'
+import { createResourceSubscriptions, type SessionSubscriptions } from './subscriptions.ts'
 
 /** What a client declared when it opened its session. */
 export interface SessionClient {
@@ -23,7 +23,7 @@ export interface Session extends SessionClient, Disposable {
   /** Its requests in flight. */
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
-  readonly subscriptions: ResourceSubscriptions
+  readonly subscriptions: SessionSubscriptions
   /** The connection to the client outside any request. */
   readonly peer: Peer
   /** The minimum level of log messages, once the client has set it. */

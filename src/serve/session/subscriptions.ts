@@ -7,7 +7,7 @@ import { notificationBytes } from '../../wire/message.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 
 /** The resources that one session is subscribed to, by the URI that the client used. */
-export interface ResourceSubscriptions extends Disposable {
+export interface SessionSubscriptions extends Disposable {
   /** Subscribes to a resource, optionally as another agent of the caller. Idempotent. Rejects if that is not possible. */
   add(uri: string, caller?: Caller): Promise<void>
   /** Renews a subscription of another replica and notifies the client at once, since updates may have been missed. */
@@ -35,7 +35,7 @@ export function createResourceSubscriptions(options: {
   tell(message: Buffer): void
   /** The notification for an updated resource. */
   news?(uri: string): Buffer
-}): ResourceSubscriptions {
+}): SessionSubscriptions {
   const { access, caller, log, tell, news = updated } = options
   const followed = new Map<string, ActiveSubscription>()
 
@@ -55,7 +55,7 @@ export function createResourceSubscriptions(options: {
       .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe at the server'))
   }
 
-  const subscriptions: ResourceSubscriptions = {
+  const subscriptions: SessionSubscriptions = {
     async resume(uri) {
       await subscriptions.add(uri)
       if (followed.has(uri)) tell(news(uri))

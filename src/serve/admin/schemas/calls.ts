@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { named, type View } from './figures.ts'
+import { named, type ViewOf } from './figures.ts'
 
 const outcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
 
@@ -19,14 +19,14 @@ const callFields = {
 }
 
 export const callView = named('CallView', 'A call.', z.strictObject(callFields))
-export type CallView = View<typeof callView>
+export type CallView = ViewOf<typeof callView>
 
 const auditRow = named(
   'AuditRow',
   'A record of the audit log; docs/audit describes its fields.',
   z.record(z.string(), z.unknown()),
 )
-export type AuditRow = View<typeof auditRow>
+export type AuditRow = ViewOf<typeof auditRow>
 
 const step = z.strictObject({
   name: z.string(),
@@ -47,7 +47,7 @@ export const callDetail = named(
       .describe('As written to disk; null until they are written, and for users who are not admins.'),
   }),
 )
-export type CallDetail = View<typeof callDetail>
+export type CallDetail = ViewOf<typeof callDetail>
 
 export const auditPage = named(
   'AuditPage',
@@ -65,7 +65,7 @@ export const auditPage = named(
       .describe('Records of this replica that PostgreSQL does not have yet; null if the number is unknown.'),
   }),
 )
-export type AuditPage = View<typeof auditPage>
+export type AuditPage = ViewOf<typeof auditPage>
 
 export const chainView = named(
   'ChainView',
@@ -77,7 +77,7 @@ export const chainView = named(
     problems: z.array(z.string()),
   }),
 )
-export type ChainView = View<typeof chainView>
+export type ChainView = ViewOf<typeof chainView>
 
 export const chatView = named(
   'ChatView',
@@ -86,7 +86,7 @@ export const chatView = named(
     models: z.array(z.string()).describe('Model names, the default first; empty if none is configured.'),
   }),
 )
-export type ChatView = View<typeof chatView>
+export type ChatView = ViewOf<typeof chatView>
 
 const maxText = 500
 
@@ -104,7 +104,7 @@ export const timeRange = z.strictObject({
   from: moment('Start; one hour before the end by default.'),
   to: moment('End; now by default.'),
 })
-export type TimeRange = View<typeof timeRange>
+export type TimeRange = ViewOf<typeof timeRange>
 
 export const callsQuery = z.strictObject({
   agent: text('Calls of this agent.'),
@@ -115,7 +115,7 @@ export const callsQuery = z.strictObject({
   text: text('Text in the id, the names, the principal or the code.'),
   limit: limit(100, 1_000),
 })
-export type CallsQuery = View<typeof callsQuery>
+export type CallsQuery = ViewOf<typeof callsQuery>
 
 export const auditListQuery = z.strictObject({
   agent: text('By this agent; names may contain *.'),
@@ -134,7 +134,7 @@ export const auditListQuery = z.strictObject({
   cursor,
   limit: limit(50, 500),
 })
-export type AuditListQuery = View<typeof auditListQuery>
+export type AuditListQuery = ViewOf<typeof auditListQuery>
 
 export const toolsQuery = z.strictObject({
   query: text('Words that must all occur in the name, title, description or server.'),
@@ -142,10 +142,10 @@ export const toolsQuery = z.strictObject({
   cursor,
   limit: limit(100, 500),
 })
-export type ToolsQuery = View<typeof toolsQuery>
+export type ToolsQuery = ViewOf<typeof toolsQuery>
 
 export const whyQuery = z.strictObject({
   agent: text('The agent; by default that of the credential.'),
   tool: z.string().min(1).max(maxText).describe('The tool, in any known spelling.'),
 })
-export type WhyQuery = View<typeof whyQuery>
+export type WhyParams = ViewOf<typeof whyQuery>

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { breakerState, figures, health, named, tokenAccount, type View } from './figures.ts'
+import { breakerState, figures, health, named, tokenAccount, type ViewOf } from './figures.ts'
 
 const serverFields = {
   name: z.string(),
@@ -23,7 +23,7 @@ const serverFields = {
 }
 
 export const serverView = named('ServerView', 'A server and its state.', z.strictObject(serverFields))
-export type ServerView = View<typeof serverView>
+export type ServerView = ViewOf<typeof serverView>
 
 export const serverDetail = named(
   'ServerDetail',
@@ -33,14 +33,14 @@ export const serverDetail = named(
     stderr: z.array(z.string()).describe('The last lines of stderr, redacted; admins only.'),
   }),
 )
-export type ServerDetail = View<typeof serverDetail>
+export type ServerDetail = ViewOf<typeof serverDetail>
 
 export const signInView = named(
   'SignInView',
   'Where to sign in.',
   z.strictObject({ url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.') }),
 )
-export type SignInView = View<typeof signInView>
+export type SignInView = ViewOf<typeof signInView>
 
 const toolFields = {
   name: z.string().describe('The served name.'),
@@ -57,7 +57,7 @@ const toolFields = {
 const anything = z.record(z.string(), z.unknown())
 
 const toolView = named('ToolView', 'A tool.', z.strictObject(toolFields))
-export type ToolView = View<typeof toolView>
+export type ToolView = ViewOf<typeof toolView>
 
 export const toolPage = named(
   'ToolPage',
@@ -68,14 +68,14 @@ export const toolPage = named(
     nextCursor: z.string().nullable(),
   }),
 )
-export type ToolPage = View<typeof toolPage>
+export type ToolPage = ViewOf<typeof toolPage>
 
 const permission = named(
   'Permission',
   'Whether an agent may use a tool, and the deciding rule.',
   z.strictObject({ agent: z.string(), allowed: z.boolean(), rule: z.string() }),
 )
-export type ToolPermission = View<typeof permission>
+export type ToolPermission = ViewOf<typeof permission>
 
 export const toolDetail = named(
   'ToolDetail',
@@ -87,7 +87,7 @@ export const toolDetail = named(
     calls: figures,
   }),
 )
-export type ToolDetail = View<typeof toolDetail>
+export type ToolDetail = ViewOf<typeof toolDetail>
 
 export const tryResult = named(
   'TryResult',
@@ -99,7 +99,7 @@ export const tryResult = named(
     error: z.strictObject({ code: z.string(), message: z.string(), rule: z.string().optional() }).nullable(),
   }),
 )
-export type TryResult = View<typeof tryResult>
+export type TryResult = ViewOf<typeof tryResult>
 
 export const agentView = named(
   'AgentView',
@@ -116,7 +116,7 @@ export const agentView = named(
     calls: figures,
   }),
 )
-export type AgentView = View<typeof agentView>
+export type AgentView = ViewOf<typeof agentView>
 
 export const matrix = named(
   'Matrix',
@@ -128,7 +128,7 @@ export const matrix = named(
     nextCursor: z.string().nullable(),
   }),
 )
-export type Matrix = View<typeof matrix>
+export type Matrix = ViewOf<typeof matrix>
 
 export const whyView = named(
   'WhyView',
@@ -143,4 +143,4 @@ export const whyView = named(
     considered: z.array(z.strictObject({ rule: z.string(), text: z.string() })),
   }),
 )
-export type WhyView = View<typeof whyView>
+export type WhyView = ViewOf<typeof whyView>

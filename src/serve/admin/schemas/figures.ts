@@ -9,7 +9,7 @@ export function named<Schema extends z.ZodType>(id: string, description: string,
 }
 
 /** The read-only type of a schema: the types of the contract are derived from the schemas, never written twice. */
-export type View<Schema extends z.ZodType> = Frozen<z.output<Schema>>
+export type ViewOf<Schema extends z.ZodType> = Frozen<z.output<Schema>>
 
 type Frozen<T> = T extends readonly (infer Item)[]
   ? readonly Frozen<Item>[]
@@ -36,13 +36,13 @@ export const figures = named(
   'Call counts and latencies of a period. Latencies are null if there were no calls.',
   z.strictObject(figureFields),
 )
-export type Figures = View<typeof figures>
+export type Figures = ViewOf<typeof figures>
 
 export const health = z.enum(['healthy', 'degraded', 'unhealthy', 'needs-auth', 'starting', 'stale', 'disabled'])
-export type ServerHealth = View<typeof health>
+export type ServerHealth = ViewOf<typeof health>
 
 export const breakerState = z.enum(['closed', 'open', 'half-open'])
-export type BreakerView = View<typeof breakerState>
+export type BreakerView = ViewOf<typeof breakerState>
 
 const reloadView = named(
   'ReloadView',
@@ -54,12 +54,12 @@ const reloadView = named(
     lastError: z.string().nullable(),
   }),
 )
-export type ReloadView = View<typeof reloadView>
+export type ReloadView = ViewOf<typeof reloadView>
 
 export const tokenAccount = z
   .strictObject({ direct: count, exposed: count, saved: count })
   .describe('Context tokens of the tool definitions: all of them, those that are exposed, and the difference.')
-export type TokenAccount = View<typeof tokenAccount>
+export type TokenAccount = ViewOf<typeof tokenAccount>
 
 export const overview = named(
   'Overview',
@@ -94,7 +94,7 @@ export const overview = named(
     reload: reloadView,
   }),
 )
-export type Overview = View<typeof overview>
+export type Overview = ViewOf<typeof overview>
 
 export const series = named(
   'Series',
@@ -106,7 +106,7 @@ export const series = named(
     points: z.array(z.strictObject({ ...figureFields, at: z.number(), cacheHits: count, cacheMisses: count })),
   }),
 )
-export type Series = View<typeof series>
+export type Series = ViewOf<typeof series>
 
 export const statsBy = z.enum(['agent', 'server', 'operation', 'tool'])
 
@@ -119,7 +119,7 @@ export const stats = named(
     rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
   }),
 )
-export type Stats = View<typeof stats>
+export type Stats = ViewOf<typeof stats>
 
 export const sessionView = named(
   'SessionView',
@@ -132,7 +132,7 @@ export const sessionView = named(
     agents: z.union([z.array(z.string()), z.literal('*')]).describe('The agents that the user may act as.'),
   }),
 )
-export type SessionView = View<typeof sessionView>
+export type SessionView = ViewOf<typeof sessionView>
 
 export const reloadEvent = named(
   'ReloadEvent',
@@ -144,7 +144,7 @@ export const reloadEvent = named(
     changes: z.array(z.string()).describe('What changed, in words, such as "server memory added".'),
   }),
 )
-export type ReloadEvent = View<typeof reloadEvent>
+export type ReloadEvent = ViewOf<typeof reloadEvent>
 
 export const configView = named(
   'ConfigView',
@@ -157,11 +157,11 @@ export const configView = named(
     history: z.array(reloadEvent).describe('Newest first.'),
   }),
 )
-export type ConfigView = View<typeof configView>
+export type ConfigView = ViewOf<typeof configView>
 
 export const adminError = named(
   'AdminError',
   'Why a request failed.',
   z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) }),
 )
-export type AdminError = View<typeof adminError>
+export type AdminError = ViewOf<typeof adminError>
