@@ -87,7 +87,7 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   return { kind: 'request', id, method, params, text }
 }
 
-/** A slice that outlives its message, or a copy where it would hold on to a much larger buffer. */
+/** A slice of the message, or a copy if the slice would retain a much larger buffer. */
 function kept(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
   if (span === undefined) return undefined
   const part = toCleanLine(bytes.subarray(span[0], span[1]))

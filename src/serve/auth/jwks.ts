@@ -111,7 +111,7 @@ function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKey
     const asked = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
     const accepts = (status: number) => status === 200
     const { status, text } = await way.fetchText(asked, { maxBytes, tooLarge, accepts })
-    if (text === undefined) throw new Error(`the answer is HTTP ${status}, not 200`)
+    if (text === undefined) throw new Error(`HTTP ${status} instead of 200`)
     return { find: createLocalJWKSet(parsed(text)), text }
   }
   return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() })
