@@ -160,7 +160,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     if (draining) throw shuttingDown()
     const outlet = new PostResponse(response, accepts, clock, session.streams)
     const caller = callerAt(session, request)
-    outlet.answerBatch(await answerBatch({ era, session, batch: messages, outlet, caller, malformed }))
+    outlet.answerBatch(
+      await answerBatch({ era, session, batch: messages, outlet, caller, agentResolved: true, malformed }),
+    )
     sessions.touch(session)
     return true
   }
@@ -197,7 +199,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     const session = sessionOf(request, identity, inbound.id)
     const exchange = new PostResponse(response, accepts, clock, session.streams)
-    const answer = await era.request(session, inbound, exchange, callerOf(session, request, inbound.id))
+    const answer = await era.request(session, inbound, exchange, callerOf(session, request, inbound.id), true)
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
     sessions.touch(session)

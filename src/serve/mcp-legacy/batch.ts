@@ -34,6 +34,7 @@ export async function answerBatch(options: {
   readonly batch: Batch
   readonly outlet: ResponseChannel
   readonly caller: Caller
+  readonly agentResolved?: boolean
   /** Called for each message that violates the protocol. */
   malformed(fault: string): void
 }): Promise<readonly Buffer[]> {
@@ -62,7 +63,9 @@ export async function answerBatch(options: {
         abandon: () => resolve(undefined),
       }
       parts.push(part)
-      const answered = era.request(session, inbound, part, caller).then((answer) => answer && joined(answer.message))
+      const answered = era
+        .request(session, inbound, part, caller, options.agentResolved)
+        .then((answer) => answer && joined(answer.message))
       return Promise.race([answered, abandoned])
     }
     return undefined

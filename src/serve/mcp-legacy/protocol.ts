@@ -51,6 +51,8 @@ export interface LegacyProtocol {
     request: InboundRequest,
     outlet: ResponseChannel,
     caller: Caller,
+    /** The transport has resolved the caller's agent for this request; only a message that names one resolves again. */
+    agentResolved?: boolean,
   ): Promise<EncodedResponse | undefined>
   notification(session: Session, notification: InboundNotification): void
 }
@@ -150,7 +152,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       }).bytes
     },
 
-    async request(session, received, outlet, caller) {
+    async request(session, received, outlet, caller, agentResolved = false) {
       const { id, method } = received
       const { requests } = session
       if (requests.has(id)) {
@@ -171,7 +173,8 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       }
       const peer = new RequestPeer(session, request, outlet)
       try {
-        const acting = actingAs(access, caller, agentOfParams(request.params))
+        const named = agentOfParams(request.params)
+        const acting = agentResolved && named === undefined ? caller : actingAs(access, caller, named)
         const result = await perform(session, request, acting, peer)
         return peer.signal.aborted ? undefined : { message: resultPieces(id, result) }
       } catch (thrown) {
