@@ -96,7 +96,7 @@ describe('B11: add puts a server into the configuration', () => {
     expect(stderr).toContain('gone: readOnly.')
     expect(await text()).toMatch(/^mcpServers:\n {2}first:\n {4}command: y\n {4}env:\n {6}A_TOKEN: .*\n\nserver: {3}/m)
     expect((await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')).stdout).toBe(
-      'first is in toolway.yaml exactly like this.\n',
+      'first is already in toolway.yaml exactly like this.\n',
     )
     const again = await run('add', 'first', '--force', '--json', '--', 'z')
     expect(JSON.parse(again.stdout)).toEqual({

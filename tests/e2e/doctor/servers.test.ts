@@ -83,7 +83,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
   expect(said('unpacked')).toMatch(/^problem\nthe package no-such-package is not installed\n→ .*npm install/)
   expect(said('chatty')).toMatch(/^problem\nit writes to its standard output .*Server listening/)
   expect(said('mute')).toMatch(/^problem\nit started and did not respond within 4 s/)
-  expect(said('noisy')).toMatch(/^warning\n\d+ tools.*no message \("hello"\)/)
+  expect(said('noisy')).toMatch(/^warning\n\d+ tools.*not a message \("hello"\)/)
   expect(said('sloppy')).toMatch(/^warning\n\d+ tools.*dropped a malformed definition/)
   expect(said('ahead')).toMatch(/^warning\n\d+ tools; 2031-01-01.*unknown protocol version/)
   expect(at.left()).toEqual([])
@@ -125,8 +125,8 @@ test('B11: servers that are called are told apart by how they refuse', async () 
     'server.nowhere': expect.stringMatching(/^problem: there is no MCP server at .*\/wrong \(HTTP 404\)/),
     'server.closed': expect.stringMatching(/nothing listens there \(ECONNREFUSED\)/),
     'server.unknown': expect.stringMatching(/ENOTFOUND|EAI_AGAIN/),
-    'server.untrusted': expect.stringMatching(/nobody here vouches for \(DEPTH_ZERO_SELF_SIGNED_CERT\)/),
-    'server.clear': expect.stringMatching(/may want TLS/),
+    'server.untrusted': expect.stringMatching(/not trusted here \(DEPTH_ZERO_SELF_SIGNED_CERT\)/),
+    'server.clear': expect.stringMatching(/may require TLS/),
     'server.sealed': expect.stringMatching(/does not speak TLS/),
   })
   expect(JSON.stringify(checks)).not.toContain('a-token-that-is-refused')
