@@ -8,9 +8,9 @@ import { textResult } from '../src/core/result.ts'
 import { compose } from '../src/pipeline/compose.ts'
 import { attempt, observe, type Watch } from '../src/pipeline/observe.ts'
 import { createExporter } from '../src/telemetry/traces/exporter.ts'
-import type { Post } from '../src/telemetry/traces/post.ts'
+import type { OtlpClient } from '../src/telemetry/traces/otlp-client.ts'
 import { createTracer } from '../src/telemetry/traces/traces.ts'
-import type { Sampling } from '../src/telemetry/traces/tracing.ts'
+import type { TraceSampling } from '../src/telemetry/traces/tracing.ts'
 
 const clock = systemClock
 const calls = 100_000
@@ -26,7 +26,7 @@ const call: Call = callOf({
 })
 
 /** A receiver that takes everything at once: what is left is our own part. */
-const post: Post = {
+const post: OtlpClient = {
   send: async () => ({ kind: 'taken', rejected: 0 }),
   async [Symbol.asyncDispose]() {},
 }
@@ -34,7 +34,7 @@ const envelope = { head: '{"resourceSpans":[', tail: ']}' }
 const exporter = createExporter({ post, envelope, receiver: 'bench', clock, log: silentLog })
 const servers = new Map([['files', { attributes: '', protocolVersion: () => '2025-11-25' }]])
 
-const traced = (sampling: Sampling): Watch => {
+const traced = (sampling: TraceSampling): Watch => {
   const tracer = createTracer({ sampling, exporter, clock, redact: (text) => text, servers })
   return { observers: [tracer], tracing: tracer, clock }
 }

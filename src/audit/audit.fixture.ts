@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { silentLog } from '../core/log.ts'
-import { segmentsOf } from './log-files.ts'
+import { listSegments } from './log-files.ts'
 import type { AuditRecord } from './record.ts'
 import { type VerifyReport, verifyAudit } from './verify/verify.ts'
 import { type AuditLog, type AuditLogOptions, openAuditLog } from './write/audit-log.ts'
-import { type Files, systemFiles } from './write/file-system.ts'
+import { type FileSystem, nodeFileSystem } from './write/file-system.ts'
 
 export const secret = 'a secret of these tests alone'
 
@@ -48,7 +48,7 @@ export const endOf = (changes: Partial<AuditEnd> = {}): AuditEnd => ({
 
 /** All records of a lane, as they stand in its files. */
 export const recordsIn = (folder: string, lane = '1'): AuditRecord[] =>
-  segmentsOf(folder, lane).flatMap((file) =>
+  listSegments(folder, lane).flatMap((file) =>
     readFileSync(join(folder, lane, file), 'utf8')
       .split('\n')
       .filter((line) => line !== '')
@@ -61,7 +61,7 @@ export const operationsIn = (folder: string, lane = '1'): string[] =>
 export const verify = (folder: string): Promise<VerifyReport> => verifyAudit({ folder, key: secret })
 
 /** A file system that fails as it is told. */
-export interface UnreliableFiles extends Files {
+export interface UnreliableFiles extends FileSystem {
   /** Writes fail with this code once this many more bytes were taken. */
   writesFail: { readonly code: string; bytes: number } | undefined
   syncFails: string | undefined
@@ -77,7 +77,7 @@ const failure = (code: string) => Object.assign(new Error(`${code}: made to fail
 
 export function unreliableFiles(): UnreliableFiles {
   const files: UnreliableFiles = {
-    ...systemFiles,
+    ...nodeFileSystem,
     writesFail: undefined,
     syncFails: undefined,
     truncateFails: undefined,
@@ -87,25 +87,25 @@ export function unreliableFiles(): UnreliableFiles {
     syncs: 0,
     openSync: (path, flags, mode) => {
       if (files.openFails) throw failure(files.openFails)
-      return systemFiles.openSync(path, flags, mode)
+      return nodeFileSystem.openSync(path, flags, mode)
     },
     writeSync: (fd, bytes, offset, length, position) => {
       const limit = files.writesFail
-      if (!limit || position !== null) return systemFiles.writeSync(fd, bytes, offset, length, position)
+      if (!limit || position !== null) return nodeFileSystem.writeSync(fd, bytes, offset, length, position)
       const take = Math.min(length, limit.bytes)
       if (take === 0) throw failure(limit.code)
       limit.bytes -= take
-      return systemFiles.writeSync(fd, bytes, offset, take, position)
+      return nodeFileSystem.writeSync(fd, bytes, offset, take, position)
     },
     ftruncateSync: (fd, bytes) => {
       if (files.truncateFails) throw failure(files.truncateFails)
-      systemFiles.ftruncateSync(fd, bytes)
+      nodeFileSystem.ftruncateSync(fd, bytes)
     },
     fdatasync: async (fd) => {
       files.syncs++
       if (files.hold) await new Promise<void>((resolve) => files.held.push(resolve))
       if (files.syncFails) throw failure(files.syncFails)
-      await systemFiles.fdatasync(fd)
+      await nodeFileSystem.fdatasync(fd)
     },
   }
   return files

@@ -7,20 +7,20 @@ import { type AuditRecord, parseRecord } from './record.ts'
  * `<folder>/<lane>/<first seq, 12 digits>.jsonl`, with `head`, `lock` and `reserve` beside the segments of a lane, and
  * `<folder>/audit.pub`. A lane belongs to one process at a time: several may share a folder.
  */
-export const segmentFile = (firstSeq: number): string => `${String(firstSeq).padStart(12, '0')}.jsonl`
+export const segmentFileName = (firstSeq: number): string => `${String(firstSeq).padStart(12, '0')}.jsonl`
 
 export const firstSeqOf = (file: string): number => Number.parseInt(file, 10)
 
 export const publicKeyFile = (folder: string): string => join(folder, 'audit.pub')
 
 /** The lanes of a log, in the order of their numbers; none if there is no such folder. */
-export const lanesOf = (folder: string): string[] =>
+export const listLanes = (folder: string): string[] =>
   names(folder)
     .filter((name) => /^[1-9]\d*$/.test(name))
     .sort((a, b) => Number(a) - Number(b))
 
 /** The segments of a lane, oldest first. */
-export const segmentsOf = (folder: string, lane: string): string[] =>
+export const listSegments = (folder: string, lane: string): string[] =>
   names(join(folder, lane))
     .filter((name) => /^\d{12,}\.jsonl$/.test(name))
     .sort((a, b) => firstSeqOf(a) - firstSeqOf(b))
@@ -35,7 +35,7 @@ function names(folder: string): string[] {
 }
 
 /** One line of a file, without its newline. */
-export interface Line {
+export interface LogLine {
   readonly bytes: Buffer
   readonly offset: number
   /** False for what stands after the last newline: a record that is being written, or that was torn. */
@@ -47,7 +47,7 @@ const chunkBytes = 256 * 1024
 const maxLine = 1024 * 1024
 
 /** The lines of a file from a position on, in lists as they come, so that a reader need not await each one. */
-export async function* linesOf(path: string, from = 0): AsyncGenerator<readonly Line[]> {
+export async function* readLines(path: string, from = 0): AsyncGenerator<readonly LogLine[]> {
   const file = await open(path, 'r')
   try {
     let rest = Buffer.alloc(0)
@@ -58,7 +58,7 @@ export async function* linesOf(path: string, from = 0): AsyncGenerator<readonly 
       if (bytesRead === 0) break
       const bytes =
         rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)])
-      const lines: Line[] = []
+      const lines: LogLine[] = []
       let start = 0
       for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
         lines.push({ bytes: bytes.subarray(start, end), offset: offset + start, whole: true })
@@ -101,14 +101,14 @@ interface UnreadableLine {
 }
 
 /** Up to where somebody has read a lane: the file and the position of the next byte. */
-export interface Position {
+export interface ReadPosition {
   readonly file: string
   readonly offset: number
 }
 
 interface ReadOptions {
   /** By lane; a lane that is not named is read from its beginning, as is one whose file retention has removed. */
-  readonly from?: Readonly<Record<string, Position>>
+  readonly from?: Readonly<Record<string, ReadPosition>>
   readonly lanes?: readonly string[]
   unreadable?(line: UnreadableLine): void
 }
@@ -118,15 +118,15 @@ interface ReadOptions {
  * that is not complete yet is left for the next time. It does not verify; what is not JSON is passed over.
  */
 export async function* readRecords(folder: string, options: ReadOptions = {}): AsyncGenerator<StoredRecord> {
-  for (const lane of options.lanes ?? lanesOf(folder)) yield* readLane(folder, lane, options)
+  for (const lane of options.lanes ?? listLanes(folder)) yield* readLane(folder, lane, options)
 }
 
 async function* readLane(folder: string, lane: string, options: ReadOptions): AsyncGenerator<StoredRecord> {
   const from = options.from?.[lane]
-  for (const file of segmentsOf(folder, lane)) {
+  for (const file of listSegments(folder, lane)) {
     if (from && firstSeqOf(file) < firstSeqOf(from.file)) continue
     try {
-      for await (const lines of linesOf(join(folder, lane, file), file === from?.file ? from.offset : 0)) {
+      for await (const lines of readLines(join(folder, lane, file), file === from?.file ? from.offset : 0)) {
         for (const line of lines) {
           if (!line.whole) continue
           const place = { lane, file, offset: line.offset, bytes: line.bytes.length + 1 }

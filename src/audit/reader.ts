@@ -1,15 +1,15 @@
-import type { ArchiveFound, ArchivePage, ArchiveQuery } from '../core/audit-archive.ts'
+import type { ArchiveHit, ArchivePage, ArchiveQuery } from '../core/audit-archive.ts'
 import { isArchiveCursor } from '../core/audit-filter.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { parseRecord } from './record.ts'
-import { type AuditRow, isGap, rowOfBegin, rowOfEnd, rowOfGap } from './search/rows.ts'
+import { isGap, type OperationRow, rowOfBegin, rowOfEnd, rowOfGap } from './search/rows.ts'
 
 /** A search for one page. With `raw` it finds records instead of operations. */
 export type AuditPageQuery = ArchiveQuery
 
 export interface AuditSearchPage {
   /** Operations; empty for a raw search. */
-  readonly rows: readonly AuditRow[]
+  readonly rows: readonly OperationRow[]
   /** The lines of the records; empty unless the search is raw. */
   readonly lines: readonly string[]
   readonly next: string | null
@@ -18,7 +18,7 @@ export interface AuditSearchPage {
 }
 
 /** An operation in the archive, with the replica that recorded it. */
-export interface ArchiveRow extends AuditRow {
+export interface ArchiveRow extends OperationRow {
   readonly replica: string
   readonly host: string
 }
@@ -45,21 +45,21 @@ export async function searchAudit(sources: AuditSources, query: AuditPageQuery):
   return { ...(await local(query)), source: 'local' }
 }
 
-export const archivePage = ({ found, next }: ArchivePage, raw = false): AuditSearchPage => ({
-  rows: raw ? [] : archiveRows(found),
-  lines: raw ? found.map(({ line }) => line) : [],
+export const archivePage = ({ hits, next }: ArchivePage, raw = false): AuditSearchPage => ({
+  rows: raw ? [] : archiveRows(hits),
+  lines: raw ? hits.map(({ line }) => line) : [],
   next,
   source: 'postgres',
 })
 
 /** The operations that an archive found. Lines that are not records are skipped. */
-export const archiveRows = (found: readonly ArchiveFound[]): ArchiveRow[] =>
-  found.flatMap((one) => {
+export const archiveRows = (hits: readonly ArchiveHit[]): ArchiveRow[] =>
+  hits.flatMap((one) => {
     const row = archiveRow(one)
     return row ? [{ ...row, replica: one.replica, host: one.host }] : []
   })
 
-function archiveRow({ lane, line, begin }: ArchiveFound): AuditRow | undefined {
+function archiveRow({ lane, line, begin }: ArchiveHit): OperationRow | undefined {
   const record = parseRecord(line)
   if (!record) return undefined
   if (record.phase === 'before') return rowOfBegin(lane, record)

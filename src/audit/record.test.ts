@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { noHash, openLine, sealLine } from './record.ts'
+import { parseSealedLine, sealLine, zeroHash } from './record.ts'
 
-const opened = (body: string) => openLine(Buffer.from(sealLine(body).line.slice(0, -1)))
-const rest = `"operation":"o","prev":"${noHash}","seq":1,"time":"t"`
+const opened = (body: string) => parseSealedLine(Buffer.from(sealLine(body).line.slice(0, -1)))
+const rest = `"operation":"o","prev":"${zeroHash}","seq":1,"time":"t"`
 
 test('F11: a line with the right hash that is not canonical is told apart', () => {
   expect(opened(`{${rest}}`)).toMatchObject({ ok: true, record: { seq: 1 } })
@@ -18,7 +18,7 @@ test('F11: a line with the right hash that is not canonical is told apart', () =
 })
 
 test('F11: what is no record, or does not end with its hash, is told apart', () => {
-  for (const text of ['', '{}', 'null', '[]', '"x"', `{${rest}}`, `{"hash":"${noHash}",${rest}}`]) {
-    expect(openLine(Buffer.from(text)), text).toMatchObject({ ok: false, wrong: 'form' })
+  for (const text of ['', '{}', 'null', '[]', '"x"', `{${rest}}`, `{"hash":"${zeroHash}",${rest}}`]) {
+    expect(parseSealedLine(Buffer.from(text)), text).toMatchObject({ ok: false, wrong: 'form' })
   }
 })

@@ -4,7 +4,7 @@ import { archiveNames } from '../core/audit-archive.ts'
 import { canonical } from '../lib/canonical-json.ts'
 
 /** What every record has, whatever it is about. */
-export interface Link {
+export interface ChainedRecord {
   /** ISO 8601, UTC, milliseconds. */
   readonly time: string
   /** Counts the records of one lane from 1 on. */
@@ -15,18 +15,18 @@ export interface Link {
 }
 
 /** An operation begins. `arguments` are as the redactor left them, `"dropped"` where it failed, or a `Truncated`. */
-export interface BeforeRecord extends Link, Omit<AuditBegin, 'arguments'> {
+export interface BeforeRecord extends ChainedRecord, Omit<AuditBegin, 'arguments'> {
   readonly phase: 'before'
   readonly arguments?: unknown
 }
 
 /** An operation is over. */
-export interface AfterRecord extends Link, AuditEnd {
+export interface AfterRecord extends ChainedRecord, AuditEnd {
   readonly phase: 'after'
 }
 
 /** Stands for arguments that are too long to be written down. */
-export interface Truncated {
+export interface TruncatedArguments {
   readonly truncated: true
   readonly bytes: number
   /** Of the whole, as it would have been written. */
@@ -35,7 +35,7 @@ export interface Truncated {
 }
 
 /** What the log says about itself has no `phase`, and is signed. */
-interface Own extends Link {
+interface ControlRecordBase extends ChainedRecord {
   readonly phase?: undefined
   readonly lane: string
   /** Which key signed it: the start of the SHA-256 of the public key. */
@@ -45,7 +45,7 @@ interface Own extends Link {
 }
 
 /** The first record of each file. */
-export interface SegmentRecord extends Own {
+export interface SegmentRecord extends ControlRecordBase {
   readonly operation: 'segment'
   readonly reason: 'first' | 'size' | 'age' | 'abandoned'
   /** How long the file before is, as far as it counts; none for the first file of a lane. */
@@ -53,7 +53,7 @@ export interface SegmentRecord extends Own {
 }
 
 /** A process has taken the lane. */
-export interface StartRecord extends Own {
+export interface StartRecord extends ControlRecordBase {
   readonly operation: 'start'
   readonly pid: number
   readonly host: string
@@ -70,7 +70,7 @@ export interface StartRecord extends Own {
 }
 
 /** Everything before it is as it was written. */
-export interface CheckpointRecord extends Own {
+export interface CheckpointRecord extends ControlRecordBase {
   readonly operation: 'checkpoint'
   /** The process has left the lane: nothing follows but the start of another. */
   readonly final?: true
@@ -89,7 +89,7 @@ export interface Unrecorded {
 }
 
 /** Something is not in the log that should be. */
-export interface GapRecord extends Own {
+export interface GapRecord extends ControlRecordBase {
   readonly operation: 'gap'
   /** `unrecorded` is honest; everything else means that somebody or something has been at the files. */
   readonly reason: 'unrecorded' | 'records_missing' | 'records_changed' | 'damaged' | 'head_missing' | 'head_invalid'
@@ -100,20 +100,20 @@ export interface GapRecord extends Own {
 }
 
 /** Records up to and including `to` are about to be removed, because they are as old as the configuration wants. */
-export interface RetentionRecord extends Own {
+export interface RetentionRecord extends ControlRecordBase {
   readonly operation: 'retention'
   readonly removed: { readonly from: number; readonly to: number }
 }
 
 export type EventRecord = BeforeRecord | AfterRecord
-export type OwnRecord = SegmentRecord | StartRecord | CheckpointRecord | GapRecord | RetentionRecord
-export type AuditRecord = EventRecord | OwnRecord
+export type ControlRecord = SegmentRecord | StartRecord | CheckpointRecord | GapRecord | RetentionRecord
+export type AuditRecord = EventRecord | ControlRecord
 
 /** Whether a record is about an operation, and not about the log itself. */
 export const isEvent = (record: AuditRecord): record is EventRecord => record.phase !== undefined
 
 /** The `prev` of the first record of a lane. */
-export const noHash = '0'.repeat(64)
+export const zeroHash = '0'.repeat(64)
 
 /**
  * The record in a line; none if it has not the form of one. Somebody may have written anything into a line, and must
@@ -146,7 +146,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
  * for all records of the lane up to there.
  */
 const marker = ',"hash":"'
-const tailBytes = marker.length + noHash.length + 2
+const tailBytes = marker.length + zeroHash.length + 2
 
 /** A record's text as it is stored, and its hash. `body` is its canonical JSON without `hash`. */
 export function sealLine(body: string): { readonly line: string; readonly hash: string } {
@@ -154,13 +154,13 @@ export function sealLine(body: string): { readonly line: string; readonly hash: 
   return { line: `${body.slice(0, -1)}${marker}${hash}"}\n`, hash }
 }
 
-type OpenedLine =
+type ParsedLine =
   | { readonly ok: true; readonly record: AuditRecord }
   /** `record` where the line could be read all the same. */
   | { readonly ok: false; readonly wrong: 'form' | 'hash' | 'canonical'; readonly record?: AuditRecord }
 
 /** Checks one line, newline excluded, as far as it can be checked alone. */
-export function openLine(bytes: Buffer): OpenedLine {
+export function parseSealedLine(bytes: Buffer): ParsedLine {
   const record = parseRecord(bytes.toString('utf8'))
   const written = record && writtenOf(record)
   if (!record || !written) return { ok: false, wrong: 'form' }

@@ -2,7 +2,7 @@ import { Command, InvalidArgumentError, Option } from 'commander'
 import { clientKinds } from '../config/import/client-kind.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
-import { count, filtered, placed } from './commands/audit/options.ts'
+import { count, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
 import { commandName, type ExitCode, exitCodeHelp, type Shell } from './kit.ts'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
@@ -183,24 +183,24 @@ Examples:
 
   const audit = program.command('audit').description('read the record of every call')
   const formats = new Option('--format <format>', 'JSON lines, or a table for a spreadsheet').choices(['jsonl', 'csv'])
-  filtered(placed(audit.command('tail')))
+  withFilterOptions(withLogOptions(audit.command('tail')))
     .description('show the last operations')
     .option('-n, --lines <count>', 'how many', count, 20)
     .option('-f, --follow', 'go on with those that come')
     .option('--raw', 'records instead of operations')
     .action(action(async () => (await import('./commands/audit/tail.ts')).tailAudit))
-  filtered(placed(audit.command('query')))
+  withFilterOptions(withLogOptions(audit.command('query')))
     .description('find operations, newest first')
     .option('--limit <count>', 'how many', count, 50)
     .option('--before <cursor>', 'go on where an earlier answer ended')
     .option('--raw', 'records instead of operations')
     .option('--local', 'only what this machine recorded, also where PostgreSQL has the records of all replicas')
     .action(action(async () => (await import('./commands/audit/query.ts')).queryAudit))
-  placed(audit.command('verify'))
+  withLogOptions(audit.command('verify'))
     .description('check that no record was changed, removed, moved or cut off')
     .option('--public-key <file>', 'check signatures with this key and no other')
     .action(action(async () => (await import('./commands/audit/verify.ts')).verifyLog))
-  filtered(placed(audit.command('export')))
+  withFilterOptions(withLogOptions(audit.command('export')))
     .description('write operations out, oldest first')
     .addOption(formats.default('jsonl'))
     .option('--out <file>', 'where to (default: standard output)')
@@ -238,7 +238,7 @@ Examples:
     .action(action(async () => (await import('./commands/pins.ts')).approvePins))
 
   const policy = program.command('policy').description('try out a policy')
-  placed(policy.command('replay'))
+  withLogOptions(policy.command('replay'))
     .description('apply another policy to recorded calls and show what would change')
     .requiredOption('--policy <file>', 'configuration with the proposed agents and policy')
     .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')

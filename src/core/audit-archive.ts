@@ -76,7 +76,7 @@ export interface ArchiveQuery extends AuditFilter {
 }
 
 /** What was found: a record, and the beginning of its operation where it is an end. */
-export interface ArchiveFound {
+export interface ArchiveHit {
   readonly replica: string
   readonly host: string
   readonly lane: string
@@ -85,7 +85,7 @@ export interface ArchiveFound {
 }
 
 export interface ArchivePage {
-  readonly found: readonly ArchiveFound[]
+  readonly hits: readonly ArchiveHit[]
   readonly next: string | null
 }
 
@@ -100,13 +100,13 @@ export interface ArrivalQuery extends AuditFilter {
   readonly raw?: boolean
 }
 
-export interface Arrived extends ArchiveFound {
+export interface ArchiveArrival extends ArchiveHit {
   /** Its place in that order. */
   readonly position: number
 }
 
 /** A line in the archive, and what it is found by there. */
-export interface FiledRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_error' | 'words'> {
+export interface ArchivedRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_error' | 'words'> {
   readonly names: Readonly<Record<ArchiveName, string | null>>
   /** It stands for its operation where operations are listed. */
   readonly shown: boolean
@@ -115,10 +115,10 @@ export interface FiledRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_e
 /** What can be asked of the records of all replicas. */
 export interface Archive {
   search(query: ArchiveQuery): Promise<ArchivePage>
-  arrivals(query: ArrivalQuery): Promise<readonly Arrived[]>
+  arrivals(query: ArrivalQuery): Promise<readonly ArchiveArrival[]>
   chains(): Promise<readonly ArchiveChain[]>
   /** The records of a chain in their order, in lists as they come. */
-  records(chain: number): AsyncIterable<readonly FiledRecord[]>
+  records(chain: number): AsyncIterable<readonly ArchivedRecord[]>
   /** Copies of what was signed, kept apart from the records. */
   checkpoints(chain: number): Promise<readonly string[]>
   /** The public keys of the replicas, as they gave them. */

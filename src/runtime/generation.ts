@@ -1,5 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createRedactor, type Describe, describeArguments, type Redactor, remember } from '../audit/redact/redactor.ts'
+import {
+  createRedactor,
+  type DescribeArguments,
+  describeArguments,
+  memoizeRedaction,
+  type Redactor,
+} from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import type { Catalog, ChangeListener } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
@@ -61,7 +67,7 @@ export interface Generation extends PreparedConfig, Engines {
   /** The same for names that recur in every record, memoized. */
   redactName(text: string): string
   /** What the audit log records of arguments. */
-  readonly describe: Describe
+  readonly describe: DescribeArguments
   readonly breakerOf: (server: string) => BreakerConfig | undefined
   /** Limits of concurrent calls, by server and by agent. */
   readonly concurrencyOf: {
@@ -105,7 +111,7 @@ export async function prepareConfig(
 
 /** Has no side effects: if it throws, the generation before stays in place untouched. */
 export function buildGeneration(prepared: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
-  const { loaded, token, pins, traces, doubts } = prepared
+  const { loaded, token, pins, traces, warnings: traceWarnings } = prepared
   const { config } = loaded
   const { access, clock, log } = context
   const guards = guardsOf(config.mcpServers, clock)
@@ -133,7 +139,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     ...Object.values(traces?.settings.headers ?? {}),
   ])
   const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
-  const redactName = remember(redactor.text)
+  const redactName = memoizeRedaction(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]
@@ -160,7 +166,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     clock,
     log,
   })
-  const warnings = [...loaded.warnings, ...policyDoubts(config), ...doubts]
+  const warnings = [...loaded.warnings, ...policyDoubts(config), ...traceWarnings]
   return {
     ...prepared,
     ...engines,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { openSpool } from '../audit/archive/spool.ts'
-import type { Describe } from '../audit/redact/redactor.ts'
+import type { DescribeArguments } from '../audit/redact/redactor.ts'
 import { type AuditLog, openAuditLog } from '../audit/write/audit-log.ts'
 import { marksFolder } from '../audit/write/head.ts'
 import { descriptorStore } from '../catalog/descriptor-store.ts'
@@ -75,7 +75,7 @@ export interface ProcessState extends AsyncDisposable {
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
-  readonly describe: Describe
+  readonly describe: DescribeArguments
   readonly breakerOf: (server: string) => BreakerConfig | undefined
   readonly concurrencyOf: {
     readonly servers: ReadonlyMap<string, number>

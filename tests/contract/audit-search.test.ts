@@ -3,11 +3,11 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openSpool } from '../../src/audit/archive/spool.ts'
 import { signerOf } from '../../src/audit/keys.ts'
-import { lanesOf, segmentsOf } from '../../src/audit/log-files.ts'
+import { listLanes, listSegments } from '../../src/audit/log-files.ts'
 import { archiveRows } from '../../src/audit/reader.ts'
 import { logFolder, start } from '../../src/audit/search/log.fixture.ts'
 import { type AuditQuery, type AuditSearch, cursorOf, openSearch } from '../../src/audit/search/search.ts'
-import { systemFiles } from '../../src/audit/write/file-system.ts'
+import { nodeFileSystem } from '../../src/audit/write/file-system.ts'
 import { headFile, openHead } from '../../src/audit/write/head.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { silentLog } from '../../src/core/log.ts'
@@ -69,7 +69,7 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
     }
     log.put({ operation: 'gap', reason: 'unrecorded' }, start + minute)
     log.put({ operation: 'start', pid: 1 }, start + minute)
-    for (const lane of lanesOf(log.folder)) settle(lane)
+    for (const lane of listLanes(log.folder)) settle(lane)
     local = openSearch({ folder: log.folder })
     await local.catchUp()
     postgres = await openPostgresAudit({
@@ -87,10 +87,10 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
 
   /** Says that all of a lane is on disk, as the log itself does it after each commit. */
   function settle(lane: string): void {
-    const text = readFileSync(`${log.folder}/${lane}/${segmentsOf(log.folder, lane).at(-1)}`, 'utf8')
+    const text = readFileSync(`${log.folder}/${lane}/${listSegments(log.folder, lane).at(-1)}`, 'utf8')
     const { seq, hash } = JSON.parse(text.trim().split('\n').at(-1) as string) as { seq: number; hash: string }
     const path = headFile(log.folder, lane)
-    openHead(path, { lane, seq, hash }, systemFiles, signerOf('any')).close()
+    openHead(path, { lane, seq, hash }, nodeFileSystem, signerOf('any')).close()
   }
 
   const asked = async (wanted: AuditQuery & { readonly limit: number; readonly raw?: boolean }) => {
@@ -103,7 +103,7 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
   test('whatever is asked, in both orders', async () => {
     await fc.assert(
       fc.asyncProperty(query, async (wanted) => {
-        const { found, next } = await asked({ ...wanted, limit: 1000 })
+        const { hits: found, next } = await asked({ ...wanted, limit: 1000 })
         expect(plain(archiveRows(found))).toEqual([...local.query(wanted)])
         expect(next).toBeNull()
       }),
@@ -113,7 +113,7 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
 
   test('the records themselves', async () => {
     for (const wanted of [{}, { text: 'ab' }, { agent: 'a*' }, { operation: 'start' }] as AuditQuery[]) {
-      const { found } = await asked({ ...wanted, limit: 1000, raw: true })
+      const { hits: found } = await asked({ ...wanted, limit: 1000, raw: true })
       expect(found.map(({ line }) => line)).toEqual([...local.records(wanted)].map(({ text }) => text))
     }
   })
@@ -122,7 +122,7 @@ withPart(postgresProgram(), 'F11, B10: a search in PostgreSQL finds what one in 
     const all = [...local.query({ agent: '*' })]
     const paged: unknown[] = []
     for (let before: string | undefined; ; ) {
-      const { found, next } = await asked({ agent: '*', limit: 37, ...(before !== undefined && { before }) })
+      const { hits: found, next } = await asked({ agent: '*', limit: 37, ...(before !== undefined && { before }) })
       paged.push(...plain(archiveRows(found)))
       if (next === null) break
       before = next

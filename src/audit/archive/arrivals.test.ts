@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import type { Archive, Arrived } from '../../core/audit-archive.ts'
-import { everyArrival, followArrivals } from './arrivals.ts'
+import type { Archive, ArchiveArrival } from '../../core/audit-archive.ts'
+import { followArrivals, readAllArrivals } from './arrivals.ts'
 
 /** An archive in which what has a place need not be there yet. */
 function archiveWith(...places: readonly number[]) {
@@ -11,18 +11,18 @@ function archiveWith(...places: readonly number[]) {
   const arrivals: Archive['arrivals'] = async ({ after = 0, limit }) => {
     asked.push(after)
     const found = [...there].filter((position) => position > after).sort((a, b) => a - b)
-    return found.slice(0, limit).map((position) => ({ position }) as Arrived)
+    return found.slice(0, limit).map((position) => ({ position }) as ArchiveArrival)
   }
   return { arrivals, there, asked }
 }
 
-const places = (arrived: readonly Arrived[]) => arrived.map(({ position }) => position)
+const places = (arrived: readonly ArchiveArrival[]) => arrived.map(({ position }) => position)
 
 test('B10: what took its place earlier and came later is told nevertheless, and nothing twice', async () => {
   const { there, asked, ...archive } = archiveWith(1, 2)
   const [clock, stop] = [createManualClock(), new AbortController()]
   const told: number[] = []
-  const known = [{ position: 2 } as Arrived]
+  const known = [{ position: 2 } as ArchiveArrival]
   const following = (async () => {
     const arrived = followArrivals({ archive, wanted: {}, from: 1, known, clock, signal: stop.signal })
     for await (const some of arrived) told.push(...places(some))
@@ -50,7 +50,7 @@ test('B10: what took its place earlier and came later is told nevertheless, and 
 test('B10: all of it comes, list by list', async () => {
   const archive = archiveWith(...Array.from({ length: 4_500 }, (_, index) => index + 1))
   const told: number[] = []
-  for await (const some of everyArrival(archive, {})) told.push(...places(some))
+  for await (const some of readAllArrivals(archive, {})) told.push(...places(some))
   expect(told).toHaveLength(4_500)
   expect(archive.asked).toEqual([0, 2_000, 4_000, 4_500])
 })

@@ -1,16 +1,16 @@
-import type { Archive, ArrivalQuery, Arrived } from '../../core/audit-archive.ts'
+import type { Archive, ArchiveArrival, ArrivalQuery } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
-import { passed } from '../search/tail.ts'
+import { delay } from '../search/tail.ts'
 
 type Wanted = Omit<ArrivalQuery, 'after' | 'which' | 'limit'>
 
 const atOnce = 2_000
 
 /** All that there is, in the order of its arrival, in lists as they come. */
-export async function* everyArrival(
+export async function* readAllArrivals(
   archive: Pick<Archive, 'arrivals'>,
   wanted: Wanted,
-): AsyncGenerator<readonly Arrived[]> {
+): AsyncGenerator<readonly ArchiveArrival[]> {
   for (let after = 0; ; ) {
     const arrived = await archive.arrivals({ ...wanted, after, which: 'first', limit: atOnce })
     const last = arrived.at(-1)
@@ -25,7 +25,7 @@ export interface FollowArrivals {
   readonly wanted: Wanted
   /** The last that had arrived before, and those after it that are known nevertheless. */
   readonly from: number
-  readonly known: readonly Arrived[]
+  readonly known: readonly ArchiveArrival[]
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly everyMs?: number
@@ -38,12 +38,12 @@ const settledMs = 5_000
  * What arrives from now on. A replica takes places in the order when it begins to write, and others may be done before:
  * so what came a moment ago is looked at again, for what has come before it.
  */
-export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly Arrived[]> {
+export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {
   const { archive, wanted, clock, signal, everyMs = 1_000 } = options
   let settled = options.from
   let recent = new Map(options.known.map(({ position }) => [position, clock.monotonic()]))
   while (!signal.aborted) {
-    const arrived: Arrived[] = []
+    const arrived: ArchiveArrival[] = []
     for (let after = settled; ; ) {
       const page = await archive.arrivals({ ...wanted, after, which: 'first', limit: atOnce })
       arrived.push(...page.filter(({ position }) => !recent.has(position)))
@@ -57,6 +57,6 @@ export async function* followArrivals(options: FollowArrivals): AsyncGenerator<r
     const old = [...recent].filter(([, at]) => now - at >= settledMs).map(([position]) => position)
     settled = Math.max(settled, ...old)
     recent = new Map([...recent].filter(([position]) => position > settled))
-    await passed(everyMs, clock, signal)
+    await delay(everyMs, clock, signal)
   }
 }

@@ -2,20 +2,20 @@ import { randomUUID } from 'node:crypto'
 import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
+  type ArchivedRecord,
   type ArchiveName,
   type ArchiveRecord,
   archiveNames,
   type ChainEnd,
-  type FiledRecord,
   type Spool,
 } from '../../core/audit-archive.ts'
-import { firstSeqOf, lanesOf, type Position, publicKeyFile, readRecords, segmentsOf } from '../log-files.ts'
+import { firstSeqOf, listLanes, listSegments, publicKeyFile, type ReadPosition, readRecords } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
-import { isGap, textOf } from '../search/rows.ts'
+import { isGap, searchableText } from '../search/rows.ts'
 import { readHead } from '../write/head.ts'
 
 /** Where somebody has read a lane up to. */
-interface Place extends Position {
+interface Place extends ReadPosition {
   readonly seq: number
 }
 
@@ -26,10 +26,10 @@ export function openSpool(folder: string): Spool {
   const places = new Map<string, readonly Place[]>()
 
   /** Where to begin so that nothing after this number is passed over. */
-  const startAt = (lane: string, after: number): Position | undefined => {
+  const startAt = (lane: string, after: number): ReadPosition | undefined => {
     const known = places.get(lane)?.findLast(({ seq }) => seq <= after)
     if (known) return known
-    const file = segmentsOf(folder, lane).findLast((name) => firstSeqOf(name) <= after + 1)
+    const file = listSegments(folder, lane).findLast((name) => firstSeqOf(name) <= after + 1)
     return file === undefined ? undefined : { file, offset: 0 }
   }
 
@@ -42,7 +42,7 @@ export function openSpool(folder: string): Spool {
     publicKeys: () => textOfFile(publicKeyFile(folder)) ?? '',
     lanes: () => {
       const ends = new Map<string, ChainEnd>()
-      for (const lane of lanesOf(folder)) {
+      for (const lane of listLanes(folder)) {
         const read = readHead(folder, lane, undefined)
         // One that is being rewritten right now is whole the next time.
         if (read.state === 'read' && read.head.seq > 0) ends.set(lane, read.head)
@@ -62,7 +62,7 @@ export function openSpool(folder: string): Spool {
         if (seq > head.head.seq) continue
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
-          records.push(archived(stored.record, stored.text))
+          records.push(toArchiveRecord(stored.record, stored.text))
         }
         last = { file: stored.file, offset: stored.offset + stored.bytes, seq }
         if (records.length >= most) break
@@ -106,7 +106,7 @@ function textOfFile(path: string): string | undefined {
 }
 
 /** A record as an archive keeps it. */
-function archived(record: AuditRecord, line: string): ArchiveRecord {
+function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   const fields = record as Partial<Record<ArchiveName, string>>
   const names = archiveNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]]))
   const time = Date.parse(record.time)
@@ -120,13 +120,13 @@ function archived(record: AuditRecord, line: string): ArchiveRecord {
     gap: isGap(record),
     is_error: record.phase === 'after' && Boolean(record.is_error),
     names: Object.fromEntries(names),
-    words: record.phase === 'before' ? textOf(record.arguments) : '',
+    words: record.phase === 'before' ? searchableText(record.arguments) : '',
   }
 }
 
 /** By what an archive finds a record that the record itself does not say; undefined where all is right. */
-export function misfiled(record: AuditRecord, filed: FiledRecord): string | undefined {
-  const own = archived(record, filed.line)
+export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord): string | undefined {
+  const own = toArchiveRecord(record, filed.line)
   const wrong = archiveNames.find((name) => !isSame(own.names[name] ?? null, filed.names[name]))
   if (wrong) return wrong
   if (own.time !== filed.time) return 'time'

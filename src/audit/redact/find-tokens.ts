@@ -56,10 +56,10 @@ function kindOf(code: number): number {
 }
 
 /** Where something to hide begins and ends. */
-export type Span = readonly [start: number, end: number]
+export type TokenSpan = readonly [start: number, end: number]
 
 /** What is looked at where a needle was found: from `start` to `end`. */
-type Examine = (text: string, start: number, end: number, runs: Runs) => Span | undefined
+type Examine = (text: string, start: number, end: number, runs: Runs) => TokenSpan | undefined
 
 /** The words that announce a credential: `API key: …`, `the token is …`. */
 const nouns = ['key', 'token', 'secret', 'password', 'credential']
@@ -84,12 +84,12 @@ export interface TokenSearch {
   /** `needle`: which of `tokenNeedles`. */
   examine(needle: number, start: number, end: number): void
   /** The tokens found, in the order of their beginnings; none overlap. */
-  spans(): readonly Span[]
+  spans(): readonly TokenSpan[]
 }
 
 export function searchTokens(text: string): TokenSearch {
   const runs = createRuns(text)
-  const spans: Span[] = []
+  const spans: TokenSpan[] = []
   return {
     examine(needle, start, end) {
       for (const examine of byNeedle[needle] ?? []) {
@@ -101,7 +101,7 @@ export function searchTokens(text: string): TokenSearch {
   }
 }
 
-function withoutOverlap(spans: Span[]): Span[] {
+function withoutOverlap(spans: TokenSpan[]): TokenSpan[] {
   if (spans.length < 2) return spans
   spans.sort((a, b) => a[0] - b[0])
   const kept: [number, number][] = []
@@ -157,7 +157,7 @@ const announced =
   /s?["'`)\]]{0,2}[ \t]{0,3}(?:(?:is|was|=>?|:=?|->)[ \t]{0,3})?["'`(]?((?:[A-Za-z0-9_~.+/-]){20,256}={0,2})/dy
 const compound = /(?:api|access|auth|secret|private|client|app)[ _-]?$/i
 
-function afterNoun(text: string, start: number, end: number): Span | undefined {
+function afterNoun(text: string, start: number, end: number): TokenSpan | undefined {
   announced.lastIndex = end
   const span = announced.exec(text)?.indices?.[1]
   if (!span) return undefined
@@ -171,10 +171,10 @@ function afterNoun(text: string, start: number, end: number): Span | undefined {
 const isAccessKeyId = (text: string, start: number): boolean => /^A(?:KIA|SIA)/.test(text.slice(start, start + 4))
 
 /** An access key id of AWS and its secret usually stand next to each other. */
-function secretsBeside(text: string, [start, end]: Span): Span[] {
+function secretsBeside(text: string, [start, end]: TokenSpan): TokenSpan[] {
   const from = Math.max(0, start - 160)
   return [...text.slice(from, end + 160).matchAll(/(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g)]
-    .map(({ index }): Span => [from + index, from + index + 40])
+    .map(({ index }): TokenSpan => [from + index, from + index + 40])
     .filter(([first, last]) => looksRandom(text, first, last))
 }
 
@@ -194,7 +194,7 @@ const isAlphanumeric = (code: number): boolean => tables.alnum[code] === 1
 
 /** Remembers the last run of each alphabet: prefixes inside one run would make the search quadratic otherwise. */
 function createRuns(text: string): Runs {
-  const known: Partial<Record<Alphabet, Span>> = {}
+  const known: Partial<Record<Alphabet, TokenSpan>> = {}
   return {
     endOf(alphabet, from) {
       const last = known[alphabet]

@@ -6,17 +6,17 @@ export interface Needle {
 }
 
 /** A place where a needle stands, and which one: the longest of those that end there. */
-export type Found = (start: number, end: number, needle: number) => void
+export type OnMatch = (start: number, end: number, needle: number) => void
 
 /** Tells of places that together cover every needle in a text; they may overlap. */
-export type Find = (text: string, found: Found) => void
+export type FindMatches = (text: string, found: OnMatch) => void
 
 /**
  * Finds any number of needles in one pass over the text (Aho and Corasick), so that time does not grow with their
  * number. Transitions live in one open hash table: a dense one would take megabytes for a hundred secrets, and more time
  * to build. For needles that never change, `dense` makes the search faster.
  */
-export function createFinder(needles: readonly Needle[], { dense = false } = {}): Find {
+export function createFinder(needles: readonly Needle[], { dense = false } = {}): FindMatches {
   if (needles.length === 0) return () => {}
   const automaton = build(needles)
   const { size, root, child, fail, reach } = automaton
@@ -70,7 +70,7 @@ function denseTransitions({ size, way, order, fail, child }: Automaton): Dense {
 }
 
 const findDense =
-  ({ columns, width, next }: Dense, automaton: Automaton): Find =>
+  ({ columns, width, next }: Dense, automaton: Automaton): FindMatches =>
   (text, found) => {
     const { reach } = automaton
     let state = 0
@@ -81,7 +81,7 @@ const findDense =
     }
   }
 
-function report({ reach, shares, ids }: Automaton, text: string, end: number, state: number, found: Found): void {
+function report({ reach, shares, ids }: Automaton, text: string, end: number, state: number, found: OnMatch): void {
   const start = end - (reach[state] as number)
   const sides = shares[state] as number
   const before = sides & 1 && isBase64(text.charCodeAt(start - 1)) ? 1 : 0

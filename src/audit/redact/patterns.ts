@@ -1,5 +1,5 @@
 import { redacted } from './conceal.ts'
-import { type Span, searchTokens, tokenNeedles } from './find-tokens.ts'
+import { searchTokens, type TokenSpan, tokenNeedles } from './find-tokens.ts'
 import { createFinder } from './finder.ts'
 
 interface Pattern {
@@ -72,7 +72,7 @@ function concealTokens(text: string): string {
   return without(text, tokens.spans())
 }
 
-function without(text: string, spans: readonly Span[]): string {
+function without(text: string, spans: readonly TokenSpan[]): string {
   let result = ''
   let done = 0
   for (const [start, end] of spans) {

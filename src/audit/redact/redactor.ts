@@ -223,10 +223,10 @@ const more = (count: number): string => `[${count} more]`
 type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 
 /** What is written down of the arguments of a call; `undefined` for nothing. */
-export type Describe = (given: Readonly<Record<string, unknown>>) => unknown
+export type DescribeArguments = (given: Readonly<Record<string, unknown>>) => unknown
 
 /** Full means everything but the secrets of our own configuration: those are nobody's arguments. */
-export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Describe {
+export function describeArguments(mode: ArgumentsMode, redactor: Redactor): DescribeArguments {
   if (mode === 'none') return () => undefined
   if (mode === 'shape') return (given) => shapeOf(given, redactor)
   return mode === 'redacted' ? (given) => redactor.value(given) : (given) => redactor.known(given)
@@ -260,7 +260,7 @@ const maxSecretLength = 512
  * A redactor for names that remembers what it has said: each call has half a dozen of them, and they are almost always
  * the same. Forgets everything when it is full. Whoever has other secrets makes another one.
  */
-export function remember(redact: (text: string) => string, most = maxRemembered): (text: string) => string {
+export function memoizeRedaction(redact: (text: string) => string, most = maxRemembered): (text: string) => string {
   const known = new Map<string, string>()
   return (text) => {
     const before = known.get(text)

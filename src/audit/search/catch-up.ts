@@ -1,10 +1,10 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite'
 import { type ArchiveName, archiveNames } from '../../core/audit-archive.ts'
-import { firstSeqOf, lanesOf, readRecords, type StoredRecord, segmentFile, segmentsOf } from '../log-files.ts'
+import { firstSeqOf, listLanes, listSegments, readRecords, type StoredRecord, segmentFileName } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
 import { emptyIndex, hasWords, inTransaction } from './index-file.ts'
-import { isGap, textOf } from './rows.ts'
-import { createSegments } from './segment-reader.ts'
+import { isGap, searchableText } from './rows.ts'
+import { createSegmentReader } from './segment-reader.ts'
 
 export interface CatchUpOptions {
   /** So many records have been entered so far. */
@@ -28,7 +28,7 @@ export async function catchUp(database: DatabaseSync, folder: string, options: C
   if (!isConsistent(database, folder)) emptyIndex(database)
   forgetRemoved(database, folder)
   let count = 0
-  for (const lane of lanesOf(folder)) {
+  for (const lane of listLanes(folder)) {
     let going = true
     while (going) {
       going = false
@@ -60,7 +60,7 @@ type Spot = Pick<Entered, 'file' | 'at'>
 
 async function* batches(database: DatabaseSync, folder: string, lane: string): AsyncGenerator<Batch> {
   let from: Spot | undefined = enteredOf(database, lane)
-  const start = from && { [lane]: { file: segmentFile(from.file), offset: from.at } }
+  const start = from && { [lane]: { file: segmentFileName(from.file), offset: from.at } }
   let records: StoredRecord[] = []
   for await (const stored of readRecords(folder, { lanes: [lane], ...(start && { from: start }) })) {
     records.push(stored)
@@ -80,7 +80,7 @@ function enterBatch(database: DatabaseSync, lane: string, { records, from }: Bat
     const fresh = entered ? records.filter((stored) => !isBefore(spotOf(stored), entered)) : records
     const last = fresh.at(-1)
     if (!last) return 0
-    createEntry(database).enter(fresh)
+    createIndexWriter(database).enter(fresh)
     database
       .prepare('INSERT OR REPLACE INTO lanes (lane, file, at, last, hash) VALUES (?, ?, ?, ?, ?)')
       .run(Number(lane), firstSeqOf(last.file), last.offset + last.bytes, last.offset, last.record.hash)
@@ -94,11 +94,11 @@ const isBefore = (a: Spot, b: Spot): boolean => a.file < b.file || (a.file === b
 
 /** Whether the last record entered of each lane still stands where it stood, or was removed because of its age. */
 function isConsistent(database: DatabaseSync, folder: string): boolean {
-  using segments = createSegments(folder)
+  using segments = createSegmentReader(folder)
   const lanes = database.prepare('SELECT lane FROM lanes').all()
   return lanes.every(({ lane }) => {
     const { file, at, last, hash } = enteredOf(database, String(lane)) as Entered
-    const oldest = segmentsOf(folder, String(lane))[0]
+    const oldest = listSegments(folder, String(lane))[0]
     if (oldest === undefined || file < firstSeqOf(oldest)) return true
     return segments.read({ lane: Number(lane), file, at: last, bytes: at - last })?.record.hash === hash
   })
@@ -108,11 +108,11 @@ function forgetRemoved(database: DatabaseSync, folder: string): void {
   const gone = database
     .prepare('SELECT lane, min(seq) AS seq FROM records GROUP BY lane')
     .all()
-    .map(({ lane, seq }) => ({ lane: Number(lane), seq: Number(seq), oldest: segmentsOf(folder, String(lane))[0] }))
+    .map(({ lane, seq }) => ({ lane: Number(lane), seq: Number(seq), oldest: listSegments(folder, String(lane))[0] }))
     .filter(({ seq, oldest }) => oldest === undefined || seq < firstSeqOf(oldest))
   if (gone.length === 0) return
   inTransaction(database, () => {
-    const entry = createEntry(database)
+    const entry = createIndexWriter(database)
     for (const { lane, oldest } of gone) {
       entry.forget(lane, oldest === undefined ? undefined : firstSeqOf(oldest))
       if (oldest === undefined) database.prepare('DELETE FROM lanes WHERE lane = ?').run(lane)
@@ -121,7 +121,7 @@ function forgetRemoved(database: DatabaseSync, folder: string): void {
 }
 
 /** Writes records into the index. */
-interface Entry {
+interface IndexWriter {
   /** Records of one lane, in their order. */
   enter(records: readonly StoredRecord[]): void
   /** Forgets the records of a lane before a number; all of them by default. */
@@ -132,7 +132,7 @@ interface Entry {
 const columns = [...archiveNames, 'latency_ms'] as const
 
 /** Statements are prepared once for all records. */
-function createEntry(database: DatabaseSync): Entry {
+function createIndexWriter(database: DatabaseSync): IndexWriter {
   const insert = database.prepare(
     `INSERT INTO records (lane, seq, file, at, bytes, time, phase, shown, begin, is_error, ${columns.join(', ')})
      VALUES (${Array.from({ length: 10 + columns.length }, () => '?').join(', ')})
@@ -169,7 +169,7 @@ function createEntry(database: DatabaseSync): Entry {
       typeof latency === 'number' ? latency : null,
     )
     const id = Number(lastInsertRowid)
-    const text = changes === 1 && record.phase === 'before' ? textOf(record.arguments) : ''
+    const text = changes === 1 && record.phase === 'before' ? searchableText(record.arguments) : ''
     if (text !== '') insertWords?.run(id, text)
     return id
   }

@@ -16,7 +16,7 @@ export function openIndex(folder: string): DatabaseSync {
   try {
     return prepared(path)
   } catch (error) {
-    if (!isDamage(error)) throw error
+    if (!isIndexDamaged(error)) throw error
     removeIndex(folder)
     return prepared(path)
   }
@@ -36,7 +36,7 @@ export function emptyIndex(database: DatabaseSync): void {
 }
 
 /** Whether an error says that the file is no database or has been damaged. */
-export function isDamage(error: unknown): boolean {
+export function isIndexDamaged(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode
   return typeof code === 'number' && [sqliteCorrupt, sqliteNotADatabase].includes(code & 0xff)
 }

@@ -4,7 +4,7 @@ import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
-import { segmentFile } from '../log-files.ts'
+import { segmentFileName } from '../log-files.ts'
 
 export interface Written extends Partial<Omit<AuditBegin & AuditEnd, 'call' | 'arguments'>> {
   readonly call: string
@@ -28,7 +28,7 @@ export async function logFolder() {
     const known = lanes.get(name)
     if (known) return known
     mkdirSync(join(folder, name), { recursive: true })
-    const lane = { seq: 0, file: segmentFile(1), prev: '0'.repeat(64) }
+    const lane = { seq: 0, file: segmentFileName(1), prev: '0'.repeat(64) }
     lanes.set(name, lane)
     return lane
   }
@@ -58,7 +58,7 @@ export async function logFolder() {
     /** Whatever comes next stands in a new segment, whose name this is. */
     rotate: (name = '1') => {
       const lane = laneOf(name)
-      lane.file = segmentFile(lane.seq + 1)
+      lane.file = segmentFileName(lane.seq + 1)
       return lane.file
     },
     path: (lane = '1') => join(folder, lane, laneOf(lane).file),

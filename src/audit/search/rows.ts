@@ -5,7 +5,7 @@ import type { StoredRecord } from '../log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
 
 /** One operation as readers see it: how it ended, with the arguments it began with. */
-export interface AuditRow extends Partial<Omit<AuditSubject, 'operation'>> {
+export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   /** Of its end; of its beginning, where no end is recorded. */
   readonly time: string
   readonly lane: string
@@ -27,7 +27,7 @@ export interface AuditRow extends Partial<Omit<AuditSubject, 'operation'>> {
 }
 
 /** How an operation ended; its arguments stand in the record of its beginning. */
-export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord | undefined): AuditRow {
+export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord | undefined): OperationRow {
   const { phase: _, prev: __, hash: ___, time, ...fields } = after
   return {
     time,
@@ -39,13 +39,13 @@ export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord 
 }
 
 /** An operation without an end. */
-export function rowOfBegin(lane: string, before: BeforeRecord): AuditRow {
+export function rowOfBegin(lane: string, before: BeforeRecord): OperationRow {
   const { phase: _, prev: __, hash: ___, time, ...fields } = before
   return { time, ...fields, lane, ended: false }
 }
 
 /** Where the log says that something is missing from it, readers must see it. */
-export const rowOfGap = (lane: string, { time, seq, operation, reason }: GapRecord): AuditRow => ({
+export const rowOfGap = (lane: string, { time, seq, operation, reason }: GapRecord): OperationRow => ({
   time,
   lane,
   seq,
@@ -57,7 +57,7 @@ export const rowOfGap = (lane: string, { time, seq, operation, reason }: GapReco
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase
 
 /** What a record itself says, whatever it is about: for those who want to see records. */
-export function rowOfRecord(lane: string, record: AuditRecord): AuditRow {
+export function rowOfRecord(lane: string, record: AuditRecord): OperationRow {
   if (record.phase === 'after') return rowOfEnd(lane, record, undefined)
   if (record.phase === 'before') return rowOfBegin(lane, record)
   const { time, seq, operation } = record
@@ -65,7 +65,7 @@ export function rowOfRecord(lane: string, record: AuditRecord): AuditRow {
 }
 
 /** Whether an operation is one of those: the meaning of a filter, which the index must agree with. */
-export function satisfies(row: AuditRow, filter: AuditFilter): boolean {
+export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
   const time = Date.parse(row.time)
   if (filter.since !== undefined && !(time >= filter.since)) return false
   if (filter.until !== undefined && !(time < filter.until)) return false
@@ -75,18 +75,18 @@ export function satisfies(row: AuditRow, filter: AuditFilter): boolean {
     if (wanted !== undefined && !fits(wanted, row[field])) return false
   }
   if (filter.tool !== undefined && !isTool(row, filter.tool)) return false
-  return filter.text === undefined || textOf(row.arguments).includes(filter.text.toLowerCase())
+  return filter.text === undefined || searchableText(row.arguments).includes(filter.text.toLowerCase())
 }
 
 /** What is not there fits nothing but the empty text: `*` asks for those that have any. */
 const fits = (wanted: string, value: string | undefined): boolean =>
   value === undefined ? wanted === '' : matches(wanted, value)
 
-const isTool = ({ server, tool }: AuditRow, wanted: string): boolean =>
+const isTool = ({ server, tool }: OperationRow, wanted: string): boolean =>
   fits(wanted, tool) || (server !== undefined && tool !== undefined && fits(wanted, `${server}.${tool}`))
 
 /** Arguments as people search them: a line for each value, with its name. */
-export function textOf(given: unknown): string {
+export function searchableText(given: unknown): string {
   const lines: string[] = []
   const add = (value: unknown, name: string, depth: number): void => {
     if (typeof value !== 'object' || value === null) lines.push(name === '' ? String(value) : `${name}=${value}`)
@@ -102,17 +102,17 @@ export function textOf(given: unknown): string {
 const deepest = 64
 
 /** Makes operations of records as they come. */
-interface Pairs {
+interface RecordPairing {
   /** The operation that this record completes; none for a beginning, which waits for its end. */
-  add(stored: Pick<StoredRecord, 'lane' | 'record'>): AuditRow | undefined
+  add(stored: Pick<StoredRecord, 'lane' | 'record'>): OperationRow | undefined
   /** Operations whose end has not come. */
-  open(): AuditRow[]
+  open(): OperationRow[]
 }
 
 /** Operations that run at once; more than this are those that nobody ended. */
 const maxOpen = 10_000
 
-export function createPairs(): Pairs {
+export function createRecordPairing(): RecordPairing {
   const begun = new Map<string, { readonly lane: string; readonly record: BeforeRecord }>()
   return {
     add({ lane, record }) {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AuditFilter } from '../../core/audit-filter.ts'
 import { logFolder, start } from './log.fixture.ts'
-import { createPairs, satisfies } from './rows.ts'
+import { createRecordPairing, matchesFilter } from './rows.ts'
 import { type AuditQuery, cursorOf, openSearch } from './search.ts'
 import { readRecent } from './tail.ts'
 
@@ -157,7 +157,7 @@ describe('F11: searching the log', () => {
     }
     using search = openSearch({ folder: log.folder })
     await search.catchUp()
-    const pairs = createPairs()
+    const pairs = createRecordPairing()
     const rows = (await readRecent(log.folder, 1000)).records.flatMap((stored) => pairs.add(stored) ?? [])
     const all = [...rows, ...pairs.open()]
     const pattern = fc.oneof(
@@ -181,7 +181,7 @@ describe('F11: searching the log', () => {
     )
     fc.assert(
       fc.property(wanted, (filter: AuditFilter) => {
-        const expected = all.filter((row) => satisfies(row, filter)).map(({ call }) => call)
+        const expected = all.filter((row) => matchesFilter(row, filter)).map(({ call }) => call)
         expect([...search.query(filter)].map(({ call }) => call).sort()).toEqual(expected.sort())
       }),
       { numRuns: 2000 },

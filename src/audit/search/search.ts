@@ -7,13 +7,13 @@ import {
   parseCursor,
 } from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { lanesOf, type StoredRecord } from '../log-files.ts'
+import { listLanes, type StoredRecord } from '../log-files.ts'
 import { type AuditPageQuery, type AuditSearchPage, emptyPage } from '../reader.ts'
 import type { BeforeRecord } from '../record.ts'
 import { type CatchUpOptions, catchUp } from './catch-up.ts'
-import { hasWords, isDamage, openIndex, removeIndex } from './index-file.ts'
-import { type AuditRow, isGap, rowOfBegin, rowOfEnd, rowOfGap, rowOfRecord, satisfies } from './rows.ts'
-import { createSegments, type Place, type Segments } from './segment-reader.ts'
+import { hasWords, isIndexDamaged, openIndex, removeIndex } from './index-file.ts'
+import { isGap, matchesFilter, type OperationRow, rowOfBegin, rowOfEnd, rowOfGap, rowOfRecord } from './rows.ts'
+import { createSegmentReader, type IndexedPosition, type SegmentReader } from './segment-reader.ts'
 
 export interface AuditQuery extends FoundQuery {
   readonly limit?: number
@@ -24,7 +24,7 @@ export interface AuditSearch extends Disposable {
   /** Brings the index up to date; settles with the number of new records. */
   catchUp(options?: CatchUpOptions): Promise<number>
   /** One row for each operation. */
-  query(query: AuditQuery): Generator<AuditRow>
+  query(query: AuditQuery): Generator<OperationRow>
   /** The records themselves. */
   records(query: AuditQuery): Generator<StoredRecord>
 }
@@ -37,7 +37,7 @@ export function openSearch({ folder }: { readonly folder: string }): AuditSearch
       try {
         return await catchUp(database, folder, options)
       } catch (error) {
-        if (!isDamage(error)) throw error
+        if (!isIndexDamaged(error)) throw error
         database.close()
         removeIndex(folder)
         database = openIndex(folder)
@@ -57,7 +57,7 @@ export async function searchLog(
   options?: CatchUpOptions,
 ): Promise<AuditSearchPage> {
   const { limit, raw, ...rest } = query
-  if (lanesOf(folder).length === 0) return emptyPage
+  if (listLanes(folder).length === 0) return emptyPage
   using search = await openCurrentSearch(folder, options)
   if (raw) return { ...emptyPage, lines: [...search.records({ ...rest, limit })].map(({ text }) => text) }
   const found = [...search.query({ ...rest, limit: limit + 1 })]
@@ -95,7 +95,7 @@ interface FoundQuery extends AuditFilter {
 }
 
 interface Found {
-  readonly row: AuditRow
+  readonly row: OperationRow
   readonly stored: StoredRecord
 }
 
@@ -111,14 +111,14 @@ function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: 
      FROM records r LEFT JOIN records b ON b.id = r.begin WHERE ${where.sql}
      ORDER BY r.time ${direction}, r.lane ${direction}, r.seq ${direction}`,
   )
-  using segments = createSegments(folder)
+  using segments = createSegmentReader(folder)
   try {
     for (const place of statement.iterate(...where.values)) {
       const answer = readRow(segments, place as unknown as Joined, raw)
-      if (answer && (filter.text === undefined || satisfies(answer.row, { text: filter.text }))) yield answer
+      if (answer && (filter.text === undefined || matchesFilter(answer.row, { text: filter.text }))) yield answer
     }
   } catch (error) {
-    if (!isDamage(error)) throw error
+    if (!isIndexDamaged(error)) throw error
     removeIndex(folder)
     const sentence = 'The index of the audit log was damaged and has been removed; run the command again to rebuild it.'
     throw new ToolwayError('INTERNAL', sentence, { cause: error })
@@ -126,13 +126,13 @@ function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: 
 }
 
 /** Where a record stands, and the beginning of its operation if it is an end. */
-interface Joined extends Place {
+interface Joined extends IndexedPosition {
   readonly b_file: number | null
   readonly b_at: number | null
   readonly b_bytes: number | null
 }
 
-function readRow(segments: Segments, place: Joined, raw: boolean): Found | undefined {
+function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | undefined {
   const stored = segments.read(place)
   // Retention has been faster than the index.
   if (!stored) return undefined
@@ -149,7 +149,7 @@ function readRow(segments: Segments, place: Joined, raw: boolean): Found | undef
 }
 
 function beginOf(
-  segments: Segments,
+  segments: SegmentReader,
   { lane, b_file: file, b_at: at, b_bytes: bytes }: Joined,
 ): BeforeRecord | undefined {
   if (file === null || at === null || bytes === null) return undefined
@@ -158,7 +158,7 @@ function beginOf(
 }
 
 /** The cursor after a row. */
-export const cursorOf = ({ time, lane, seq }: Pick<AuditRow, 'time' | 'lane' | 'seq'>): string =>
+export const cursorOf = ({ time, lane, seq }: Pick<OperationRow, 'time' | 'lane' | 'seq'>): string =>
   formatCursor({ time: Date.parse(time), chain: Number(lane), seq }, 'local')
 
 /** A filter as a condition on the index. */

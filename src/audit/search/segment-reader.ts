@@ -1,10 +1,10 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { type StoredRecord, segmentFile } from '../log-files.ts'
+import { type StoredRecord, segmentFileName } from '../log-files.ts'
 import { parseRecord } from '../record.ts'
 
 /** Where a record stands, as the index knows it. */
-export interface Place {
+export interface IndexedPosition {
   readonly lane: number
   readonly file: number
   readonly at: number
@@ -12,9 +12,9 @@ export interface Place {
 }
 
 /** Reads single records out of the segments. */
-export interface Segments extends Disposable {
+export interface SegmentReader extends Disposable {
   /** None where it was removed, or where something else stands now. */
-  read(place: Place): StoredRecord | undefined
+  read(place: IndexedPosition): StoredRecord | undefined
 }
 
 /** Neighbours are mostly wanted together. */
@@ -27,7 +27,7 @@ interface OpenFile {
   block: Buffer
 }
 
-export function createSegments(folder: string): Segments {
+export function createSegmentReader(folder: string): SegmentReader {
   const files = new Map<string, OpenFile>()
 
   const opened = (path: string): OpenFile => {
@@ -55,7 +55,7 @@ export function createSegments(folder: string): Segments {
 
   return {
     read({ lane, file: first, at, bytes }) {
-      const file = segmentFile(first)
+      const file = segmentFileName(first)
       try {
         const line = bytesAt(opened(join(folder, String(lane), file)), at, bytes)
         const text = line.toString('utf8', 0, line.length - 1)

@@ -1,13 +1,13 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
-import { lanesOf, type Position, readRecords, type StoredRecord, segmentsOf } from '../log-files.ts'
+import { listLanes, listSegments, type ReadPosition, readRecords, type StoredRecord } from '../log-files.ts'
 import { parseRecord } from '../record.ts'
 
 export interface FollowOptions {
   readonly folder: string
   /** Where each lane goes on; new lanes are read from their beginning. */
-  readonly from: Readonly<Record<string, Position>>
+  readonly from: Readonly<Record<string, ReadPosition>>
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly everyMs?: number
@@ -16,18 +16,18 @@ export interface FollowOptions {
 /** New records as they are written, by whichever process; what comes at once is put in the order of time. */
 export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
   const { folder, clock, signal, everyMs = 200 } = options
-  const positions: Record<string, Position> = { ...options.from }
+  const positions: Record<string, ReadPosition> = { ...options.from }
   while (!signal.aborted) {
     const records: StoredRecord[] = []
     for await (const stored of readRecords(folder, { from: positions })) records.push(stored)
     for (const { lane, file, offset, bytes } of records) positions[lane] = { file, offset: offset + bytes }
     if (records.length > 0) yield mergeLanes(records)
-    await passed(everyMs, clock, signal)
+    await delay(everyMs, clock, signal)
   }
 }
 
 /** Time has passed, or nobody wants to wait any longer. */
-export async function passed(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _ = clock.after(ms, resolve)
   const stop = () => resolve()
@@ -57,22 +57,22 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   return merged
 }
 
-interface Recent {
+interface RecentRecords {
   /** Oldest first, all lanes together. */
   readonly records: readonly StoredRecord[]
   /** Where each lane goes on. */
-  readonly positions: Readonly<Record<string, Position>>
+  readonly positions: Readonly<Record<string, ReadPosition>>
   /** There is nothing before them. */
   readonly whole: boolean
 }
 
 /** The last records of a log, at most `count` of each lane, without reading what stands before them. */
-export async function readRecent(folder: string, count: number): Promise<Recent> {
+export async function readRecent(folder: string, count: number): Promise<RecentRecords> {
   const records: StoredRecord[] = []
-  const positions: Record<string, Position> = {}
+  const positions: Record<string, ReadPosition> = {}
   let whole = true
-  for (const lane of lanesOf(folder)) {
-    const files = segmentsOf(folder, lane)
+  for (const lane of listLanes(folder)) {
+    const files = listSegments(folder, lane)
     const found: StoredRecord[][] = []
     let missing = count
     for (const file of files.toReversed()) {

@@ -2,7 +2,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
-import { behindArchive } from './verify-archive.ts'
+import { compareWithArchive } from './verify-archive.ts'
 
 const chain = (lane: string, seq: number, epoch = 1, replica = 'here') => ({
   ...{ id: 1, replica, host: 'h', lane, epoch, seq },
@@ -14,7 +14,11 @@ test('F11: a log that lacks what PostgreSQL has a copy of was cut off, deleted o
   await using folder = await temporaryFolder()
   await writeFile(join(folder.path, 'replica'), 'here\n')
   const problems = (...chains: ReturnType<typeof chain>[]) =>
-    behindArchive(folder.path, [ends('1', 10), ends('2', 5)], chains).map(({ kind, lane, seq }) => [kind, lane, seq])
+    compareWithArchive(folder.path, [ends('1', 10), ends('2', 5)], chains).map(({ kind, lane, seq }) => [
+      kind,
+      lane,
+      seq,
+    ])
   expect(problems(chain('1', 10), chain('2', 4))).toEqual([])
   expect(problems(chain('1', 11), chain('2', 5), chain('3', 7))).toEqual([
     ['rolled_back', '1', 11],

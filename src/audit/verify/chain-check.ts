@@ -1,18 +1,25 @@
 import type { Verifier } from '../keys.ts'
-import { firstSeqOf, type Line } from '../log-files.ts'
-import { type AuditRecord, isEvent, noHash, type OwnRecord, openLine, type SegmentRecord } from '../record.ts'
-import type { Head } from '../write/head.ts'
+import { firstSeqOf, type LogLine } from '../log-files.ts'
+import {
+  type AuditRecord,
+  type ControlRecord,
+  isEvent,
+  parseSealedLine,
+  type SegmentRecord,
+  zeroHash,
+} from '../record.ts'
+import type { LaneHead } from '../write/head.ts'
 
-export interface LaneCheckOptions {
+export interface ChainCheckOptions {
   readonly lane: string
   /** Which records are known to have been on disk. */
-  readonly heads: readonly (Head | undefined)[]
+  readonly heads: readonly (LaneHead | undefined)[]
   readonly verifiers: readonly Verifier[]
   problem(problem: VerifyProblem): void
 }
 
 /** What is known of a lane once it was read. */
-export interface LaneFacts {
+export interface ChainFacts {
   readonly records: number
   readonly first: { readonly seq: number; readonly time: string } | undefined
   readonly last: { readonly seq: number; readonly time: string } | undefined
@@ -32,14 +39,14 @@ export interface LaneFacts {
 }
 
 /** Reads one lane from its first line to its last one and says what is wrong with it. */
-export interface LaneCheck {
+export interface ChainCheck {
   /** A file begins. Lines that come out of no file have no beginning of one to be checked. */
   file(name: string): void
-  line(line: Line): void
-  end(): LaneFacts
+  line(line: LogLine): void
+  end(): ChainFacts
 }
 
-export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOptions): LaneCheck {
+export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheckOptions): ChainCheck {
   let file = ''
   let number = 0
   /** Where the file before ended, and what stands in it after its last newline. */
@@ -48,8 +55,8 @@ export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOp
   let fragment = 0
   /** The next record's number and the hash before it, where that is known. */
   let expected: { readonly seq: number; readonly prev: string | undefined } | undefined
-  let first: LaneFacts['first']
-  let last: LaneFacts['last']
+  let first: ChainFacts['first']
+  let last: ChainFacts['last']
   let records = 0
   let removedTo = 0
   let signatures = 0
@@ -89,7 +96,7 @@ export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOp
   const place = ({ seq, prev, hash, time }: AuditRecord) => {
     if (!expected) {
       first = { seq, time }
-      if (seq === 1 && prev !== noHash) problem('missing', 'the first record does not begin the lane', seq)
+      if (seq === 1 && prev !== zeroHash) problem('missing', 'the first record does not begin the lane', seq)
     } else if (seq < expected.seq) {
       problem('order', `record ${seq} stands where record ${expected.seq} belongs: moved, repeated or put in`, seq)
       return
@@ -104,7 +111,7 @@ export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOp
   }
 
   /** Whether it is signed: nothing is believed, or even read, of what is not. */
-  const own = (found: OwnRecord): boolean => {
+  const own = (found: ControlRecord): boolean => {
     if (!isSigned(found)) return false
     signatures++
     unsigned = 0
@@ -118,7 +125,7 @@ export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOp
     return true
   }
 
-  const isSigned = ({ hash: _, ...content }: OwnRecord): boolean => {
+  const isSigned = ({ hash: _, ...content }: ControlRecord): boolean => {
     const { seq, key } = content
     const verifier = verifiers.find(({ id }) => id === key)
     if (verifier && content.lane === lane && verifier.verifies(content)) return true
@@ -128,7 +135,7 @@ export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOp
     return false
   }
 
-  const gap = ({ reason, seq, time, missing }: Extract<OwnRecord, { operation: 'gap' }>) => {
+  const gap = ({ reason, seq, time, missing }: Extract<ControlRecord, { operation: 'gap' }>) => {
     if (reason === 'unrecorded') {
       outages++
       return
@@ -175,7 +182,7 @@ export function createLaneCheck({ lane, heads, verifiers, ...told }: LaneCheckOp
         fragment = line.bytes.length
         return
       }
-      const opened = openLine(line.bytes)
+      const opened = parseSealedLine(line.bytes)
       if (!opened.record) {
         // One for all lines of that kind in a row: a file full of junk must not drown everything else.
         if (!unreadable) problem('unreadable', 'this line is not a record')

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { openSpool } from '../archive/spool.ts'
 import { endOf, openLog, secret, verify } from '../audit.fixture.ts'
 import { signerOf } from '../keys.ts'
-import { segmentFile } from '../log-files.ts'
+import { segmentFileName } from '../log-files.ts'
 import { openSearch } from '../search/search.ts'
 
 const some = { seq: 5, time: '2026-03-01T12:00:00.000Z', prev: '', hash: '', operation: 'x' }
@@ -36,7 +36,7 @@ test('F11: whatever somebody writes into a line, it is found, and hides nothing 
     await using audit = await openLog(log)
     await audit.end(endOf({ call: 'a', write: true }))
   }
-  const file = join(log, '1', segmentFile(1))
+  const file = join(log, '1', segmentFileName(1))
   const sound = readFileSync(file)
   for (const line of odd) {
     const text = `${JSON.stringify(line)}\n`
@@ -44,7 +44,7 @@ test('F11: whatever somebody writes into a line, it is found, and hides nothing 
     appendFileSync(file, text)
     expect(await verify(log), text.slice(0, 200)).toMatchObject({ ok: false })
     // As the first of a file that follows another one.
-    const next = join(log, '1', segmentFile(5))
+    const next = join(log, '1', segmentFileName(5))
     writeFileSync(next, text)
     expect(await verify(log), text.slice(0, 200)).toMatchObject({ ok: false })
     writeFileSync(next, '')

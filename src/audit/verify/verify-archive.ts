@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import type { Archive, ArchiveChain } from '../../core/audit-archive.ts'
-import { misfiled, replicaFile } from '../archive/spool.ts'
+import { findArchiveMismatch, replicaFile } from '../archive/spool.ts'
 import { signerOf, type Verifier, verifiersOf } from '../keys.ts'
-import { openLine, parseRecord } from '../record.ts'
-import { createLaneCheck, createProblems, type LaneFacts, type VerifyProblem } from './chain-check.ts'
+import { parseRecord, parseSealedLine } from '../record.ts'
+import { type ChainFacts, createChainCheck, createProblems, type VerifyProblem } from './chain-check.ts'
 import type { LaneReport } from './verify.ts'
 
 export interface VerifyArchiveOptions {
@@ -16,7 +16,7 @@ export interface VerifyArchiveOptions {
 }
 
 /** One chain, as far as it could be read. */
-export interface ChainReport extends Omit<LaneFacts, 'lanes' | 'torn'> {
+export interface ChainReport extends Omit<ChainFacts, 'lanes' | 'torn'> {
   readonly replica: string
   readonly host: string
   readonly lane: string
@@ -76,7 +76,7 @@ async function verifyChain(
 ): Promise<ChainReport> {
   const name = nameOf(chain)
   const problem = (found: VerifyProblem) => add({ ...found, lane: name })
-  const check = createLaneCheck({ lane: chain.lane, heads: [], verifiers, problem })
+  const check = createChainCheck({ lane: chain.lane, heads: [], verifiers, problem })
   // Copied before the records are read: there may only be more records than these.
   const signed = await signedOf(archive, chain)
   let read = 0
@@ -87,7 +87,7 @@ async function verifyChain(
       const record = parseRecord(filed.line)
       lastHash = record?.hash
       signed.delete(lastHash)
-      const wrong = record && misfiled(record, filed)
+      const wrong = record && findArchiveMismatch(record, filed)
       if (wrong) problem({ kind: 'changed', seq: record.seq, message: misfiledWords(record.seq, wrong) })
     }
     read += records.length
@@ -114,7 +114,7 @@ async function signedOf(archive: Archive, { id }: ArchiveChain): Promise<Map<unk
 
 function endProblems(
   chain: ArchiveChain,
-  { first, last, removedTo }: Pick<LaneFacts, 'first' | 'last' | 'removedTo'>,
+  { first, last, removedTo }: Pick<ChainFacts, 'first' | 'last' | 'removedTo'>,
   unseen: ReadonlyMap<unknown, string>,
   verifiers: readonly Verifier[],
 ): VerifyProblem[] {
@@ -125,7 +125,7 @@ function endProblems(
     problems.push({ kind: 'missing', seq: first.seq, message })
   }
   const proven = [...unseen.values()].flatMap((line) => {
-    const opened = openLine(Buffer.from(line))
+    const opened = parseSealedLine(Buffer.from(line))
     if (!opened.ok || opened.record.phase !== undefined) return []
     const { hash: _, ...content } = opened.record
     return verifiers.some((key) => key.id === content.key && key.verifies(content)) ? [opened.record.seq] : []
@@ -150,7 +150,7 @@ function endProblems(
  * log, beyond its end. Those that retention removed lie before its end. A lane that began anew is compared with what
  * was copied since; `verifyArchive` tells of the break itself.
  */
-export function behindArchive(
+export function compareWithArchive(
   folder: string,
   lanes: readonly Pick<LaneReport, 'lane' | 'last'>[],
   chains: readonly ArchiveChain[],

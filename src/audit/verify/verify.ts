@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../keys.ts'
-import { lanesOf, linesOf, publicKeyFile, segmentsOf } from '../log-files.ts'
-import { type Head, type ReadHead, readHead, readMarks } from '../write/head.ts'
-import { createLaneCheck, createProblems, type LaneFacts, type VerifyProblem } from './chain-check.ts'
+import { listLanes, listSegments, publicKeyFile, readLines } from '../log-files.ts'
+import { type HeadState, type LaneHead, readHead, readMarks } from '../write/head.ts'
+import { type ChainFacts, createChainCheck, createProblems, type VerifyProblem } from './chain-check.ts'
 
-export interface VerifyOptions {
+export interface VerifyAuditOptions {
   readonly folder: string
   /** The secret. With it alone `head` can be checked, too. */
   readonly key?: Buffer | string
@@ -17,7 +17,7 @@ export interface VerifyOptions {
 }
 
 /** One lane, as far as it could be read. */
-export interface LaneReport extends Omit<LaneFacts, 'lanes'> {
+export interface LaneReport extends Omit<ChainFacts, 'lanes'> {
   readonly lane: string
   readonly files: number
 }
@@ -38,7 +38,7 @@ export interface VerifyReport {
  * What it cannot find without marks: that a lane was put back, as a whole and with its `head`, to what it was at an
  * earlier time; and never that the last second of unsynced reads of a process that was killed is missing.
  */
-export async function verifyAudit(options: VerifyOptions): Promise<VerifyReport> {
+export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyReport> {
   const { folder } = options
   const problems = createProblems()
   const signer = options.key === undefined ? undefined : signerOf(options.key)
@@ -47,7 +47,7 @@ export async function verifyAudit(options: VerifyOptions): Promise<VerifyReport>
   const named = new Set<string>()
   // First of all: the log may only be longer than they say.
   const marks = readMarks(options.marks, signer)
-  for (const lane of lanesOf(folder)) {
+  for (const lane of listLanes(folder)) {
     const mark = marks.get(lane)
     const { report, named: mentioned, found } = await verifyLane(lane, { ...options, mark }, signer, verifiers)
     lanes.push(report)
@@ -76,7 +76,7 @@ export async function verifyAudit(options: VerifyOptions): Promise<VerifyReport>
 }
 
 function verifiersFor(
-  { folder, publicKey }: VerifyOptions,
+  { folder, publicKey }: VerifyAuditOptions,
   signer: Signer | undefined,
   add: (problem: VerifyProblem) => void,
 ): Verifier[] {
@@ -85,7 +85,7 @@ function verifiersFor(
   const trusted = [...(signer ? [signer] : []), ...given]
   if (trusted.length > 0) {
     const known = trusted.some(({ id }) => beside.some((key) => key.id === id))
-    if (!known && lanesOf(folder).length > 0) {
+    if (!known && listLanes(folder).length > 0) {
       add({ kind: 'key', message: 'the file audit.pub does not hold the key of this log: removed or replaced' })
     }
     return trusted
@@ -94,8 +94,8 @@ function verifiersFor(
   return beside
 }
 
-interface LaneOptions extends VerifyOptions {
-  readonly mark: ReadHead | undefined
+interface LaneOptions extends VerifyAuditOptions {
+  readonly mark: HeadState | undefined
 }
 
 interface Verified {
@@ -130,13 +130,13 @@ async function readLane(
   // First of all: the log may only be longer than this.
   const read = await steadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
-  const files = segmentsOf(folder, lane)
+  const files = listSegments(folder, lane)
   const heads = [head, mark?.state === 'read' ? mark.head : undefined]
-  const check = createLaneCheck({ lane, heads, verifiers, problem: problems.add })
+  const check = createChainCheck({ lane, heads, verifiers, problem: problems.add })
   let records = 0
   for (const file of files) {
     check.file(file)
-    for await (const lines of linesOf(join(folder, lane, file))) {
+    for await (const lines of readLines(join(folder, lane, file))) {
       for (const line of lines) check.line(line)
       records += lines.length
       onProgress?.({ lane, file, records })
@@ -149,9 +149,9 @@ async function readLane(
 
 function endProblems(
   lane: string,
-  read: ReadHead,
-  head: Head | undefined,
-  { first, last, removedTo }: Omit<LaneFacts, 'lanes'>,
+  read: HeadState,
+  head: LaneHead | undefined,
+  { first, last, removedTo }: Omit<ChainFacts, 'lanes'>,
 ): VerifyProblem[] {
   const problems: VerifyProblem[] = []
   if (first && first.seq > 1 && removedTo < first.seq - 1) {
@@ -174,7 +174,7 @@ function endProblems(
 }
 
 /** Somebody may be rewriting it right now. */
-async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<ReadHead> {
+async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
   for (let attempts = 5; ; attempts--) {
     const read = readHead(folder, lane, signer)
     if (read.state !== 'invalid' || attempts === 0) return read
@@ -192,7 +192,7 @@ function textOf(path: string): string {
 }
 
 /** What a mark says against its lane, which ends with record `last`; undefined where the lane is gone. */
-function markProblem(lane: string, mark: ReadHead, last: number | undefined): VerifyProblem | undefined {
+function markProblem(lane: string, mark: HeadState, last: number | undefined): VerifyProblem | undefined {
   if (mark.state === 'missing') return undefined
   if (mark.state === 'invalid') {
     const message = 'its high-water mark is not as Toolway wrote it, or not with this secret'

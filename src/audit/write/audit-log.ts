@@ -4,9 +4,9 @@ import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { signerOf } from '../keys.ts'
 import type { Unrecorded } from '../record.ts'
-import { describedArguments, eventBody, quoting, type Redact } from './event-body.ts'
-import { type Files, systemFiles } from './file-system.ts'
-import { createRecorder, type Placed } from './recorder.ts'
+import { argumentsJson, createNameQuoter, eventBody, type RedactText } from './event-body.ts'
+import { type FileSystem, nodeFileSystem } from './file-system.ts'
+import { type AppendedRecord, createRecorder } from './recorder.ts'
 
 export interface AuditLogOptions {
   readonly folder: string
@@ -25,7 +25,7 @@ export interface AuditLogOptions {
    * Takes secrets out of names: of tools, servers, agents, principals, rules. Asked for each of them in every record, so
    * it had better remember what it has seen. Where it throws, the name is dropped.
    */
-  readonly redact?: Redact
+  readonly redact?: RedactText
   readonly clock: Clock
   readonly log: Log
   /** Of this program, for the record of its start. */
@@ -35,7 +35,7 @@ export interface AuditLogOptions {
   readonly marks?: string | undefined
   /** Kept for the ends of writes on a full disk. */
   readonly reserveBytes?: number
-  readonly files?: Files
+  readonly files?: FileSystem
 }
 
 export interface AuditStatus {
@@ -69,7 +69,7 @@ const dayMs = 24 * 60 * 60 * 1000
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { sync, unrecordedReads, retainMs } = options
   const recorder = createRecorder({
-    files: systemFiles,
+    files: nodeFileSystem,
     version: 'unknown',
     segmentBytes: 64 * 1024 * 1024,
     reserveBytes: 256 * 1024,
@@ -81,7 +81,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     holds: unrecordedReads === 'allow' && sync !== 'all',
   })
   const { outage } = recorder
-  const quote = quoting(options.redact ?? ((text) => text))
+  const quote = createNameQuoter(options.redact ?? ((text) => text))
 
   const unavailable = (sentence: string, details: ErrorDetails) =>
     new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'it is closed'}).`, details)
@@ -108,25 +108,25 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const wanted = ({ write, decision }: AuditEnd) =>
     sync === 'all' || (sync === 'writes' && (write || decision === 'DENY'))
 
-  const onDisk = ({ seq, commit }: Placed, event: AuditEnd) => commit.wait(seq).catch(() => unrecorded(event))
+  const onDisk = ({ seq, commit }: AppendedRecord, event: AuditEnd) => commit.wait(seq).catch(() => unrecorded(event))
 
   const notBegun = () =>
     unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
 
   /** After a failed sync only what is surely on disk may begin. */
-  const durable = ({ seq, commit }: Placed) =>
+  const durable = ({ seq, commit }: AppendedRecord) =>
     commit.wait(seq).catch(() => {
-      outage.missed('refused')
+      outage.countMissed('refused')
       throw notBegun()
     })
 
   return {
     begin: (event: AuditBegin) => {
-      const described = describedArguments(event.arguments, options.describe, event.brief)
+      const described = argumentsJson(event.arguments, options.describe, event.brief)
       const placed = recorder.record(eventBody('before', event, quote, described), event.write ? 'should' : 'may')
       const refused = event.write || unrecordedReads === 'refuse'
-      if (placed) return recorder.doubtful && refused && sync !== 'none' ? durable(placed) : undefined
-      outage.missed(refused ? 'refused' : 'reads')
+      if (placed) return recorder.lastSyncFailed && refused && sync !== 'none' ? durable(placed) : undefined
+      outage.countMissed(refused ? 'refused' : 'reads')
       if (refused) throw notBegun()
       return undefined
     },
@@ -134,22 +134,22 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
       const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'
       const placed = recorder.record(eventBody('after', event, quote), weight)
       if (placed) return wanted(event) ? onDisk(placed, event) : undefined
-      outage.missed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
+      outage.countMissed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
       return unrecorded(event)
     },
     flushed: async () => {
-      await recorder.lane?.flush()
+      await recorder.writer?.flush()
     },
     status: () => {
-      const { lane } = recorder
+      const { writer: lane } = recorder
       return {
         lane: lane?.name,
         seq: lane?.chain.seq ?? 0,
         synced: lane?.commit.settled ?? 0,
         waiting: lane?.commit.waiting ?? 0,
-        recording: !outage.lasts,
+        recording: !outage.active,
         outages: outage.count,
-        ...(outage.lasts && { error: outage.error }),
+        ...(outage.active && { error: outage.error }),
         unrecorded: outage.unrecorded,
       }
     },

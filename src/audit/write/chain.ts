@@ -2,24 +2,24 @@ import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import type { Signer } from '../keys.ts'
-import { firstSeqOf, segmentFile } from '../log-files.ts'
-import { type Link, type OwnRecord, type SegmentRecord, sealLine } from '../record.ts'
-import { appendLine, openSegment, type Position, type Segment } from './commit.ts'
-import type { Body, Place } from './event-body.ts'
-import type { Files } from './file-system.ts'
-import type { Resumption } from './recover.ts'
+import { firstSeqOf, segmentFileName } from '../log-files.ts'
+import { type ChainedRecord, type ControlRecord, type SegmentRecord, sealLine } from '../record.ts'
+import { appendLine, type ChainPosition, openSegment, type Segment } from './commit.ts'
+import type { RecordBody, RecordPosition } from './event-body.ts'
+import type { FileSystem } from './file-system.ts'
+import type { RecoveredLane } from './recover.ts'
 
 /** Left out one by one, so that a union stays one. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
 /** What the log says about itself, before it is signed and has its place in the chain. */
-export type OwnFields = Without<OwnRecord, keyof Link | 'lane' | 'key' | 'signature' | 'phase'>
+export type ControlFields = Without<ControlRecord, keyof ChainedRecord | 'lane' | 'key' | 'signature' | 'phase'>
 
 export interface ChainOptions {
   readonly folder: string
   readonly lane: string
-  readonly resumption: Resumption
+  readonly resumption: RecoveredLane
   readonly signer: Signer
-  readonly files: Files
+  readonly files: FileSystem
   readonly clock: Clock
   readonly segmentBytes: number
   /** A segment that has been open for longer than this gets no more records. */
@@ -31,19 +31,19 @@ export interface ChainOptions {
 }
 
 /** One lane's chain of records. Nothing of it changes where a record could not be written. */
-export interface Chain {
+export interface RecordChain {
   readonly seq: number
   /** The end of what is in the file: records that are held come behind it. */
-  readonly written: Position
+  readonly written: ChainPosition
   readonly segment: Segment | undefined
   /**
    * Appends a record and returns its number; throws what the file system threw. One that is held is written with the
    * next that is not, or by `write`: many are cheaper in one piece.
    */
-  append(body: Body, held?: 'held'): number
+  append(body: RecordBody, held?: 'held'): number
   /** Writes what is held; throws what the file system threw, and then it is lost. */
   write(): void
-  appendOwn(fields: OwnFields): number
+  appendControl(fields: ControlFields): number
   /** Nothing more goes into the segment of now. */
   abandon(): void
   /** Begins a new segment if the one of now is old and holds anything, though nothing is to be recorded. */
@@ -52,23 +52,23 @@ export interface Chain {
 
 const dayMs = 24 * 60 * 60 * 1000
 
-export function createChain(options: ChainOptions): Chain {
+export function createChain(options: ChainOptions): RecordChain {
   const { lane, resumption, signer, files, clock } = options
   const folder = join(options.folder, lane)
   let { seq, hash } = resumption
   let segment: Segment | undefined
-  let abandoned = resumption.segment !== undefined && resumption.anew
+  let abandoned = resumption.segment !== undefined && resumption.needsNewSegment
   let previous: SegmentRecord['previous'] = resumption.segment && {
     file: resumption.segment.file,
     bytes: resumption.segment.bytes,
   }
 
-  let written: Position = { seq, hash }
+  let written: ChainPosition = { seq, hash }
   /** The lines of what comes behind it. */
   let held = ''
 
   const timeNow = isoTime()
-  const next = (): Place => ({ time: timeNow(clock.now()), seq: seq + 1, prev: hash })
+  const next = (): RecordPosition => ({ time: timeNow(clock.now()), seq: seq + 1, prev: hash })
 
   const hold = (body: string) => {
     const sealed = sealLine(body)
@@ -123,7 +123,7 @@ export function createChain(options: ChainOptions): Chain {
   /** The new segment is there, with its first record, before the old one is left. */
   const begin = (reason: SegmentRecord['reason']): Segment => {
     write()
-    const fresh = openSegment(files, folder, { file: segmentFile(seq + 1), openedMs: clock.now() })
+    const fresh = openSegment(files, folder, { file: segmentFileName(seq + 1), openedMs: clock.now() })
     const before = segment ? { file: segment.file, bytes: segment.bytes } : previous
     try {
       putOwn(fresh, { operation: 'segment', reason, ...(before && { previous: before }) })
@@ -154,7 +154,7 @@ export function createChain(options: ChainOptions): Chain {
     abandoned = true
   }
 
-  if (resumption.segment && !resumption.anew) {
+  if (resumption.segment && !resumption.needsNewSegment) {
     segment = openSegment(files, folder, resumption.segment)
     options.opened(segment)
   }
@@ -174,7 +174,7 @@ export function createChain(options: ChainOptions): Chain {
       return later ? hold(body(next())) : put(target, body(next()))
     },
     write,
-    appendOwn: (fields) => putOwn(current(), fields),
+    appendControl: (fields) => putOwn(current(), fields),
     abandon,
     rotateIfOld: () => {
       if (segment && seq > firstSeqOf(segment.file)) current()

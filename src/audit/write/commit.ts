@@ -1,26 +1,26 @@
 import { dirname, join } from 'node:path'
-import { type Files, writeWhole } from './file-system.ts'
+import { type FileSystem, writeFully } from './file-system.ts'
 
 /** The end of a chain. */
-export interface Position {
+export interface ChainPosition {
   readonly seq: number
   readonly hash: string
 }
 
-export interface CommitOptions {
-  readonly files: Files
+export interface GroupCommitOptions {
+  readonly files: FileSystem
   /** Everything up to here is settled already. */
   readonly from: number
   /** The end of the chain as it is now. */
-  position(): Position
+  position(): ChainPosition
   /** Everything up to here is on disk. Whoever waits for it hears of it afterwards. */
-  synced(position: Position): void
+  synced(position: ChainPosition): void
   /** A sync failed: of this many records nobody knows whether the disk has them, and nobody may ask it again. */
   failed(error: unknown, records: number): void
 }
 
 /** Brings records to disk, many at a time. */
-export interface Commit {
+export interface GroupCommit {
   /** Up to here records are on disk, or given up. */
   readonly settled: number
   readonly waiting: number
@@ -35,7 +35,7 @@ export interface Commit {
 }
 
 /** Somebody else has been at a file that only this process writes to. */
-export class ForeignHand extends Error {}
+export class FileModifiedError extends Error {}
 
 interface Waiter {
   readonly seq: number
@@ -47,7 +47,7 @@ interface Waiter {
  * Group commit: one sync at a time. Whoever comes while it runs waits for the next one, together with all others, so
  * the price of a sync is shared by everybody who writes at that time.
  */
-export function createCommit({ files, from, position, ...told }: CommitOptions): Commit {
+export function createGroupCommit({ files, from, position, ...told }: GroupCommitOptions): GroupCommit {
   let settled = from
   let busy = false
   let waiters: Waiter[] = []
@@ -117,7 +117,7 @@ export function createCommit({ files, from, position, ...told }: CommitOptions):
   }
 }
 
-async function sync(files: Files, segment: Segment): Promise<void> {
+async function sync(files: FileSystem, segment: Segment): Promise<void> {
   await files.fdatasync(segment.fd)
   // The lane and the log may be as new as their first file.
   for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
@@ -125,9 +125,11 @@ async function sync(files: Files, segment: Segment): Promise<void> {
   }
   segment.fresh = false
   const length = files.length(segment.fd)
-  if (length === undefined) throw new ForeignHand(`${segment.file} has been removed by somebody else`)
+  if (length === undefined) throw new FileModifiedError(`${segment.file} has been removed by somebody else`)
   if (length !== segment.bytes && !segment.spoiled) {
-    throw new ForeignHand(`${segment.file} has been changed by somebody else: ${length} bytes, not ${segment.bytes}`)
+    throw new FileModifiedError(
+      `${segment.file} has been changed by somebody else: ${length} bytes, not ${segment.bytes}`,
+    )
   }
 }
 
@@ -149,7 +151,7 @@ export interface Segment {
 
 /** Makes a new, empty segment, or opens one to go on with. */
 export function openSegment(
-  files: Files,
+  files: FileSystem,
   folder: string,
   { file, openedMs, bytes }: Pick<Segment, 'file' | 'openedMs'> & { readonly bytes?: number },
 ): Segment {
@@ -160,10 +162,10 @@ export function openSegment(
 }
 
 /** Appends a whole line or nothing: what could be written of it only in part is cut off again. */
-export function appendLine(files: Files, segment: Segment, line: string): void {
+export function appendLine(files: FileSystem, segment: Segment, line: string): void {
   const bytes = Buffer.from(line)
   try {
-    writeWhole(files, segment.fd, bytes)
+    writeFully(files, segment.fd, bytes)
   } catch (error) {
     cutBack(files, segment)
     throw error
@@ -171,7 +173,7 @@ export function appendLine(files: Files, segment: Segment, line: string): void {
   segment.bytes += bytes.length
 }
 
-function cutBack(files: Files, segment: Segment): void {
+function cutBack(files: FileSystem, segment: Segment): void {
   try {
     files.ftruncateSync(segment.fd, segment.bytes)
   } catch {

@@ -3,17 +3,17 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { AuditEnd } from '../../core/audit.ts'
 import { beginOf, endOf } from '../audit.fixture.ts'
-import { noHash, openLine, sealLine } from '../record.ts'
-import { describedArguments, eventBody, maxArguments, maxLine, quoting } from './event-body.ts'
+import { parseSealedLine, sealLine, zeroHash } from '../record.ts'
+import { argumentsJson, createNameQuoter, eventBody, maxArguments, maxLine } from './event-body.ts'
 
-const place = { seq: 7, time: new Date(0).toISOString(), prev: noHash }
+const place = { seq: 7, time: new Date(0).toISOString(), prev: zeroHash }
 const same = (given: Record<string, unknown>): unknown => given
-const asItIs = quoting((text) => text)
+const asItIs = createNameQuoter((text) => text)
 const lineOf = (body: string) => Buffer.from(sealLine(body).line.trimEnd())
 
 test('F11: a record has the fields of its event, its phase, time, number and the hash before; all of it checks', () => {
   const body = eventBody('after', endOf({ write: true, rule: 'agents.dev.allow', reason: 'why' }), asItIs)
-  const opened = openLine(lineOf(body(place)))
+  const opened = parseSealedLine(lineOf(body(place)))
   expect(opened).toMatchObject({ ok: true, record: { ...endOf({ write: true }), ...place, phase: 'after' } })
 })
 
@@ -24,10 +24,10 @@ test('F11: whatever an event holds, its line is canonical and not longer than th
   )
   fc.assert(
     fc.property(text, text, text, fc.dictionary(fc.string(), fc.jsonValue()), (agent, tool, rule, given) => {
-      const described = describedArguments({ ...given, text: agent }, same)
+      const described = argumentsJson({ ...given, text: agent }, same)
       for (const event of [beginOf({ agent, tool, server: rule }), endOf({ agent, tool, rule, reason: tool })]) {
         const line = lineOf(eventBody('before', event, asItIs, described)(place))
-        expect(openLine(line).ok).toBe(true)
+        expect(parseSealedLine(line).ok).toBe(true)
         expect(line.length).toBeLessThan(maxLine)
       }
     }),
@@ -47,7 +47,7 @@ test('F11: even with every text at its worst a line stays within the limit', () 
     rule: worst,
     code: worst as 'TIMEOUT',
   }
-  const described = describedArguments({ text: '€'.repeat(maxArguments - 20) }, same)
+  const described = argumentsJson({ text: '€'.repeat(maxArguments - 20) }, same)
   expect(lineOf(eventBody('before', event, asItIs, described)(place)).length).toBeLessThan(maxLine)
 })
 
@@ -60,7 +60,7 @@ test('F11: long texts are cut, and two with the same beginning stay different', 
 })
 
 test('F11: long arguments are cut to their beginning and their length', () => {
-  const described = describedArguments({ text: 'é'.repeat(20_000) }, same)
+  const described = argumentsJson({ text: 'é'.repeat(20_000) }, same)
   expect(JSON.parse(described ?? '')).toEqual({
     truncated: true,
     bytes: 40_011,
@@ -71,10 +71,10 @@ test('F11: long arguments are cut to their beginning and their length', () => {
 
 test('F11: arguments nested as deeply as is allowed make a sound record, deeper ones are dropped', () => {
   const nested = (depth: number) => ({ deep: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown })
-  const described = [255, 256].map((depth) => describedArguments(nested(depth), same) ?? '')
+  const described = [255, 256].map((depth) => argumentsJson(nested(depth), same) ?? '')
   expect(described[1]).toBe('"dropped"')
   for (const text of described)
-    expect(openLine(lineOf(eventBody('before', beginOf(), asItIs, text)(place))).ok).toBe(true)
+    expect(parseSealedLine(lineOf(eventBody('before', beginOf(), asItIs, text)(place))).ok).toBe(true)
   expect(described[0]).toMatch(/^\{"deep":\[/)
 })
 
@@ -84,15 +84,15 @@ test('B6: where the redactor fails, or gives what cannot be written, nothing of 
   const failing = () => {
     throw new Error('no')
   }
-  expect(describedArguments({ secret: 1 }, failing)).toBe('"dropped"')
-  expect(describedArguments(circle, same)).toBe('"dropped"')
-  expect(describedArguments({ secret: 1 }, () => undefined)).toBeUndefined()
-  expect(describedArguments(undefined, failing)).toBeUndefined()
+  expect(argumentsJson({ secret: 1 }, failing)).toBe('"dropped"')
+  expect(argumentsJson(circle, same)).toBe('"dropped"')
+  expect(argumentsJson({ secret: 1 }, () => undefined)).toBeUndefined()
+  expect(argumentsJson(undefined, failing)).toBeUndefined()
 })
 
 describe('B6: names are redacted', () => {
   const redact = (text: string) => text.replaceAll('hunter2', '[redacted]')
-  const written = (event: AuditEnd) => eventBody('after', event, quoting(redact))(place)
+  const written = (event: AuditEnd) => eventBody('after', event, createNameQuoter(redact))(place)
 
   test.each(['agent', 'asked', 'operation', 'principal', 'reason', 'rule', 'server', 'tool'] as const)('%s', (name) => {
     expect(JSON.parse(written(endOf({ [name]: 'a hunter2 b' })))).toMatchObject({ [name]: 'a [redacted] b' })
@@ -108,7 +108,7 @@ describe('B6: names are redacted', () => {
     const failing = () => {
       throw new Error('no')
     }
-    expect(JSON.parse(eventBody('after', endOf({ tool: 'hunter2' }), quoting(failing))(place))).toMatchObject({
+    expect(JSON.parse(eventBody('after', endOf({ tool: 'hunter2' }), createNameQuoter(failing))(place))).toMatchObject({
       tool: 'dropped',
       decision: 'ALLOW',
     })
@@ -116,14 +116,14 @@ describe('B6: names are redacted', () => {
 })
 
 test('B7: whoever is refused gets little room, whatever they send', () => {
-  const described = describedArguments({ text: '€'.repeat(15_000) }, same, true)
+  const described = argumentsJson({ text: '€'.repeat(15_000) }, same, true)
   expect(JSON.parse(described ?? '')).toEqual({
     truncated: true,
     bytes: 45_011,
     sha256: hash('sha256', JSON.stringify({ text: '€'.repeat(15_000) })),
     start: `{"text":"${'€'.repeat(512 - 9)}`,
   })
-  expect(describedArguments({ text: 'short' }, same, true)).toBe('{"text":"short"}')
+  expect(argumentsJson({ text: 'short' }, same, true)).toBe('{"text":"short"}')
   const event = beginOf({ tool: 'x'.repeat(9_000), brief: true })
   const record = JSON.parse(eventBody('before', event, asItIs)(place)) as { tool: string }
   expect(record.tool).toHaveLength(512)

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
-import type { Link, Truncated } from '../record.ts'
-import { remember } from '../redact/redactor.ts'
+import type { ChainedRecord, TruncatedArguments } from '../record.ts'
+import { memoizeRedaction } from '../redact/redactor.ts'
 
 /** How much of the arguments is kept, in characters of their JSON. */
 export const maxArguments = 16 * 1024
@@ -22,21 +22,21 @@ export function bounded(text: string, most = maxText): string {
 }
 
 /** A record's place in the chain, which is known only when it is written. */
-export type Place = Omit<Link, 'hash'>
+export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
 /** The canonical JSON of a record without its hash, once it has a place. */
-export type Body = (place: Place) => string
+export type RecordBody = (place: RecordPosition) => string
 
 /** Takes secrets out of a name. */
-export type Redact = (text: string) => string
+export type RedactText = (text: string) => string
 
 /** How names stand in a record: without secrets, bounded, as JSON. */
-export type Quote = (name: string, most: number) => string
+export type QuoteName = (name: string, most: number) => string
 
 /** Names repeat from call to call: the texts of most are remembered. */
-export function quoting(redact: Redact): Quote {
-  const careful = whileItWorks(redact)
-  const short = remember((clean) => JSON.stringify(clean))
+export function createNameQuoter(redact: RedactText): QuoteName {
+  const careful = dropOnError(redact)
+  const short = memoizeRedaction((clean) => JSON.stringify(clean))
   return (name, most) => {
     // Cut after it was redacted: nobody recognises half a secret.
     const clean = careful(name)
@@ -45,8 +45,8 @@ export function quoting(redact: Redact): Quote {
 }
 
 /** A redactor that fails must not let anything through, and is no reason not to write the rest. */
-const whileItWorks =
-  (redact: Redact): Redact =>
+const dropOnError =
+  (redact: RedactText): RedactText =>
   (text) => {
     try {
       return redact(text)
@@ -68,9 +68,9 @@ const maxAttempts = 32
 export function eventBody(
   phase: 'before' | 'after',
   event: AuditBegin | AuditEnd,
-  quote: Quote,
+  quote: QuoteName,
   described?: string,
-): Body {
+): RecordBody {
   const how: Partial<AuditEnd> = phase === 'after' ? (event as AuditEnd) : beginning
   const name = (lead: string, text: string | undefined, most = maxText) =>
     text === undefined ? '' : lead + quote(text, event.brief ? maxText : most)
@@ -116,7 +116,7 @@ const number = (lead: string, value: number | boolean | undefined): string =>
  * The canonical JSON of what is written down of arguments; `undefined` for nothing. A redactor that fails must not let
  * anything through.
  */
-export function describedArguments(
+export function argumentsJson(
   given: AuditBegin['arguments'],
   describe: (given: Record<string, unknown>) => unknown,
   brief = false,
@@ -142,6 +142,6 @@ function within(described: unknown, kept: typeof wholeArguments): string {
     const text = JSON.stringify(described)
     const start = text.slice(0, kept.start).toWellFormed()
     const sha256 = hash('sha256', text)
-    return canonical({ truncated: true, bytes: Buffer.byteLength(text), sha256, start } satisfies Truncated)
+    return canonical({ truncated: true, bytes: Buffer.byteLength(text), sha256, start } satisfies TruncatedArguments)
   }
 }

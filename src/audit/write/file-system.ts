@@ -13,7 +13,7 @@ import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
 /** What writing the log needs of a file system: small, so that a test can make any of it fail. */
-export interface Files {
+export interface FileSystem {
   openSync(path: string, flags: string, mode?: number): number
   closeSync(fd: number): void
   /** May write less than it is given. */
@@ -29,7 +29,7 @@ export interface Files {
   mkdirSync(path: string): void
 }
 
-export const systemFiles: Files = {
+export const nodeFileSystem: FileSystem = {
   openSync,
   closeSync,
   writeSync,
@@ -51,7 +51,7 @@ export const systemFiles: Files = {
 }
 
 /** Writes all of it or throws. */
-export function writeWhole(files: Files, fd: number, bytes: Buffer, position: number | null = null): void {
+export function writeFully(files: FileSystem, fd: number, bytes: Buffer, position: number | null = null): void {
   for (let done = 0; done < bytes.length; ) {
     const written = files.writeSync(fd, bytes, done, bytes.length - done, position === null ? null : position + done)
     // A disk that takes nothing and does not say why would otherwise keep us here for ever.

@@ -3,15 +3,15 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { canonical } from '../../lib/canonical-json.ts'
 import type { Signer } from '../keys.ts'
-import { lanesOf, segmentsOf } from '../log-files.ts'
-import { type Files, writeWhole } from './file-system.ts'
+import { listLanes, listSegments } from '../log-files.ts'
+import { type FileSystem, writeFully } from './file-system.ts'
 
 /**
  * `<lane>/head` says how far the lane is known to be on disk. It is rewritten in place after each commit and before
  * anybody hears of it, so that a tail which is cut off between two checkpoints is missed. It is never ahead of the log
  * and small enough for one sector, so it needs no sync of its own: after a loss of power it may be old, never wrong.
  */
-export interface Head {
+export interface LaneHead {
   readonly lane: string
   readonly seq: number
   readonly hash: string
@@ -23,15 +23,15 @@ const headBytes = 256
 export const headFile = (folder: string, lane: string): string => join(folder, lane, 'head')
 
 export interface HeadWriter {
-  write(head: Head): void
+  write(head: LaneHead): void
   close(): void
 }
 
 /** Opens the file, or makes it: then it is on disk before a record is. */
-export function openHead(path: string, first: Head, files: Files, signer: Signer): HeadWriter {
-  const write = (fd: number, head: Head) => {
+export function openHead(path: string, first: LaneHead, files: FileSystem, signer: Signer): HeadWriter {
+  const write = (fd: number, head: LaneHead) => {
     const text = canonical({ ...head, mac: signer.mac(canonical(head)) })
-    writeWhole(files, fd, Buffer.from(`${text.padEnd(headBytes - 1)}\n`), 0)
+    writeFully(files, fd, Buffer.from(`${text.padEnd(headBytes - 1)}\n`), 0)
   }
   const made = files.openSync(path, 'a', 0o600)
   files.closeSync(made)
@@ -49,19 +49,19 @@ export function openHead(path: string, first: Head, files: Files, signer: Signer
   return { write: (head) => write(fd, head), close: () => files.closeSync(fd) }
 }
 
-export type ReadHead =
+export type HeadState =
   | { readonly state: 'missing' }
   | { readonly state: 'invalid' }
   /** `checked` is false where there was no secret to check it with. */
-  | { readonly state: 'read'; readonly head: Head; readonly checked: boolean }
+  | { readonly state: 'read'; readonly head: LaneHead; readonly checked: boolean }
 
 /** What the file says, checked if the secret is at hand. */
-export function readHead(folder: string, lane: string, signer: Signer | undefined): ReadHead {
+export function readHead(folder: string, lane: string, signer: Signer | undefined): HeadState {
   const text = readText(headFile(folder, lane))
   // An empty one was made on a full disk and never written.
   if (!text) return { state: 'missing' }
   try {
-    const { mac, ...head } = JSON.parse(text) as Head & { readonly mac: unknown }
+    const { mac, ...head } = JSON.parse(text) as LaneHead & { readonly mac: unknown }
     const sound = head.lane === lane && Number.isSafeInteger(head.seq) && typeof head.hash === 'string'
     const whole = `${canonical({ ...head, mac }).padEnd(headBytes - 1)}\n` === text
     if (!sound || !whole || (signer && signer.mac(canonical(head)) !== mac)) return { state: 'invalid' }
@@ -97,25 +97,25 @@ export const marksFolder = (state: string, log: string): string =>
 interface MarkOptions {
   readonly folder: string
   readonly marks?: string | undefined
-  readonly files: Files
+  readonly files: FileSystem
   readonly signer: Signer
 }
 
 /** How far a lane is known to go: what its `head` says, unless its mark is further. */
-export function lastKnown(lane: string, { folder, marks, signer }: MarkOptions): ReadHead {
+export function lastKnownHead(lane: string, { folder, marks, signer }: MarkOptions): HeadState {
   const own = readHead(folder, lane, signer)
   const mark = marks === undefined ? undefined : readHead(marks, lane, signer)
   if (mark?.state !== 'read') return own
   if (own.state === 'read') return own.head.seq < mark.head.seq ? mark : own
-  return own.state === 'missing' && segmentsOf(folder, lane).length === 0 ? mark : own
+  return own.state === 'missing' && listSegments(folder, lane).length === 0 ? mark : own
 }
 
-export function openMark(lane: string, { marks, files, signer }: MarkOptions, first: Head): HeadWriter | undefined {
+export function openMark(lane: string, { marks, files, signer }: MarkOptions, first: LaneHead): HeadWriter | undefined {
   if (marks === undefined) return undefined
   files.mkdirSync(join(marks, lane))
   return openHead(headFile(marks, lane), first, files, signer)
 }
 
 /** The marks of all lanes. */
-export const readMarks = (marks: string | undefined, signer: Signer | undefined): Map<string, ReadHead> =>
-  new Map(marks === undefined ? [] : lanesOf(marks).map((lane) => [lane, readHead(marks, lane, signer)]))
+export const readMarks = (marks: string | undefined, signer: Signer | undefined): Map<string, HeadState> =>
+  new Map(marks === undefined ? [] : listLanes(marks).map((lane) => [lane, readHead(marks, lane, signer)]))

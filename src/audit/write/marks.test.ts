@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { endOf, openLog, secret } from '../audit.fixture.ts'
-import { segmentsOf } from '../log-files.ts'
+import { listSegments } from '../log-files.ts'
 import { verifyAudit } from '../verify/verify.ts'
 import { marksFolder } from './head.ts'
 
@@ -72,6 +72,6 @@ test('F11: what retention removes is not missed', async () => {
   {
     await using _ = await openLog(folder, { marks, clock, retainMs })
   }
-  expect(Number.parseInt(segmentsOf(folder, '1')[0] ?? '', 10)).toBeGreaterThan(1)
+  expect(Number.parseInt(listSegments(folder, '1')[0] ?? '', 10)).toBeGreaterThan(1)
   expect(await verified()).toMatchObject({ ok: true })
 })

@@ -4,14 +4,14 @@ import type { Log } from '../../core/log.ts'
 import { type Verifier, verifiersOf } from '../keys.ts'
 import { publicKeyFile } from '../log-files.ts'
 import type { Unrecorded } from '../record.ts'
-import type { OwnFields } from './chain.ts'
-import { type Commit, ForeignHand } from './commit.ts'
-import { type Body, bounded } from './event-body.ts'
-import { type Files, writeWhole } from './file-system.ts'
-import { retire } from './retention.ts'
-import { claimLane, introduce, type Lane, type LaneOptions, openLane } from './writer.ts'
+import type { ControlFields } from './chain.ts'
+import { FileModifiedError, type GroupCommit } from './commit.ts'
+import { bounded, type RecordBody } from './event-body.ts'
+import { type FileSystem, writeFully } from './file-system.ts'
+import { applyRetention } from './retention.ts'
+import { type AuditWriter, lockFreeLane, openWriter, recordStart, type WriterOptions } from './writer.ts'
 
-export interface RecorderOptions extends Omit<LaneOptions, 'failed' | 'lost' | 'synced'> {
+export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' | 'synced'> {
   /** Whether what may be written can wait for the end of the turn, to be written together with others. */
   readonly holds: boolean
   readonly retainMs: number
@@ -25,22 +25,22 @@ export interface RecorderOptions extends Omit<LaneOptions, 'failed' | 'lost' | '
  * what `should` be is (the beginning of a write, a denial); only what `must` be, the end of a write that has run, may
  * use the reserve: else whoever is refused often enough could use it up.
  */
-export type Weight = 'may' | 'should' | 'must'
+export type RecordPriority = 'may' | 'should' | 'must'
 
 /** Where a record went, and whom to ask when it is on disk. */
-export interface Placed {
+export interface AppendedRecord {
   readonly seq: number
-  readonly commit: Commit
+  readonly commit: GroupCommit
 }
 
 /** Keeps the lane of this process: opens it, as often as need be, and writes into it while that is possible. */
 export interface Recorder extends AsyncDisposable {
-  readonly lane: Lane | undefined
-  readonly outage: Outage
+  readonly writer: AuditWriter | undefined
+  readonly outage: RecordingOutage
   /** The last sync failed: that a record was written says nothing about whether the disk has it. */
-  readonly doubtful: boolean
+  readonly lastSyncFailed: boolean
   /** Undefined where it could not be written: whoever wanted it says what became of that in `outage.missed`. */
-  record(body: Body, weight: Weight): Placed | undefined
+  record(body: RecordBody, weight: RecordPriority): AppendedRecord | undefined
 }
 
 const checkpointEvery = 1024
@@ -54,7 +54,7 @@ const hourMs = 60 * 60 * 1000
 export function createRecorder(options: RecorderOptions): Recorder {
   const { folder, clock, log, files } = options
   const outage = createOutage({ clock, log })
-  let lane: Lane | undefined
+  let lane: AuditWriter | undefined
   let closed = false
   let doubtful = false
   /** Events since the last signature. */
@@ -71,11 +71,11 @@ export function createRecorder(options: RecorderOptions): Recorder {
     timers.set(name, timer)
   }
 
-  const failed = (of: Lane, error: unknown, records: number) => {
+  const failed = (of: AuditWriter, error: unknown, records: number) => {
     doubtful = true
     outage.unsynced(error, records)
     // Only opening the lane anew finds out what is left of it.
-    if (error instanceof ForeignHand && lane === of) leave()
+    if (error instanceof FileModifiedError && lane === of) leave()
   }
 
   const leave = () => {
@@ -83,19 +83,19 @@ export function createRecorder(options: RecorderOptions): Recorder {
     lane = undefined
   }
 
-  const open = (): Lane => {
+  const open = (): AuditWriter => {
     publishKey(folder, options.signer, files, log)
-    const opened = openLane(claimLane(folder), {
+    const opened = openWriter(lockFreeLane(folder), {
       ...options,
-      lost: (records) => outage.missed('reads', records),
+      lost: (records) => outage.countMissed('reads', records),
       failed: (...what) => failed(opened, ...what),
       synced: () => {
         doubtful = false
-        if (opened.reserve.held) outage.ends()
+        if (opened.reserve.held) outage.end()
       },
     })
     try {
-      introduce(opened, options)
+      recordStart(opened, options)
     } catch (error) {
       opened.close()
       throw error
@@ -115,7 +115,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     try {
       await lane?.flush()
     } catch (error) {
-      outage.begins(error)
+      outage.begin(error)
     }
   }
 
@@ -128,7 +128,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       try {
         lane?.chain.write()
       } catch (error) {
-        outage.begins(error)
+        outage.begin(error)
       }
     })
   }
@@ -136,29 +136,29 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const checkpoint = (end?: 'final') => {
     if (!lane || (unsigned === 0 && !end)) return
     try {
-      lane.chain.appendOwn({ operation: 'checkpoint', ...(end && { final: true }) })
+      lane.chain.appendControl({ operation: 'checkpoint', ...(end && { final: true }) })
       unsigned = 0
       wrote()
     } catch (error) {
-      outage.begins(error)
+      outage.begin(error)
     }
   }
 
-  const put = ({ chain, reserve }: Lane, body: Body, held?: 'held'): number => {
+  const put = ({ chain, reserve }: AuditWriter, body: RecordBody, held?: 'held'): number => {
     // On a full disk what was missed has to wait: the little space there is belongs to the ends of writes.
     const gap = reserve.held ? outage.gap() : undefined
     if (gap) {
-      chain.appendOwn(gap)
-      outage.told()
+      chain.appendControl(gap)
+      outage.reported()
     }
     return chain.append(body, held)
   }
 
   /** What must be written may use the reserve; all else waits until there is one again. */
-  const place = (into: Lane, body: Body, weight: Weight): number => {
+  const place = (into: AuditWriter, body: RecordBody, weight: RecordPriority): number => {
     if (weight !== 'must') {
       if (!into.reserve.held && !into.reserve.restore()) throw full('the disk is full')
-      if (weight === 'should' || !options.holds || outage.lasts) return put(into, body)
+      if (weight === 'should' || !options.holds || outage.active) return put(into, body)
       writeSoon()
       return put(into, body, 'held')
     }
@@ -171,9 +171,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   /** Gives up the reserve, if that may help. */
-  const spends = (of: Lane, error: unknown): boolean => {
+  const spends = (of: AuditWriter, error: unknown): boolean => {
     if (!isFull(error) || !of.reserve.release()) return false
-    outage.begins(error)
+    outage.begin(error)
     return true
   }
 
@@ -181,18 +181,18 @@ export function createRecorder(options: RecorderOptions): Recorder {
     if (closed) return undefined
     const now = clock.monotonic()
     const pressing = weight === 'must' || (weight === 'should' && lane?.reserve.held)
-    if (outage.lasts && !pressing && now - triedMs < patienceMs) return undefined
+    if (outage.active && !pressing && now - triedMs < patienceMs) return undefined
     if (!pressing) triedMs = now
     try {
       lane ??= open()
       const seq = place(lane, body, weight)
-      if (lane.reserve.held && !doubtful) outage.ends()
+      if (lane.reserve.held && !doubtful) outage.end()
       unsigned++
       if (unsigned >= checkpointEvery) checkpoint()
       wrote()
       return { seq, commit: lane.commit }
     } catch (error) {
-      outage.begins(error)
+      outage.begin(error)
       // The folder is gone; a sync that is under way finds out by itself.
       if (codeOf(error) === 'ENOENT' && lane && !lane.commit.busy) leave()
       return undefined
@@ -200,7 +200,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   const retirement = async () => {
-    await retire({ ...options, own: () => lane, makesRoom: spends })
+    await applyRetention({ ...options, own: () => lane, releaseReserve: spends })
     const ms = Math.min(hourMs, Math.max(options.segmentMs, syncMs))
     once('retention', ms, () => {
       retiring = retirement()
@@ -212,16 +212,16 @@ export function createRecorder(options: RecorderOptions): Recorder {
   } catch (error) {
     // A full disk is no reason not to start: what then happens to reads and writes is configured.
     if (!isFull(error)) throw error
-    outage.begins(error)
+    outage.begin(error)
   }
   let retiring = retirement()
 
   return {
-    get lane() {
+    get writer() {
       return lane
     },
     outage,
-    get doubtful() {
+    get lastSyncFailed() {
       return doubtful
     },
     record,
@@ -244,7 +244,7 @@ const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | und
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error))
 
 /** Puts the public key beside the log, so that others can check signatures without the secret. */
-function publishKey(folder: string, key: Verifier, files: Files, log: Log): void {
+function publishKey(folder: string, key: Verifier, files: FileSystem, log: Log): void {
   files.mkdirSync(folder)
   const path = publicKeyFile(folder)
   const known = verifiersOf(text(path))
@@ -254,7 +254,7 @@ function publishKey(folder: string, key: Verifier, files: Files, log: Log): void
   }
   const fd = files.openSync(path, 'a', 0o644)
   try {
-    writeWhole(files, fd, Buffer.from(key.pem))
+    writeFully(files, fd, Buffer.from(key.pem))
   } finally {
     files.closeSync(fd)
   }
@@ -270,28 +270,28 @@ function text(path: string): string {
 }
 
 /** A time in which records cannot be written, and what was missed in it. */
-interface Outage {
-  readonly lasts: boolean
+interface RecordingOutage {
+  readonly active: boolean
   /** How many there were. */
   readonly count: number
   /** Why; empty where all is well. */
   readonly error: string
   /** What nobody has been told yet. */
   readonly unrecorded: Unrecorded
-  begins(error: unknown): void
-  ends(): void
+  begin(error: unknown): void
+  end(): void
   /** Records were written that the disk may not have. */
   unsynced(error: unknown, records: number): void
-  missed(what: Exclude<keyof Unrecorded, 'unsynced'>, records?: number): void
+  countMissed(what: Exclude<keyof Unrecorded, 'unsynced'>, records?: number): void
   /** What the log must say about it before it says anything else. */
-  gap(): OwnFields | undefined
+  gap(): ControlFields | undefined
   /** It has said so. */
-  told(): void
+  reported(): void
 }
 
 const none: Unrecorded = { refused: 0, reads: 0, denials: 0, writes: 0, unsynced: 0 }
 
-function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log }): Outage {
+function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log }): RecordingOutage {
   let sinceMs: number | undefined
   let lasts = false
   let count = 0
@@ -308,7 +308,7 @@ function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log
   }
 
   return {
-    get lasts() {
+    get active() {
       return lasts
     },
     get count() {
@@ -320,8 +320,8 @@ function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log
     get unrecorded() {
       return unrecorded
     },
-    begins,
-    ends: () => {
+    begin: begins,
+    end: () => {
       if (!lasts) return
       lasts = false
       sinceMs = undefined
@@ -332,7 +332,7 @@ function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log
       begins(thrown)
       unrecorded = { ...unrecorded, unsynced: unrecorded.unsynced + records }
     },
-    missed: (what, records = 1) => {
+    countMissed: (what, records = 1) => {
       unrecorded = { ...unrecorded, [what]: unrecorded[what] + records }
     },
     gap: () => {
@@ -340,7 +340,7 @@ function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log
       const since = new Date(sinceMs ?? clock.now()).toISOString()
       return { operation: 'gap', reason: 'unrecorded', error: bounded(error), since, unrecorded }
     },
-    told: () => {
+    reported: () => {
       unrecorded = none
     },
   }

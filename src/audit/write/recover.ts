@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync, truncateSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { firstSeqOf, segmentsOf } from '../log-files.ts'
-import { type AuditRecord, type GapRecord, noHash, openLine } from '../record.ts'
+import { firstSeqOf, listSegments } from '../log-files.ts'
+import { type AuditRecord, type GapRecord, parseSealedLine, zeroHash } from '../record.ts'
 import { maxLine } from './event-body.ts'
-import type { Head, ReadHead } from './head.ts'
+import type { HeadState, LaneHead } from './head.ts'
 
 /** A file that ends, as far as it counts, after `bytes`. */
 export interface SegmentEnd {
@@ -12,28 +12,28 @@ export interface SegmentEnd {
 }
 
 /** Where a lane goes on. */
-export interface Resumption {
+export interface RecoveredLane {
   readonly seq: number
   readonly hash: string
   /** The last segment; the lane goes on in it unless `anew` is set. */
   readonly segment: (SegmentEnd & { readonly openedMs: number }) | undefined
-  readonly anew: boolean
+  readonly needsNewSegment: boolean
   /** How many bytes of a torn record were cut off. */
   readonly torn: number
   /** How many records stand beyond what `head` knows. */
   readonly unproven: number
   /** What the log must say about itself. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly RecoveryFinding[]
 }
 
-export type Finding = Pick<GapRecord, 'reason' | 'missing'>
+export type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
 
 /**
  * Finds the end of a lane that nobody writes to, and cuts off what a process left half written when it was killed. What
  * `head` says was on disk is never cut, be it ever so damaged: it is left for `verify`, and the lane goes on in a new
  * segment.
  */
-export function resumeLane(folder: string, lane: string, read: ReadHead): Resumption {
+export function recoverLane(folder: string, lane: string, read: HeadState): RecoveredLane {
   const head = read.state === 'read' ? read.head : undefined
   const found = lastSegment(folder, lane, head)
   if (!found) return withoutSegments(read)
@@ -43,7 +43,7 @@ export function resumeLane(folder: string, lane: string, read: ReadHead): Resump
   const damaged = tail.bytes > tail.end && (!tail.torn || missing !== undefined)
   const torn = damaged ? 0 : tail.bytes - tail.end
   if (torn > 0) truncateSync(path, tail.end)
-  const findings: Finding[] = [
+  const findings: RecoveryFinding[] = [
     ...(read.state === 'missing' ? [{ reason: 'head_missing' } as const] : []),
     ...(read.state === 'invalid' ? [{ reason: 'head_invalid' } as const] : []),
     ...(missing ? [{ reason: 'records_missing', missing } as const] : []),
@@ -52,39 +52,47 @@ export function resumeLane(folder: string, lane: string, read: ReadHead): Resump
       : []),
     ...(damaged || !last ? [{ reason: 'damaged' } as const] : []),
   ]
-  const opened = firstRecordOf(path)
+  const opened = readFirstRecord(path)
   return {
     // Beyond every number that may have been given away, so that none is given twice.
     seq: Math.max(last?.seq ?? firstSeqOf(file), head?.seq ?? 0),
-    hash: last?.hash ?? noHash,
+    hash: last?.hash ?? zeroHash,
     segment: { file, bytes: tail.end, openedMs: opened ? Date.parse(opened.time) : 0 },
-    anew: damaged || missing !== undefined || !opened,
+    needsNewSegment: damaged || missing !== undefined || !opened,
     torn,
     unproven: head && last ? Math.max(0, last.seq - head.seq) : 0,
     findings,
   }
 }
 
-function withoutSegments(read: ReadHead): Resumption {
+function withoutSegments(read: HeadState): RecoveredLane {
   const head = read.state === 'read' && read.head.seq > 0 ? read.head : undefined
-  const findings: Finding[] = [
+  const findings: RecoveryFinding[] = [
     ...(head ? [{ reason: 'records_missing', missing: { from: 1, to: head.seq } } as const] : []),
     ...(read.state === 'invalid' ? [{ reason: 'head_invalid' } as const] : []),
   ]
-  return { seq: head?.seq ?? 0, hash: noHash, segment: undefined, anew: true, torn: 0, unproven: 0, findings }
+  return {
+    seq: head?.seq ?? 0,
+    hash: zeroHash,
+    segment: undefined,
+    needsNewSegment: true,
+    torn: 0,
+    unproven: 0,
+    findings,
+  }
 }
 
 interface Found {
   readonly file: string
   readonly path: string
-  readonly tail: Tail
+  readonly tail: SegmentTail
 }
 
 /** The last segment that holds a record: one that was made and never got its first record whole is removed. */
-function lastSegment(folder: string, lane: string, head: Head | undefined): Found | undefined {
-  for (const file of segmentsOf(folder, lane).reverse()) {
+function lastSegment(folder: string, lane: string, head: LaneHead | undefined): Found | undefined {
+  for (const file of listSegments(folder, lane).reverse()) {
     const path = join(folder, lane, file)
-    const tail = tailOf(path)
+    const tail = readSegmentTail(path)
     const neverCounted = head !== undefined && !tail.last && tail.torn && firstSeqOf(file) > head.seq
     if (!neverCounted) return { file, path, tail }
     unlinkSync(path)
@@ -93,7 +101,7 @@ function lastSegment(folder: string, lane: string, head: Head | undefined): Foun
 }
 
 /** How a segment ends. */
-interface Tail {
+interface SegmentTail {
   /** The last record that is whole; none if there is no such record near the end. */
   readonly last: AuditRecord | undefined
   /** Where that record's line ends. */
@@ -107,7 +115,7 @@ interface Tail {
 const windowBytes = 4 * maxLine
 
 /** Looks at the end of a segment, however long it is. */
-export function tailOf(path: string): Tail {
+export function readSegmentTail(path: string): SegmentTail {
   const { bytes: text, size } = lastBytes(path)
   const base = size - text.length
   const newline = text.lastIndexOf(10)
@@ -126,17 +134,17 @@ function lineBefore(text: Buffer, base: number, newline: number): { start: numbe
   if (newline < 0) return undefined
   const start = newline === 0 ? 0 : text.lastIndexOf(10, newline - 1) + 1
   if (start === 0 && base > 0) return undefined
-  const opened = openLine(text.subarray(start, newline))
+  const opened = parseSealedLine(text.subarray(start, newline))
   return opened.ok ? { start, record: opened.record } : { start }
 }
 
 /** The first record of a segment; none if it is not whole. */
-export function firstRecordOf(path: string): AuditRecord | undefined {
+export function readFirstRecord(path: string): AuditRecord | undefined {
   const fd = openSync(path, 'r')
   try {
     const buffer = Buffer.alloc(maxLine)
     const text = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
-    const opened = openLine(text.subarray(0, Math.max(0, text.indexOf(10))))
+    const opened = parseSealedLine(text.subarray(0, Math.max(0, text.indexOf(10))))
     return opened.ok ? opened.record : undefined
   } finally {
     closeSync(fd)

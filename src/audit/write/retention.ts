@@ -1,13 +1,20 @@
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
-import { firstSeqOf, lanesOf, segmentsOf } from '../log-files.ts'
+import { firstSeqOf, listLanes, listSegments } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
-import type { Files } from './file-system.ts'
-import { firstRecordOf, tailOf } from './recover.ts'
-import { type Introduction, introduce, type Lane, type LaneOptions, openLane, tryLane } from './writer.ts'
+import type { FileSystem } from './file-system.ts'
+import { readFirstRecord, readSegmentTail } from './recover.ts'
+import {
+  type AuditWriter,
+  openWriter,
+  recordStart,
+  type StartOptions,
+  tryLockLane,
+  type WriterOptions,
+} from './writer.ts'
 
 /** How long records are kept. */
-export interface Age {
+export interface RetentionAge {
   readonly nowMs: number
   readonly retainMs: number
   /** Up to here a lane was copied elsewhere; undefined where nobody copies it. */
@@ -15,7 +22,7 @@ export interface Age {
 }
 
 /** Which segments of a lane are old enough. */
-export interface Expired {
+export interface ExpiredSegments {
   /** To be removed, oldest first. */
   readonly segments: readonly string[]
   /** Old as well, but not copied yet. */
@@ -28,8 +35,8 @@ export interface Expired {
  * What is old is removed, never the last segment. Where the log is copied elsewhere, what is not there yet is kept for
  * longer; but for no more than the same time again, since a disk that is full would stop everything.
  */
-function expiredSegments(folder: string, lane: string, { nowMs, retainMs, copied }: Age): Expired {
-  const files = segmentsOf(folder, lane)
+function expiredSegments(folder: string, lane: string, { nowMs, retainMs, copied }: RetentionAge): ExpiredSegments {
+  const files = listSegments(folder, lane)
   const old = olderThan(folder, lane, files, nowMs, retainMs)
   if (!copied || old === 0) return { segments: files.slice(0, old), held: 0, uncopied: 0 }
   const there = copied(lane)
@@ -45,9 +52,9 @@ function olderThan(folder: string, lane: string, files: readonly string[], nowMs
   const isPast = (record: AuditRecord | undefined) => record !== undefined && Date.parse(record.time) <= nowMs
   const fresh = files.findIndex((file, index) => {
     if (index === files.length - 1) return true
-    const last = tailOf(pathOf(file)).last
+    const last = readSegmentTail(pathOf(file)).last
     // What says that it is of the future was written by a wrong clock: it is older than what came after it.
-    const newest = isPast(last) ? last : firstRecordOf(pathOf(files[index + 1]))
+    const newest = isPast(last) ? last : readFirstRecord(pathOf(files[index + 1]))
     return !newest || Date.parse(newest.time) >= nowMs - ageMs
   })
   return Math.max(0, fresh)
@@ -57,34 +64,43 @@ function olderThan(folder: string, lane: string, files: readonly string[], nowMs
  * Removes segments. The log says so first, on disk and signed: segments that are missing without such a record were
  * removed by somebody else.
  */
-async function removeSegments(folder: string, lane: Lane, segments: readonly string[], files: Files): Promise<void> {
+async function removeSegments(
+  folder: string,
+  lane: AuditWriter,
+  segments: readonly string[],
+  files: FileSystem,
+): Promise<void> {
   const [oldest] = segments
   if (oldest === undefined) return
-  const first = segmentsOf(folder, lane.name)[segments.length] as string
+  const first = listSegments(folder, lane.name)[segments.length] as string
   const removed = { from: firstSeqOf(oldest), to: firstSeqOf(first) - 1 }
-  await lane.commit.wait(lane.chain.appendOwn({ operation: 'retention', removed }))
+  await lane.commit.wait(lane.chain.appendControl({ operation: 'retention', removed }))
   for (const file of segments) files.unlinkSync(join(folder, lane.name, file))
 }
 
-interface RetireOptions extends Omit<LaneOptions, 'failed' | 'lost'>, Introduction, Pick<Age, 'copied'> {
+interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'>, StartOptions, Pick<RetentionAge, 'copied'> {
   readonly clock: Clock
   readonly retainMs: number
   /** The lane of this process, if it has one. */
-  own(): Lane | undefined
+  own(): AuditWriter | undefined
   /** Makes room for one more record, where a full disk was the reason of this error. */
-  makesRoom(lane: Lane, error: unknown): boolean
+  releaseReserve(lane: AuditWriter, error: unknown): boolean
 }
 
 /** Removes what is old from all lanes that nobody else is writing to. Never rejects: what fails is tried again later. */
-export async function retire(options: RetireOptions): Promise<void> {
+export async function applyRetention(options: RetentionOptions): Promise<void> {
   const { folder, clock, log } = options
-  const age: Age = { nowMs: clock.now(), retainMs: options.retainMs, ...(options.copied && { copied: options.copied }) }
+  const age: RetentionAge = {
+    nowMs: clock.now(),
+    retainMs: options.retainMs,
+    ...(options.copied && { copied: options.copied }),
+  }
   try {
     const own = options.own()
-    if (own) await retireOwn(own, age, options)
-    for (const name of lanesOf(folder)) {
+    if (own) await applyToOwnLane(own, age, options)
+    for (const name of listLanes(folder)) {
       if (name !== own?.name && expiredSegments(folder, name, age).segments.length > 0) {
-        await retireOther(name, age, options)
+        await applyToUnusedLane(name, age, options)
       }
     }
   } catch (error) {
@@ -92,32 +108,32 @@ export async function retire(options: RetireOptions): Promise<void> {
   }
 }
 
-async function retireOwn(own: Lane, age: Age, options: RetireOptions): Promise<void> {
+async function applyToOwnLane(own: AuditWriter, age: RetentionAge, options: RetentionOptions): Promise<void> {
   own.chain.rotateIfOld()
   try {
     await remove(own, age, options)
   } catch (error) {
     // Removing something is what helps a full disk most.
-    if (!options.makesRoom(own, error)) throw error
+    if (!options.releaseReserve(own, error)) throw error
     await remove(own, age, options)
   }
 }
 
 /** A lane whose process is gone has nobody else who would remove what is old. */
-async function retireOther(name: string, age: Age, options: RetireOptions): Promise<void> {
-  const claim = tryLane(options.folder, name)
+async function applyToUnusedLane(name: string, age: RetentionAge, options: RetentionOptions): Promise<void> {
+  const claim = tryLockLane(options.folder, name)
   if (!claim) return
-  const lane = openLane(claim, { ...options, failed: () => {}, lost: () => {} })
+  const lane = openWriter(claim, { ...options, failed: () => {}, lost: () => {} })
   try {
-    introduce(lane, options)
+    recordStart(lane, options)
     await remove(lane, age, options)
-    await lane.commit.wait(lane.chain.appendOwn({ operation: 'checkpoint', final: true }))
+    await lane.commit.wait(lane.chain.appendControl({ operation: 'checkpoint', final: true }))
   } finally {
     lane.close()
   }
 }
 
-async function remove(lane: Lane, age: Age, { folder, files, log }: RetireOptions): Promise<void> {
+async function remove(lane: AuditWriter, age: RetentionAge, { folder, files, log }: RetentionOptions): Promise<void> {
   const { segments, held, uncopied } = expiredSegments(folder, lane.name, age)
   const of = { lane: lane.name }
   if (held > 0) {

@@ -5,17 +5,17 @@ import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Signer } from '../keys.ts'
-import { lanesOf } from '../log-files.ts'
-import { type Chain, createChain } from './chain.ts'
-import { type Commit, createCommit } from './commit.ts'
-import { type Files, writeWhole } from './file-system.ts'
-import { headFile, lastKnown, openHead, openMark } from './head.ts'
-import { type Resumption, resumeLane } from './recover.ts'
+import { listLanes } from '../log-files.ts'
+import { createChain, type RecordChain } from './chain.ts'
+import { createGroupCommit, type GroupCommit } from './commit.ts'
+import { type FileSystem, writeFully } from './file-system.ts'
+import { headFile, lastKnownHead, openHead, openMark } from './head.ts'
+import { type RecoveredLane, recoverLane } from './recover.ts'
 
-export interface LaneOptions {
+export interface WriterOptions {
   readonly folder: string
   readonly signer: Signer
-  readonly files: Files
+  readonly files: FileSystem
   readonly clock: Clock
   readonly log: Log
   readonly segmentBytes: number
@@ -32,13 +32,13 @@ export interface LaneOptions {
 }
 
 /** A lane that is open for writing, and all that belongs to it. */
-export interface Lane {
+export interface AuditWriter {
   readonly name: string
-  readonly chain: Chain
-  readonly commit: Commit
-  readonly reserve: Reserve
+  readonly chain: RecordChain
+  readonly commit: GroupCommit
+  readonly reserve: DiskReserve
   /** What was found when it was opened. */
-  readonly found: Pick<Resumption, 'torn' | 'unproven' | 'findings'>
+  readonly found: Pick<RecoveredLane, 'torn' | 'unproven' | 'findings'>
   /** Settles when all that was appended is on disk; rejects, or throws, where that failed. */
   flush(): Promise<void>
   /** Gives it to others. Nobody may be waiting for a commit. */
@@ -46,13 +46,13 @@ export interface Lane {
 }
 
 /** Opens a lane that this process has claimed; the lane's `close` also ends the claim. */
-export function openLane(claim: Claim, options: LaneOptions): Lane {
+export function openWriter(claim: LaneLock, options: WriterOptions): AuditWriter {
   const { folder, signer, files, log } = options
   const name = claim.lane
   const here = join(folder, name)
   using opening = new DisposableStack()
   opening.use(claim)
-  const resumption = resumeLane(folder, name, lastKnown(name, options))
+  const resumption = recoverLane(folder, name, lastKnownHead(name, options))
   const { seq, hash } = resumption
   const head = openHead(headFile(folder, name), { lane: name, seq, hash }, files, signer)
   opening.defer(() => head.close())
@@ -62,7 +62,7 @@ export function openLane(claim: Claim, options: LaneOptions): Lane {
   opening.defer(() => reserve.close())
 
   let headFails = false
-  const commit = createCommit({
+  const commit = createGroupCommit({
     files,
     from: seq,
     position: () => chain.written,
@@ -97,7 +97,7 @@ export function openLane(claim: Claim, options: LaneOptions): Lane {
  * Space that is kept for the end of writes that are already under way: a file full of nothing, given up when the disk
  * is full. Unlike a look at the free space now and then it also knows quotas, and no other program can be quicker.
  */
-interface Reserve {
+interface DiskReserve {
   /** While it is not, only what must be written is written. */
   readonly held: boolean
   /** Gives the space up; false if there was none to give up. */
@@ -109,7 +109,7 @@ interface Reserve {
 
 const pieceBytes = 64 * 1024
 
-function openReserve(path: string, bytes: number, files: Files): Reserve {
+function openReserve(path: string, bytes: number, files: FileSystem): DiskReserve {
   const fd = files.openSync(path, 'a', 0o600)
   const empty = () => files.ftruncateSync(fd, 0)
   let held = files.length(fd) === bytes
@@ -119,7 +119,7 @@ function openReserve(path: string, bytes: number, files: Files): Reserve {
     try {
       empty()
       for (let left = bytes; left > 0; left -= pieceBytes) {
-        writeWhole(files, fd, Buffer.alloc(Math.min(left, pieceBytes)))
+        writeFully(files, fd, Buffer.alloc(Math.min(left, pieceBytes)))
       }
       held = true
     } catch {
@@ -148,7 +148,7 @@ function openReserve(path: string, bytes: number, files: Files): Reserve {
 }
 
 /** A lane that nobody else writes to until it is released. */
-interface Claim extends Disposable {
+interface LaneLock extends Disposable {
   readonly lane: string
 }
 
@@ -159,16 +159,16 @@ const busy = 5
  * Takes the first lane that is free. The lock is an open transaction on the empty database `lock`: the operating
  * system gives it back however the process ends. Nobody else may open that file, since closing it would end the lock.
  */
-export function claimLane(folder: string): Claim {
+export function lockFreeLane(folder: string): LaneLock {
   for (let number = 1; number <= maxLanes; number++) {
-    const claim = tryLane(folder, String(number))
+    const claim = tryLockLane(folder, String(number))
     if (claim) return claim
   }
   throw new Error(`all ${maxLanes} lanes of ${folder} are taken; are so many processes running?`)
 }
 
 /** Takes this lane unless somebody has it. */
-export function tryLane(folder: string, lane: string): Claim | undefined {
+export function tryLockLane(folder: string, lane: string): LaneLock | undefined {
   mkdirSync(join(folder, lane), { recursive: true, mode: 0o700 })
   const database = new DatabaseSync(join(folder, lane, 'lock'), { timeout: 0 })
   try {
@@ -181,27 +181,27 @@ export function tryLane(folder: string, lane: string): Claim | undefined {
   }
 }
 
-export interface Introduction {
+export interface StartOptions {
   readonly folder: string
   readonly version: string
   readonly log: Log
 }
 
 /** Writes down, and tells the operator, who has taken a lane and in which state it was. */
-export function introduce({ name, chain, found }: Lane, { folder, version, log }: Introduction): void {
+export function recordStart({ name, chain, found }: AuditWriter, { folder, version, log }: StartOptions): void {
   const { torn, unproven, findings } = found
-  chain.appendOwn({
+  chain.appendControl({
     operation: 'start',
     pid: process.pid,
     host: hostname(),
     version,
-    lanes: lanesOf(folder),
+    lanes: listLanes(folder),
     ...(torn > 0 && { torn }),
     ...(unproven > 0 && { unproven }),
   })
   if (torn > 0) log.warn({ lane: name, bytes: torn }, 'cut a record off the audit log that was left half written')
   for (const finding of findings) {
-    chain.appendOwn({ operation: 'gap', ...finding })
+    chain.appendControl({ operation: 'gap', ...finding })
     log.error({ lane: name, ...finding }, 'the audit log is not as it was left; `toolway audit verify` says more')
   }
 }

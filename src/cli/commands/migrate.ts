@@ -1,6 +1,6 @@
 import { ToolwayError } from '../../core/errors.ts'
-import { connectPostgres, reasonOf } from '../../stores/postgres/connection.ts'
-import { type Migrated, migrate } from '../../stores/postgres/migrations.ts'
+import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
+import { type MigrationResult, migrate } from '../../stores/postgres/migrations.ts'
 import { createOutput, type ExitCode, exit, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 
@@ -19,14 +19,16 @@ export async function migrateDatabase(shell: Shell, options: MigrateOptions): Pr
   await using postgres = await connectPostgres({ url: configured.url })
   const { where } = postgres
   const done = await migrate(postgres, { dryRun }).catch((cause) => {
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be migrated: ${reasonOf(cause)}.`, { cause })
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be migrated: ${postgresErrorReason(cause)}.`, {
+      cause,
+    })
   })
   if (options.json) output.value({ database: where, dryRun, ...done })
   else for (const line of linesOf(done, where, dryRun)) output.print(line)
   return exit.ok
 }
 
-function linesOf({ to, applied }: Migrated, where: string, dryRun: boolean): string[] {
+function linesOf({ to, applied }: MigrationResult, where: string, dryRun: boolean): string[] {
   if (applied.length === 0) return [`${where} is up to date (${to}).`]
   return [
     ...applied.map(({ number, name }) => `${dryRun ? 'would apply' : 'applied'} ${number} ${name}`),

@@ -1,4 +1,4 @@
-import { everyArrival } from '../../audit/archive/arrivals.ts'
+import { readAllArrivals } from '../../audit/archive/arrivals.ts'
 import { readRecords } from '../../audit/log-files.ts'
 import { type AuditRecord, parseRecord } from '../../audit/record.ts'
 import { loadConfig } from '../../config/load.ts'
@@ -11,10 +11,10 @@ import { type Change, createReplay, type Replayed } from '../../policy/replay.ts
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { table } from '../table.ts'
-import type { PlaceOptions } from './audit/options.ts'
-import { askReplicas, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
+import type { LogLocationOptions } from './audit/options.ts'
+import { askArchive, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
 
-interface ReplayOptions extends CommonOptions, PlaceOptions {
+interface ReplayOptions extends CommonOptions, LogLocationOptions {
   readonly policy: string
   readonly since?: string
   readonly until?: string
@@ -31,7 +31,7 @@ export async function replayPolicy(
   const proposed = await proposalOf(shell, options)
   const filter = filterOf(options, clock.now())
   const replayed = options.postgres
-    ? await askReplicas(shell, options, (archive) => replay(inArchive(archive, filter), proposed, shell))
+    ? await askArchive(shell, options, (archive) => replay(inArchive(archive, filter), proposed, shell))
     : await replayFolder(await auditFolder(shell, options))
   if (options.json) output.value(replayed)
   else print(replayed, output)
@@ -64,7 +64,7 @@ async function* inFolder(folder: string, { since, until }: AuditFilter): AsyncGe
 }
 
 async function* inArchive(archive: Archive, filter: AuditFilter): AsyncGenerator<AuditRecord> {
-  for await (const arrived of everyArrival(archive, filter)) {
+  for await (const arrived of readAllArrivals(archive, filter)) {
     for (const { line } of arrived) {
       const record = parseRecord(line)
       if (record) yield record

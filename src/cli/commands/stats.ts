@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import type { Figures } from '../../telemetry/stats/latencies.ts'
+import type { CallFigures } from '../../telemetry/stats/latencies.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
 import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
@@ -153,7 +153,7 @@ function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'wi
 }
 
 /** `3 (1.2 %)`. */
-const errorText = ({ errors, calls }: Figures): string =>
+const errorText = ({ errors, calls }: CallFigures): string =>
   errors === 0 ? '0' : `${errors} (${digits((100 * errors) / calls)} %)`
 
 /** Rounds to three significant digits. */

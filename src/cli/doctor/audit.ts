@@ -2,9 +2,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/keys.ts'
-import { lanesOf, linesOf, publicKeyFile, segmentsOf } from '../../audit/log-files.ts'
-import { createLaneCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
-import { type ReadHead, readHead } from '../../audit/write/head.ts'
+import { listLanes, listSegments, publicKeyFile, readLines } from '../../audit/log-files.ts'
+import { createChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
+import { type HeadState, readHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import { keptAuditKey } from '../../stores/secret-file.ts'
@@ -80,7 +80,7 @@ async function readEnds(folder: string, keyFolder: string): Promise<LaneEnd[]> {
   const beside = existsSync(publicKeyFile(folder)) ? verifiersOf(readFileSync(publicKeyFile(folder), 'utf8')) : []
   const verifiers = [...(signer ? [signer] : []), ...beside]
   const ends: LaneEnd[] = []
-  for (const lane of lanesOf(folder)) ends.push(await readEnd(folder, lane, signer, verifiers))
+  for (const lane of listLanes(folder)) ends.push(await readEnd(folder, lane, signer, verifiers))
   return ends
 }
 
@@ -94,12 +94,12 @@ async function readEnd(
   // First of all: the log may only be longer than this.
   const read = await steadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
-  const check = createLaneCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
+  const check = createChainCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
   // One that was only just made holds nothing yet.
-  const newest = segmentsOf(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
+  const newest = listSegments(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
   if (newest !== undefined) {
     check.file(newest)
-    for await (const lines of linesOf(join(folder, lane, newest))) for (const line of lines) check.line(line)
+    for await (const lines of readLines(join(folder, lane, newest))) for (const line of lines) check.line(line)
   }
   const { records, last } = check.end()
   if (head && head.seq > (last?.seq ?? 0)) {
@@ -112,7 +112,7 @@ async function readEnd(
 }
 
 /** Somebody may be rewriting it right now. */
-async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<ReadHead> {
+async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
   for (let attempts = 5; ; attempts--) {
     const read = readHead(folder, lane, signer)
     if (read.state !== 'invalid' || attempts === 0) return read
@@ -124,7 +124,7 @@ async function steadyHead(folder: string, lane: string, signer: Signer | undefin
 export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'audit.lock',
   async run() {
-    const lanes = lanesOf(folder)
+    const lanes = listLanes(folder)
     const foreign = await foreignFile(folder, lanes)
     if (foreign !== undefined) {
       return problem(`${short(foreign)} belongs to another user, so nothing can be recorded there`, ownAgain(folder))

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { beginOf, endOf, openLog } from '../../audit/audit.fixture.ts'
-import { segmentsOf } from '../../audit/log-files.ts'
+import { listSegments } from '../../audit/log-files.ts'
 import { systemClock } from '../../core/clock.ts'
 import { keptAuditKey } from '../../stores/secret-file.ts'
 import { auditChecks } from './audit.ts'
@@ -83,7 +83,7 @@ test.each<[string, (text: string) => string, RegExp]>([
 ])('B11: a record that was %s is a problem', async (_, change, message) => {
   await using at = await configured()
   await recorded(at)
-  const path = join(logOf(at), '1', segmentsOf(logOf(at), '1').at(-1) as string)
+  const path = join(logOf(at), '1', listSegments(logOf(at), '1').at(-1) as string)
   await writeFile(path, change(await readFile(path, 'utf8')))
   const { code, of } = await checkup(at)
   expect(code).toBe(5)

@@ -1,8 +1,8 @@
 import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../../config/schema.ts'
-import { connectPostgres, reasonOf } from '../../stores/postgres/connection.ts'
-import { numberOf, wantedNumber } from '../../stores/postgres/migrations.ts'
+import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
+import { currentSchemaVersion, schemaVersion } from '../../stores/postgres/migrations.ts'
 import { quoted, sizeText } from '../table.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { isForeign, octal, ownAgain } from './private-file.ts'
@@ -101,15 +101,15 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
       await using postgres = await connectPostgres({ url: configured.url })
       const { where } = postgres
       try {
-        const number = await numberOf(postgres)
-        if (number >= wantedNumber) return ok(`${where} is reachable, and its tables are up to date`)
+        const number = await schemaVersion(postgres)
+        if (number >= currentSchemaVersion) return ok(`${where} is reachable, and its tables are up to date`)
         const behind = `${where} is reachable; its tables are of another version`
         return configured.migrate === 'auto'
           ? ok(`${behind} and will be migrated at the next start`)
           : problem(behind, `${command} migrate`)
       } catch (cause) {
         return warning(
-          `${where} is unavailable (${reasonOf(cause)}): audit records wait on this machine`,
+          `${where} is unavailable (${postgresErrorReason(cause)}): audit records wait on this machine`,
           'stores.postgres.url: postgres://USER@HOST/DATABASE',
         )
       }

@@ -5,7 +5,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { until } from '../../../tests/fixtures/until.ts'
-import { lanesOf, segmentsOf } from '../../audit/log-files.ts'
+import { listLanes, listSegments } from '../../audit/log-files.ts'
 import { openAuditLog } from '../../audit/write/audit-log.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
@@ -91,8 +91,8 @@ test('F11: a log that somebody has changed is found out, once for all who ask', 
   await checked()
   expect(chain.state()).toMatchObject({ state: 'intact', problems: [] })
   await audit[Symbol.asyncDispose]()
-  const [lane = ''] = lanesOf(folder)
-  await writeFile(join(folder, lane, segmentsOf(folder, lane)[0] as string), 'put in\n', { flag: 'a' })
+  const [lane = ''] = listLanes(folder)
+  await writeFile(join(folder, lane, listSegments(folder, lane)[0] as string), 'put in\n', { flag: 'a' })
   chain.verify()
   await checked()
   expect(chain.state().state).toBe('broken')
@@ -112,7 +112,7 @@ test('B10: the records of all replicas are asked first, and the answer says whic
     begin: null,
   }
   const archive = {
-    ask: async () => (up ? { found: [found], next: 'pg.1.1.1' } : undefined) as never,
+    ask: async () => (up ? { hits: [found], next: 'pg.1.1.1' } : undefined) as never,
     status: () => ({ up, behindRecords: 3, behindSeconds: 1 }),
   }
   const queries = stack.use(createAuditQueries({ folder, flushed: () => audit.flushed(), archive, clock }))

@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { lanesOf } from '../../audit/log-files.ts'
+import { listLanes } from '../../audit/log-files.ts'
 import type { AuditPageQuery, AuditSearchPage } from '../../audit/reader.ts'
 import { openCurrentSearch, searchLog } from '../../audit/search/search.ts'
 import { type VerifyReport, verifyAudit } from '../../audit/verify/verify.ts'
@@ -43,7 +43,7 @@ const maxProblems = 100
 const handlers: Handlers = {
   query: (folder, query) => searchLog(folder, query),
   async records(folder, { call }) {
-    if (lanesOf(folder).length === 0) return { begin: null, end: null }
+    if (listLanes(folder).length === 0) return { begin: null, end: null }
     using search = await openCurrentSearch(folder)
     const records = [...search.records({ call, order: 'oldest', limit: 10 })].map(({ record }) => record)
     const inPhase = (phase: string) => (records.find((record) => record.phase === phase) ?? null) as AuditRow | null

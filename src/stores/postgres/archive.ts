@@ -1,14 +1,14 @@
 import {
   type Archive,
+  type ArchiveArrival,
   type ArchiveChain,
-  type ArchiveFound,
+  type ArchivedRecord,
+  type ArchiveHit,
   type ArchiveName,
   type ArchivePage,
   type ArchiveQuery,
   type ArrivalQuery,
-  type Arrived,
   archiveNames,
-  type FiledRecord,
 } from '../../core/audit-archive.ts'
 import { type FilterConditionOptions, filterConditions, formatCursor, parseCursor } from '../../core/audit-filter.ts'
 import { ToolwayError } from '../../core/errors.ts'
@@ -23,7 +23,7 @@ const readingMs = 60_000
 const recordsAtOnce = 2_000
 
 /** The records of all replicas, for whoever reads them. */
-export const archiveOf = (postgres: Postgres, { searchMs = patienceMs } = {}): Archive => ({
+export const createArchive = (postgres: Postgres, { searchMs = patienceMs } = {}): Archive => ({
   search: (query) => search(postgres, query, searchMs),
   arrivals: (query) => arrivals(postgres, query),
   async chains() {
@@ -68,7 +68,7 @@ interface FiledRow extends Record<ArchiveName, string | null> {
   readonly words: string
 }
 
-const filedOf = ({ seq: _, line, time, shown, is_error, words, ...names }: FiledRow): FiledRecord => ({
+const filedOf = ({ seq: _, line, time, shown, is_error, words, ...names }: FiledRow): ArchivedRecord => ({
   line,
   time: time.getTime(),
   shown,
@@ -77,7 +77,7 @@ const filedOf = ({ seq: _, line, time, shown, is_error, words, ...names }: Filed
   names,
 })
 
-interface FoundRow extends ArchiveFound {
+interface FoundRow extends ArchiveHit {
   readonly chain: number
   readonly seq: string
   readonly time: Date
@@ -98,18 +98,18 @@ async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number)
   )
   const last = rows.length > limit ? rows[limit - 1] : undefined
   return {
-    found: rows.slice(0, limit).map(foundOf),
+    hits: rows.slice(0, limit).map(foundOf),
     next: last
       ? formatCursor({ time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }, 'archive')
       : null,
   }
 }
 
-async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readonly Arrived[]> {
+async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readonly ArchiveArrival[]> {
   const { after = 0, which, limit, raw = false, ...filter } = query
   const where = whereOf({ filter, raw })
   const count = where.values.length
-  const rows = await patiently<ArchiveFound & { readonly position: string }>(
+  const rows = await patiently<ArchiveHit & { readonly position: string }>(
     postgres,
     `SELECT ${found}, r.position ${among} WHERE ${where.sql} AND r.position > $${count + 1}
      ORDER BY r.position ${which === 'first' ? 'ASC' : 'DESC'} LIMIT $${count + 2}`,
@@ -126,7 +126,7 @@ const among = `FROM toolway.records r
   JOIN toolway.chains c ON c.id = r.chain JOIN toolway.replicas p ON p.id = c.replica
   LEFT JOIN toolway.records b ON b.chain = r.chain AND b.seq = r.begin_seq AND b.time = r.begin_time`
 
-const foundOf = ({ replica, host, lane, line, begin }: ArchiveFound) => ({ replica, host, lane, line, begin })
+const foundOf = ({ replica, host, lane, line, begin }: ArchiveHit) => ({ replica, host, lane, line, begin })
 
 async function patiently<Row extends object>(
   postgres: Postgres,

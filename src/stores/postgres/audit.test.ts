@@ -118,7 +118,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     const positions = (await rowsOf(url)).map(({ position }) => position)
     expect(new Set(positions).size).toBe(84)
     const page = await one.postgres.ask(({ search }) => search({ limit: 100 }))
-    const rows = archiveRows(page?.found ?? [])
+    const rows = archiveRows(page?.hits ?? [])
     expect(rows.map(({ call }) => call).sort()).toEqual(
       ['one', 'two'].flatMap((name) => Array.from({ length: 20 }, (_, n) => `${name}-${n}`)).sort(),
     )
@@ -148,12 +148,12 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     one.call('a')
     await one.audit.flushed()
     const page = await one.postgres.ask(({ search }) => search({ call: 'a', limit: 1 }))
-    expect(archiveRows(page?.found ?? [])).toMatchObject([{ call: 'a', ended: true, arguments: { of: 'a' } }])
+    expect(archiveRows(page?.hits ?? [])).toMatchObject([{ call: 'a', ended: true, arguments: { of: 'a' } }])
     // A cursor that nobody gave is no failure of PostgreSQL.
     const { MAX_SAFE_INTEGER: most } = Number
     const after = (before: string) => one.postgres.ask(({ search }) => search({ before, limit: 5 }))
-    expect(await after(`pg.${most}.${most}.${most}`)).toMatchObject({ found: [{}] })
-    expect(await after(`pg.-${most}.-${most}.-${most}`)).toMatchObject({ found: [] })
+    expect(await after(`pg.${most}.${most}.${most}`)).toMatchObject({ hits: [{}] })
+    expect(await after(`pg.-${most}.-${most}.-${most}`)).toMatchObject({ hits: [] })
     await one[Symbol.asyncDispose]()
     expect((await rowsOf(url)).at(-1)?.line).toContain('"final":true')
   })
@@ -185,7 +185,7 @@ withPart(postgresProgram(), 'B10: audit in PostgreSQL', () => {
     for (const call of ['later', 'and later', 'still later']) later.call(call)
     await later.shipped()
     const page = await later.postgres.ask(({ search }) => search({ limit: 10 }))
-    expect(archiveRows(page?.found ?? []).map(({ call }) => call)).toHaveLength(4)
+    expect(archiveRows(page?.hits ?? []).map(({ call }) => call)).toHaveLength(4)
     expect(later.log.lines.map(({ level }) => level)).toContain('error')
     const { problems } = await verified(url)
     expect(problems.map(({ kind }) => kind)).toEqual(['lane'])

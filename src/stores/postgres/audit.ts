@@ -2,9 +2,9 @@ import type { Archive, Spool } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { archiveOf } from './archive.ts'
-import { connectMs, connectPostgres, type Postgres, reasonOf } from './connection.ts'
-import { migrate, numberOf, wantedNumber } from './migrations.ts'
+import { createArchive } from './archive.ts'
+import { connectMs, connectPostgres, type Postgres, postgresErrorReason } from './connection.ts'
+import { currentSchemaVersion, migrate, schemaVersion } from './migrations.ts'
 import { removeExpired } from './retention.ts'
 import { createShipper } from './shipper.ts'
 
@@ -51,7 +51,7 @@ const probeMs = 5_000
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
   const { spool, clock, log, everyMs = 500 } = options
   const postgres = await connectPostgres({ url: options.url })
-  const archive = archiveOf(postgres)
+  const archive = createArchive(postgres)
   const where = { postgres: postgres.where }
   const shipper = createShipper({
     postgres,
@@ -101,7 +101,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
       settle(true)
       await retire()
     } catch (thrown) {
-      settle(false, reasonOf(thrown))
+      settle(false, postgresErrorReason(thrown))
     }
     if (shipper.waiting() === 0) wholeAt = clock.monotonic()
   }
@@ -158,7 +158,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
       } catch (thrown) {
         // What was wrong with the question, and not with PostgreSQL.
         if (thrown instanceof ToolwayError) throw thrown
-        settle(false, reasonOf(thrown))
+        settle(false, postgresErrorReason(thrown))
         return undefined
       }
     },
@@ -174,7 +174,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
 
 /** Sees to it that the tables are those of this version. */
 async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> {
-  if ((await numberOf(postgres)) >= wantedNumber) return
+  if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
   if (how === 'manual') throw new Error('its tables are not those of this version; run `toolway migrate`')
   await migrate(postgres)
 }

@@ -14,7 +14,7 @@ export interface Transaction {
   query<Row extends QueryResultRow>(sql: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
 }
 
-export interface ConnectionOptions {
+export interface PostgresConnectionOptions {
   readonly url: string
   /** How long a statement may take. */
   readonly statementMs?: number
@@ -27,7 +27,7 @@ const travelMs = 1_000
 const maxConnections = 4
 
 /** Nothing is connected before somebody asks. */
-export async function connectPostgres({ url, statementMs = 10_000 }: ConnectionOptions): Promise<Postgres> {
+export async function connectPostgres({ url, statementMs = 10_000 }: PostgresConnectionOptions): Promise<Postgres> {
   // Loaded where it is configured: most gateways keep their audit log to themselves.
   const { default: pg } = await import('pg')
   const pool: Pool = new pg.Pool({
@@ -61,7 +61,7 @@ export async function connectPostgres({ url, statementMs = 10_000 }: ConnectionO
   }
 
   return {
-    where: placeOf(url),
+    where: displayAddress(url),
     query: (...asked) => ask(pool, ...asked),
     async transaction(run) {
       const client = await pool.connect().catch((error) => {
@@ -111,13 +111,13 @@ function verifying(url: string): string {
 }
 
 /** `host:port/database` */
-export function placeOf(url: string): string {
+export function displayAddress(url: string): string {
   const { host, pathname, searchParams } = new URL(url)
   return `${host || (searchParams.get('host') ?? 'localhost')}${pathname}`
 }
 
 /** Why PostgreSQL could not be used. Several addresses of one name fail together, without a sentence of their own. */
-export function reasonOf(thrown: unknown): string {
+export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
   if (code === undefinedTable || code === undefinedSchema) return 'its tables are not there yet; run `toolway migrate`'
   return message || errors?.[0]?.message || code || String(thrown)
@@ -129,7 +129,7 @@ const undefinedSchema = '3F000'
 /** Locks that replicas hold in PostgreSQL for the length of a transaction. The first number is ours alone: "tool". */
 const ours = 0x746f6f6c
 
-export const lockKeys = {
+export const advisoryLocks = {
   migrate: [ours, 1],
   partitions: [ours, 2],
   retention: [ours, 3],

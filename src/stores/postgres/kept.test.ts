@@ -9,9 +9,9 @@ import { until } from '../../../tests/fixtures/until.ts'
 import { withPart } from '../../../tests/fixtures/with-part.ts'
 import { sealLine } from '../../audit/record.ts'
 import { canonical } from '../../lib/canonical-json.ts'
-import { archiveOf } from './archive.ts'
+import { createArchive } from './archive.ts'
 import { connectPostgres } from './connection.ts'
-import { migrate, wantedNumber } from './migrations.ts'
+import { currentSchemaVersion, migrate } from './migrations.ts'
 import { openReplica, verified } from './replica.fixture.ts'
 import { removeExpired } from './retention.ts'
 
@@ -153,7 +153,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
   test('V4: a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {
     const url = await filled()
     await using postgres = await connectPostgres({ url })
-    const { search } = archiveOf(postgres, { searchMs: 100 })
+    const { search } = createArchive(postgres, { searchMs: 100 })
     await postgres.transaction(async (client) => {
       await client.query('LOCK TABLE toolway.replicas IN ACCESS EXCLUSIVE MODE')
       await expect(search({ limit: 1 })).rejects.toMatchObject({
@@ -161,17 +161,17 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
         message: expect.stringContaining('0.1 s (a fixed limit)'),
       })
     })
-    expect((await search({ limit: 1 })).found).toHaveLength(1)
+    expect((await search({ limit: 1 })).hits).toHaveLength(1)
   })
 
   test('migrations: once, twice and by several at a time; a dry run changes nothing', async () => {
     const url = await server.database()
     await using postgres = await connectPostgres({ url })
-    const all = { from: 0, to: wantedNumber }
+    const all = { from: 0, to: currentSchemaVersion }
     expect(await migrate(postgres, { dryRun: true })).toMatchObject(all)
     const answers = await Promise.all(Array.from({ length: 4 }, () => migrate(postgres)))
     expect(answers.filter(({ applied }) => applied.length > 0)).toMatchObject([all])
-    expect(await migrate(postgres)).toEqual({ from: wantedNumber, to: wantedNumber, applied: [] })
+    expect(await migrate(postgres)).toEqual({ from: currentSchemaVersion, to: currentSchemaVersion, applied: [] })
   })
 
   test('a migration that fails leaves nothing behind', async () => {

@@ -1,4 +1,4 @@
-import { lockKeys, type Postgres, type Transaction } from './connection.ts'
+import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
 /** A step from one form of the database to the next. One that was published is never changed. */
 export interface Migration {
@@ -68,7 +68,7 @@ const auditTables = `
 const migrations: readonly Migration[] = [{ number: 1, name: 'audit', sql: auditTables }]
 
 /** What there was to do, and what was there before. */
-export interface Migrated {
+export interface MigrationResult {
   /** The number that the database had; 0 for none. */
   readonly from: number
   readonly to: number
@@ -85,17 +85,17 @@ const patienceMs = 10 * 60_000
 
 /** Brings the database into the form that this version wants: all of it or nothing, and whoever comes second waits. */
 export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted = migrations }: MigrateOptions = {}) {
-  return postgres.transaction(async (client): Promise<Migrated> => {
+  return postgres.transaction(async (client): Promise<MigrationResult> => {
     if (!dryRun) {
       // Others may be at it, and a large table takes its time.
       await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
-      await client.query('SELECT pg_advisory_xact_lock($1, $2)', lockKeys.migrate, patienceMs)
+      await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, patienceMs)
       await client.query('CREATE SCHEMA IF NOT EXISTS toolway')
       await client.query(`CREATE TABLE IF NOT EXISTS toolway.migrations (
         number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now()
       )`)
     }
-    const from = await numberOf(client)
+    const from = await schemaVersion(client)
     const missing = wanted.filter(({ number }) => number > from)
     if (!dryRun) for (const migration of missing) await apply(client, migration)
     const applied = missing.map(({ number, name }) => ({ number, name }))
@@ -109,7 +109,7 @@ async function apply(client: Transaction, { number, name, sql }: Migration): Pro
 }
 
 /** The last step that the database has been through; 0 for none. */
-export async function numberOf(client: Pick<Postgres | Transaction, 'query'>): Promise<number> {
+export async function schemaVersion(client: Pick<Postgres | Transaction, 'query'>): Promise<number> {
   const [there] = await client.query<{ table: string | null }>(
     `SELECT to_regclass('toolway.migrations')::text AS table`,
   )
@@ -121,4 +121,4 @@ export async function numberOf(client: Pick<Postgres | Transaction, 'query'>): P
 }
 
 /** What this version wants. */
-export const wantedNumber: number = Math.max(...migrations.map(({ number }) => number))
+export const currentSchemaVersion: number = Math.max(...migrations.map(({ number }) => number))

@@ -5,7 +5,7 @@ import { verifyArchive } from '../../audit/verify/verify-archive.ts'
 import { type AuditLogOptions, openAuditLog } from '../../audit/write/audit-log.ts'
 import { systemClock } from '../../core/clock.ts'
 import { silentLog } from '../../core/log.ts'
-import { archiveOf } from './archive.ts'
+import { createArchive } from './archive.ts'
 import { openPostgresAudit, type PostgresAuditOptions } from './audit.ts'
 import { connectPostgres } from './connection.ts'
 
@@ -60,5 +60,5 @@ export async function openReplica({ url, folder, ...changes }: ReplicaOptions) {
 /** What `toolway audit verify` finds in the database. */
 export async function verified(url: string) {
   await using postgres = await connectPostgres({ url })
-  return await verifyArchive({ archive: archiveOf(postgres) })
+  return await verifyArchive({ archive: createArchive(postgres) })
 }

@@ -1,4 +1,4 @@
-import { lockKeys, type Postgres, type Transaction } from './connection.ts'
+import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
 /** What was removed: whole months, and single records of the others. */
 export interface Removed {
@@ -9,7 +9,7 @@ export interface Removed {
 const patienceMs = 10 * 60_000
 
 /** How long records are kept. */
-export interface Age {
+interface Age {
   readonly nowMs: number
   readonly retainMs: number
 }
@@ -24,7 +24,7 @@ export function removeExpired(postgres: Postgres, { nowMs, retainMs }: Age): Pro
   return postgres.transaction(async (client) => {
     const [lock] = await client.query<{ mine: boolean }>(
       'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
-      lockKeys.retention,
+      advisoryLocks.retention,
     )
     // Another replica is at it.
     if (!lock?.mine) return { partitions: [], records: 0 }
@@ -116,7 +116,7 @@ export async function makePartition(postgres: Postgres, { table, from, to }: Mon
   if ((await partitionsOf(postgres)).includes(table)) return
   await postgres.transaction(async (client) => {
     // Another replica comes into the new month at the same time.
-    await client.query('SELECT pg_advisory_xact_lock($1, $2)', lockKeys.partitions)
+    await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.partitions)
     const bounds = [from, to].map((time) => `'${new Date(time).toISOString()}'`)
     await client.query(
       `CREATE TABLE IF NOT EXISTS toolway.${table} PARTITION OF toolway.records

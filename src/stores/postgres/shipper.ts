@@ -56,7 +56,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
   const introduced = async () => {
     const now = spool.publicKeys()
     if (sure && keys === now) return
-    await introduce(postgres, spool.replica, now)
+    await registerReplica(postgres, spool.replica, now)
     keys = now
   }
 
@@ -168,7 +168,7 @@ interface OwnChain extends ChainEnd {
 }
 
 /** Makes this replica known, with the keys that its signatures are checked with. */
-async function introduce(postgres: Postgres, replica: string, publicKeys: string): Promise<void> {
+async function registerReplica(postgres: Postgres, replica: string, publicKeys: string): Promise<void> {
   await postgres.query(
     `INSERT INTO toolway.replicas (id, host, public_keys) VALUES ($1, $2, $3)
      ON CONFLICT (id) DO UPDATE SET host = excluded.host, public_keys = excluded.public_keys, seen_at = now()`,

@@ -6,7 +6,7 @@ import { Json } from '../../core/json.ts'
 import type { Observed } from '../../core/observer.ts'
 import type * as contract from '../../serve/admin/contract.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
-import { type CallTimeline, type CallView, keeping } from './kept-call.ts'
+import { type CallSummary, type CallTimeline, createCallRecorder } from './call-record.ts'
 import { createRecentCalls, type RecentCalls, type RecentCallsOptions } from './recent.ts'
 
 const open = (changes: Partial<RecentCallsOptions> = {}) => {
@@ -17,10 +17,10 @@ const open = (changes: Partial<RecentCallsOptions> = {}) => {
 
 const begin = ({ observer }: RecentCalls, call: Partial<Call> = {}) => observer.began?.(callOf(call), 'call_tool')
 const end = ({ observer }: RecentCalls, told: Told = {}) => observer.ended(observedOf(told))
-const ids = (views: readonly CallView[]) => views.map(({ id }) => id)
+const ids = (views: readonly CallSummary[]) => views.map(({ id }) => id)
 
 test('G10: what is told here is what the admin API promises', () => {
-  expectTypeOf<CallView>().toExtend<contract.CallView>()
+  expectTypeOf<CallSummary>().toExtend<contract.CallView>()
   expectTypeOf<CallTimeline>().toExtend<Omit<contract.CallDetail, 'audit'>>()
 })
 
@@ -43,7 +43,7 @@ test('G10: neither arguments nor results are kept', () => {
   begin(calls, { id: 'one', input })
   end(calls, { call: { id: 'one', input } })
   begin(calls, { id: 'two', input })
-  const kept = keeping((text) => text).begin(callOf({ input }), 'call_tool', 0, 0)
+  const kept = createCallRecorder((text) => text).begin(callOf({ input }), 'call_tool', 0, 0)
   expect(JSON.stringify([kept, calls.list(), calls.find('one'), calls.find('two')])).not.toContain('swordfish')
 })
 

@@ -1,7 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Observer } from '../../core/observer.ts'
-import { careful } from '../metrics/labels.ts'
-import { type CallTimeline, type CallView, callView, type KeptCall, keeping, stepViews } from './kept-call.ts'
+import { safeRedact } from '../metrics/labels.ts'
+import {
+  type CallRecord,
+  type CallSummary,
+  type CallTimeline,
+  callSummary,
+  createCallRecorder,
+  stepViews,
+} from './call-record.ts'
 
 export interface RecentCallsOptions {
   readonly clock: Clock
@@ -24,27 +31,27 @@ export interface RecentCallsOptions {
 export interface RecentCalls {
   readonly observer: Observer
   /** Newest first. */
-  list(filter?: CallFilter, limit?: number): CallView[]
+  list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
   /** Calls that have begun or ended since the last time, a few times a second, until disposed of. */
-  subscribe(listener: (calls: readonly CallView[]) => void): Disposable
+  subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 
 export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   const { clock, monotonic = () => performance.now() } = options
-  const redact = careful(options.redact)
+  const redact = safeRedact(options.redact)
   const { most = 2000, maxBytes = 2 * 1024 * 1024, maxRunning = 1000, everyMs = 250, maxAtOnce = 200 } = options
-  const { begin, end } = keeping(redact)
-  const running = new Map<string, KeptCall>()
+  const { begin, end } = createCallRecorder(redact)
+  const running = new Map<string, CallRecord>()
   const over = createPastCalls(most, maxBytes)
   const feed = createFeed({ clock, everyMs, most: maxAtOnce })
-  const viewOf = (call: KeptCall) => callView(call, redact)
-  const shown = (call: KeptCall) => {
+  const viewOf = (call: CallRecord) => callSummary(call, redact)
+  const shown = (call: CallRecord) => {
     call.shown = true
     return viewOf(call)
   }
 
-  const newestFirst = (): KeptCall[] =>
+  const newestFirst = (): CallRecord[] =>
     [...over.all(), ...running.values()].reverse().sort((one, another) => another.at - one.at)
 
   return {
@@ -65,7 +72,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
       },
     },
     list(filter = {}, limit = 100) {
-      const found: CallView[] = []
+      const found: CallSummary[] = []
       for (const call of newestFirst()) {
         if (found.length >= limit) break
         if (fits(viewOf(call), filter)) found.push(shown(call))
@@ -84,28 +91,28 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
 
 /** The last calls that are over, no more than so many and so large; the oldest makes room. */
 interface PastCalls {
-  add(call: KeptCall): void
-  find(id: string): KeptCall | undefined
+  add(call: CallRecord): void
+  find(id: string): CallRecord | undefined
   /** In the order in which they ended. */
-  all(): KeptCall[]
+  all(): CallRecord[]
 }
 
 /** A ring: taking the oldest out of a large Map would have to step over all that were taken out before it. */
 function createPastCalls(most: number, maxBytes: number): PastCalls {
-  const places = new Array<KeptCall | undefined>(most)
+  const places = new Array<CallRecord | undefined>(most)
   let oldest = 0
   let count = 0
   let bytes = 0
 
   const dropOldest = () => {
-    const call = places[oldest] as KeptCall
+    const call = places[oldest] as CallRecord
     places[oldest] = undefined
     oldest = (oldest + 1) % most
     count--
     bytes -= call.bytes
   }
 
-  const all = () => Array.from({ length: count }, (_, index) => places[(oldest + index) % most] as KeptCall)
+  const all = () => Array.from({ length: count }, (_, index) => places[(oldest + index) % most] as CallRecord)
 
   return {
     add(call) {
@@ -128,7 +135,7 @@ interface CallFilter {
   readonly server?: string | undefined
   readonly name?: string | undefined
   readonly operation?: string | undefined
-  readonly outcome?: CallView['outcome'] | undefined
+  readonly outcome?: CallSummary['outcome'] | undefined
   /** Somewhere in its names, its id or its code; capitals do not count. */
   readonly text?: string | undefined
 }
@@ -136,19 +143,19 @@ interface CallFilter {
 const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
 
 /** Asked about what is shown, so that nobody can find out by searching what is not. */
-function fits(view: CallView, filter: CallFilter): boolean {
+function fits(view: CallSummary, filter: CallFilter): boolean {
   if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
   const text = filter.text?.trim().toLowerCase()
   return text === undefined || text === '' || textOf(view).includes(text)
 }
 
-const textOf = ({ id, agent, principal, operation, server, name, code }: CallView): string =>
+const textOf = ({ id, agent, principal, operation, server, name, code }: CallSummary): string =>
   [`${server}.${name}`, agent, principal, operation, id, code ?? ''].join('\n').toLowerCase()
 
 /** Tells those who follow the calls what has changed, some times a second. */
 interface Feed {
-  changed(call: KeptCall): void
-  subscribe(listener: (calls: readonly KeptCall[]) => void): Disposable
+  changed(call: CallRecord): void
+  subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable
 }
 
 interface FeedOptions {
@@ -164,8 +171,8 @@ interface FeedOptions {
  * comes to its end.
  */
 function createFeed({ clock, everyMs, most }: FeedOptions): Feed {
-  const listeners = new Set<(calls: readonly KeptCall[]) => void>()
-  let gathered: KeptCall[] = []
+  const listeners = new Set<(calls: readonly CallRecord[]) => void>()
+  let gathered: CallRecord[] = []
   let timer: Disposable | undefined
 
   const tell = () => {
@@ -189,7 +196,7 @@ function createFeed({ clock, everyMs, most }: FeedOptions): Feed {
     },
     subscribe(listener) {
       // Wrapped, so that one function that subscribes twice is two listeners.
-      const own = (calls: readonly KeptCall[]) => listener(calls)
+      const own = (calls: readonly CallRecord[]) => listener(calls)
       listeners.add(own)
       return {
         [Symbol.dispose]() {

@@ -1,10 +1,17 @@
 import { errorKinds } from '../../core/errors.ts'
 import type { CallOutcome, Observed } from '../../core/observer.ts'
-import { type Counter, type CounterFamily, counterFamily, type Family, histogramFamily, observe } from './family.ts'
+import {
+  type Counter,
+  type CounterFamily,
+  counterFamily,
+  histogramFamily,
+  type MetricFamily,
+  observe,
+} from './family.ts'
 import type { Labels } from './labels.ts'
 
 export interface CallMetrics {
-  readonly families: readonly Family[]
+  readonly families: readonly MetricFamily[]
   /** Counts an operation of any kind; the bucket is that of its duration. */
   count(observed: Observed, bucket: number): void
   /** Counts somebody who was refused before anything became a call. */

@@ -1,15 +1,15 @@
 import { other } from './labels.ts'
 
 /** All series of one name. */
-export interface Family {
+export interface MetricFamily {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  samples(): readonly Sample[]
+  samples(): readonly MetricSample[]
 }
 
 /** One line of the page. */
-export interface Sample {
+export interface MetricSample {
   /** What the name of the family is followed by: `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string
   /** As they are written between braces; empty where there are none. */
@@ -72,7 +72,7 @@ export interface Counter {
   value: number
 }
 
-export interface CounterFamily extends Family {
+export interface CounterFamily extends MetricFamily {
   /** The counter of these label values, in the order of the label names; asked for once and then held. */
   of(...values: readonly string[]): Counter
 }
@@ -83,7 +83,7 @@ export function counterFamily(options: FamilyOptions): CounterFamily {
     ...options,
     type: 'counter',
     of,
-    samples: () => all().map(({ labels, series }): Sample => ({ labels, value: series.value })),
+    samples: () => all().map(({ labels, series }): MetricSample => ({ labels, value: series.value })),
   }
 }
 
@@ -94,7 +94,7 @@ export interface Histogram {
   sum: number
 }
 
-interface HistogramFamily extends Family {
+interface HistogramFamily extends MetricFamily {
   /** The histogram of these label values, in the order of the label names; asked for once and then held. */
   of(...values: readonly string[]): Histogram
 }
@@ -129,10 +129,10 @@ export function histogramFamily(options: FamilyOptions): HistogramFamily {
   }
 }
 
-function samplesOf(labels: string, { counts, sum }: Histogram): Sample[] {
+function samplesOf(labels: string, { counts, sum }: Histogram): MetricSample[] {
   const before = labels === '' ? '' : `${labels},`
   let total = 0
-  const buckets = boundTexts.map((bound, index): Sample => {
+  const buckets = boundTexts.map((bound, index): MetricSample => {
     total += counts[index] as number
     return { suffix: '_bucket', labels: `${before}le="${bound}"`, value: total }
   })
@@ -143,12 +143,12 @@ function samplesOf(labels: string, { counts, sum }: Histogram): Sample[] {
 const boundTexts = [...durationBounds.map((bound) => (Number.isInteger(bound) ? `${bound}.0` : String(bound))), '+Inf']
 
 /** Label values, in the order of the label names, and what is read for them. */
-export type Reading = readonly [values: readonly string[], value: number]
+export type MetricReading = readonly [values: readonly string[], value: number]
 
 export interface ReadFamilyOptions extends FamilyOptions {
   readonly type: 'gauge' | 'counter'
   /** Asked whenever the page is. */
-  read(): Iterable<Reading>
+  read(): Iterable<MetricReading>
   /** What becomes of readings whose labels turn out to be the same; they are added up unless told otherwise. */
   readonly merge?: (one: number, another: number) => number
 }
@@ -156,7 +156,7 @@ export interface ReadFamilyOptions extends FamilyOptions {
 const sum = (one: number, another: number): number => one + another
 
 /** What somebody else knows already is not counted twice, but read when it is wanted. */
-export function readFamily({ read, merge = sum, ...options }: ReadFamilyOptions): Family {
+export function readFamily({ read, merge = sum, ...options }: ReadFamilyOptions): MetricFamily {
   const { labels: names = [] } = options
   return {
     ...options,

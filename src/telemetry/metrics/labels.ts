@@ -68,7 +68,7 @@ const shortened = (text: string): string =>
   (text.length <= longest ? text : `${text.slice(0, longest - 1)}…`).toWellFormed()
 
 /** A redactor that fails must neither let anything through nor fail the call that is only watched. */
-export const careful =
+export const safeRedact =
   (redact: (text: string) => string): ((text: string) => string) =>
   (text) => {
     try {

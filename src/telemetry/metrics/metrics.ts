@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Observer } from '../../core/observer.ts'
 import { callMetrics } from './call-metrics.ts'
-import { bucketOf, counterFamily, type Family, type ReadFamilyOptions, readFamily } from './family.ts'
-import { careful, createLabels } from './labels.ts'
-import { type MetricsPage, pageOf } from './page.ts'
+import { bucketOf, counterFamily, type MetricFamily, type ReadFamilyOptions, readFamily } from './family.ts'
+import { createLabels, safeRedact } from './labels.ts'
+import { type ExpositionPage, pageOf } from './page.ts'
 import { processFamilies } from './process.ts'
 import { type Readings, readingFamilies } from './readings.ts'
 import { toolMetrics } from './tool-metrics.ts'
@@ -25,7 +25,7 @@ export interface Metrics extends Disposable {
   /** Somebody was refused before anything became a call. */
   rejected(code: string): void
   /** The page in the format that the Accept header of a request asks for. */
-  page(accept?: string): MetricsPage
+  page(accept?: string): ExpositionPage
   /** The page in the text format. */
   text(): string
 }
@@ -34,7 +34,7 @@ const ownSources: ReadonlySet<string> = new Set(['native', 'toolway', 'sink'])
 
 export function createMetrics(options: MetricsOptions): Metrics {
   const { version, clock, redact, isNative = (server) => ownSources.has(server) } = options
-  const labels = createLabels(careful(redact))
+  const labels = createLabels(safeRedact(redact))
   const calls = callMetrics(labels)
   const tools = toolMetrics(labels, isNative)
   const running = processFamilies(version, clock.now())
@@ -45,7 +45,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const failures = unread.of()
 
   /** One that cannot be read does not spoil the page. */
-  const readCarefully = (family: ReadFamilyOptions): Family =>
+  const readCarefully = (family: ReadFamilyOptions): MetricFamily =>
     readFamily({
       ...family,
       read() {

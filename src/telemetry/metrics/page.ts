@@ -1,23 +1,23 @@
-import type { Family, Sample } from './family.ts'
+import type { MetricFamily, MetricSample } from './family.ts'
 
 /** What a scraper gets. */
-export interface MetricsPage {
+export interface ExpositionPage {
   readonly contentType: string
   readonly body: string
 }
 
 /** The page in the format that an Accept header prefers; Prometheus' own text format unless it asks for OpenMetrics. */
-export const pageOf = (families: readonly Family[], accept = ''): MetricsPage =>
+export const pageOf = (families: readonly MetricFamily[], accept = ''): ExpositionPage =>
   wantsOpenMetrics(accept)
     ? { contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8', body: openMetrics(families) }
     : { contentType: 'text/plain; version=0.0.4; charset=utf-8', body: prometheusText(families) }
 
 /** Text exposition format 0.0.4. */
-const prometheusText = (families: readonly Family[]): string =>
+const prometheusText = (families: readonly MetricFamily[]): string =>
   families.map((family) => written(family, family.name, '')).join('')
 
 /** In OpenMetrics a counter is named without `_total`, and only its samples have it. */
-const openMetrics = (families: readonly Family[]): string =>
+const openMetrics = (families: readonly MetricFamily[]): string =>
   families
     .map((family) =>
       family.type === 'counter'
@@ -40,13 +40,13 @@ function weighed(range: string): [type: string, weight: number] {
 }
 
 /** A family without any sample yet still says what it is, so that a name can be looked up before it is needed. */
-function written({ help, type, samples }: Family, name: string, suffix: string): string {
+function written({ help, type, samples }: MetricFamily, name: string, suffix: string): string {
   let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
   for (const sample of samples()) text += line(name, sample.suffix ?? suffix, sample)
   return text
 }
 
-const line = (name: string, suffix: string, { labels, value }: Sample): string =>
+const line = (name: string, suffix: string, { labels, value }: MetricSample): string =>
   `${name}${suffix}${labels === '' ? '' : `{${labels}}`} ${valueText(value)}\n`
 
 function valueText(value: number): string {

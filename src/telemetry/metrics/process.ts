@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { ReadFamilyOptions, Reading } from './family.ts'
+import type { MetricReading, ReadFamilyOptions } from './family.ts'
 
 /** How often the event loop is looked at; the monitor counts this much of every delay, so that it is taken off again. */
 const lookEveryMs = 20
@@ -10,7 +10,7 @@ const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 -
 export function processFamilies(version: string, startedAt: number): Disposable & { families: ReadFamilyOptions[] } {
   const delay = monitorEventLoopDelay({ resolution: lookEveryMs })
   delay.enable()
-  const gauge = (name: string, help: string, read: () => Iterable<Reading>): ReadFamilyOptions => ({
+  const gauge = (name: string, help: string, read: () => Iterable<MetricReading>): ReadFamilyOptions => ({
     ...{ name, help, type: 'gauge', read },
   })
   return {
@@ -39,7 +39,7 @@ export function processFamilies(version: string, startedAt: number): Disposable 
           'How late the event loop was since the page was asked for last.',
           () => {
             const { mean, max } = delay
-            const late: Reading[] = [
+            const late: MetricReading[] = [
               [['mean'], Number.isNaN(mean) ? 0 : seconds(mean)],
               [['p99'], seconds(delay.percentile(99))],
               [['max'], seconds(max)],

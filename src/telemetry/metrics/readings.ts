@@ -1,10 +1,10 @@
-import type { ReadFamilyOptions, Reading } from './family.ts'
+import type { MetricReading, ReadFamilyOptions } from './family.ts'
 import type { Labels } from './labels.ts'
 
 /** What others know and the page shows. Whatever is not handed in is not on the page. */
 export interface Readings {
   /** Calls in flight and waiting for a place, in all and by server. */
-  load?(): Load & { readonly servers: Readonly<Record<string, Load>> }
+  load?(): LoadReading & { readonly servers: Readonly<Record<string, LoadReading>> }
   servers?(): Iterable<ServerReading>
   cache?(): { readonly entries: number; readonly bytes: number; readonly evicted: number }
   /** Conversations with clients that are open. */
@@ -17,7 +17,7 @@ export interface Readings {
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
 
-export interface Load {
+export interface LoadReading {
   readonly inFlight: number
   readonly queued: number
 }
@@ -70,7 +70,7 @@ type Read<Key extends keyof Readings> = NonNullable<Readings[Key]>
 /** A server that nobody has needed yet, or that is just starting, is no reason for an alert. */
 const fine: ReadonlySet<ServerReading['health']> = new Set(['healthy', 'starting', 'stale'])
 
-const alone = (value: number): Reading[] => [[[], value]]
+const alone = (value: number): MetricReading[] => [[[], value]]
 
 const gauge = (name: string, help: string, read: () => number): ReadFamilyOptions => ({
   ...{ name, help, type: 'gauge' },
@@ -88,7 +88,7 @@ const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
     help: '1 while a store that replicas share answers, 0 while each goes on without it.',
     type: 'gauge',
     labels: ['store'],
-    read: () => [...stores()].map(({ name, up }): Reading => [[name], up ? 1 : 0]),
+    read: () => [...stores()].map(({ name, up }): MetricReading => [[name], up ? 1 : 0]),
   },
   {
     name: 'toolway_store_behind_records',
@@ -110,8 +110,8 @@ const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
 const behind = (
   stores: Read<'stores'>,
   value: (behind: NonNullable<StoreReading['behind']>) => number | undefined,
-): Reading[] =>
-  [...stores()].flatMap(({ name, behind }): Reading[] => {
+): MetricReading[] =>
+  [...stores()].flatMap(({ name, behind }): MetricReading[] => {
     const number = behind && value(behind)
     return number === undefined ? [] : [[[name], number]]
   })
@@ -121,7 +121,7 @@ const breakerStates = { closed: 0, 'half-open': 1, open: 2 } as const
 function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOptions[] {
   const by = (value: (server: ServerReading) => number) => ({
     labels: ['server'],
-    read: () => [...servers()].map((server): Reading => [[labels.server(server.name)], value(server)]),
+    read: () => [...servers()].map((server): MetricReading => [[labels.server(server.name)], value(server)]),
   })
   return [
     {
@@ -139,7 +139,7 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
       read: () =>
         [...servers()]
           .filter(({ health }) => health !== 'disabled')
-          .map(({ name, health }): Reading => [[labels.server(name)], fine.has(health) ? 1 : 0]),
+          .map(({ name, health }): MetricReading => [[labels.server(name)], fine.has(health) ? 1 : 0]),
     },
     {
       name: 'toolway_breaker_state',
@@ -158,9 +158,9 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
 }
 
 function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
-  const by = (value: (load: Load) => number) => ({
+  const by = (value: (load: LoadReading) => number) => ({
     labels: ['server'],
-    read: () => Object.entries(load().servers).map(([name, of]): Reading => [[labels.server(name)], value(of)]),
+    read: () => Object.entries(load().servers).map(([name, of]): MetricReading => [[labels.server(name)], value(of)]),
   })
   return [
     gauge('toolway_in_flight', 'Calls that have a place now.', () => load().inFlight),

@@ -3,16 +3,16 @@ import type { Observed } from '../../core/observer.ts'
 import {
   type Counter,
   counterFamily,
-  type Family,
   type Histogram,
   histogramFamily,
+  type MetricFamily,
   observe,
   readFamily,
 } from './family.ts'
 import { type Labels, toolError } from './labels.ts'
 
 export interface ToolMetrics {
-  readonly families: readonly Family[]
+  readonly families: readonly MetricFamily[]
   /** Counts a call of a tool; the bucket is that of its duration. */
   count(observed: Observed, bucket: number): void
 }

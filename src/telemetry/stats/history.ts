@@ -3,10 +3,10 @@ import {
   addCounts,
   addLatencies,
   addPacked,
-  type Counts,
+  type CallCounts,
+  type CallFigures,
   count,
   createLatencies,
-  type Figures,
   figuresOf,
   type Latencies,
   noCounts,
@@ -15,14 +15,14 @@ import {
 } from './latencies.ts'
 
 /** Points for charts, oldest first; gaps are points with no calls. */
-export interface Series {
+export interface CallSeries {
   readonly from: number
   readonly to: number
   readonly stepMs: number
   readonly points: readonly Point[]
 }
 
-export interface Point extends Figures {
+export interface Point extends CallFigures {
   /** When its step begins. */
   readonly at: number
   readonly cacheHits: number
@@ -32,9 +32,9 @@ export interface Point extends Figures {
 export interface History {
   add(now: number, observed: Observed, bucket: number): void
   /** As fine as is still known for a stretch of time, and no finer than a chart can show. */
-  series(from: number, to: number, now: number): Series
+  series(from: number, to: number, now: number): CallSeries
   /** Of the last so many milliseconds, in whole steps; as many a second as make that in `duringMs`. */
-  figures(ms: number, now: number, duringMs: number): Figures
+  figures(ms: number, now: number, duringMs: number): CallFigures
 }
 
 const second = 1000
@@ -78,7 +78,7 @@ export function createHistory(): History {
 }
 
 /** What happened in one step of time. */
-interface Step extends Counts {
+interface Step extends CallCounts {
   cacheHits: number
   cacheMisses: number
 }

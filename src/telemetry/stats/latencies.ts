@@ -70,7 +70,7 @@ export function addPacked(latencies: Latencies, packed: Packed): void {
 }
 
 /** What is counted of calls beside how long they took. */
-export interface Counts {
+export interface CallCounts {
   calls: number
   /** Failures, ours or a server's or a tool's own. */
   errors: number
@@ -79,11 +79,11 @@ export interface Counts {
   sumMs: number
 }
 
-export const noCounts = (): Counts => ({ calls: 0, errors: 0, denials: 0, sumMs: 0 })
+export const noCounts = (): CallCounts => ({ calls: 0, errors: 0, denials: 0, sumMs: 0 })
 
 /** Counts one call, and its duration under the bucket it belongs to. */
 export function count(
-  counts: Counts,
+  counts: CallCounts,
   latencies: Uint32Array,
   kind: CallOutcome['kind'],
   ms: number,
@@ -99,7 +99,7 @@ export function count(
   latencies[bucket] = (latencies[bucket] as number) + 1
 }
 
-export function addCounts(to: Counts, { calls, errors, denials, sumMs }: Counts): void {
+export function addCounts(to: CallCounts, { calls, errors, denials, sumMs }: CallCounts): void {
   to.calls += calls
   to.errors += errors
   to.denials += denials
@@ -107,7 +107,7 @@ export function addCounts(to: Counts, { calls, errors, denials, sumMs }: Counts)
 }
 
 /** Counts and times of a stretch of time. Percentiles are null where nothing was called. */
-export interface Figures {
+export interface CallFigures {
   readonly calls: number
   readonly errors: number
   readonly denials: number
@@ -119,7 +119,11 @@ export interface Figures {
 }
 
 /** What was counted in so many milliseconds, as people read it. */
-export function figuresOf({ calls, errors, denials, sumMs }: Counts, latencies: Latencies, ms: number): Figures {
+export function figuresOf(
+  { calls, errors, denials, sumMs }: CallCounts,
+  latencies: Latencies,
+  ms: number,
+): CallFigures {
   const timed = calls - denials
   const rounded = (part: number) => round(percentile(latencies, timed, part))
   return {

@@ -1,13 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Observer } from '../../core/observer.ts'
-import { careful } from '../metrics/labels.ts'
-import { createHistory, type History, type Series } from './history.ts'
+import { safeRedact } from '../metrics/labels.ts'
+import { type CallSeries, createHistory, type History } from './history.ts'
 import {
-  type Counts,
+  type CallCounts,
+  type CallFigures,
   count,
   createLatencies,
-  type Figures,
   figuresOf,
   type Latencies,
   latencyBucket,
@@ -20,22 +20,22 @@ export type By = 'agent' | 'server' | 'operation' | 'tool'
 export interface StatsTable {
   readonly by: By
   readonly since: number
-  readonly rows: readonly (Figures & { readonly name: string })[]
+  readonly rows: readonly (CallFigures & { readonly name: string })[]
 }
 
 export interface CallStats {
   readonly observer: Observer
   table(by: By): StatsTable
   /** Of one agent, server, operation or tool (`server.name`); zeros where it was never called. */
-  of(by: By, name: string): Figures
+  of(by: By, name: string): CallFigures
   /** Of everything since the start. */
-  total(): Figures
+  total(): CallFigures
   /** Of everything in the last so many milliseconds; or of one agent, as far as somebody has looked at it before. */
-  recent(ms: number, agent?: string): Figures
-  series(from: number, to: number, agent?: string): Series
+  recent(ms: number, agent?: string): CallFigures
+  series(from: number, to: number, agent?: string): CallSeries
 }
 
-export interface StatsOptions {
+export interface CallStatsOptions {
   readonly clock: Clock
   /** Takes secrets out of names that are shown. */
   redact(text: string): string
@@ -48,10 +48,10 @@ const most: Readonly<Record<By, number>> = { agent: 250, server: 250, operation:
 const maxWatched = 8
 
 /** Counts and times by agent, server, operation and tool since the start, and over time (G9). */
-export function createStats({ clock, redact }: StatsOptions): CallStats {
+export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const since = clock.now()
   const start = clock.monotonic()
-  const shown = careful(redact)
+  const shown = safeRedact(redact)
   const all = createTally()
   const history = createHistory()
   const watched = createWatched(maxWatched)
@@ -69,7 +69,7 @@ export function createStats({ clock, redact }: StatsOptions): CallStats {
     known.set(entry, made)
     return made
   }
-  const soFar = ({ counts, latencies }: Tally): Figures => figuresOf(counts, latencies, clock.monotonic() - start)
+  const soFar = ({ counts, latencies }: Tally): CallFigures => figuresOf(counts, latencies, clock.monotonic() - start)
   const never = createTally()
 
   return {
@@ -108,7 +108,7 @@ export function createStats({ clock, redact }: StatsOptions): CallStats {
 
 /** All calls of one agent, server, operation or tool since the start. */
 interface Tally {
-  readonly counts: Counts
+  readonly counts: CallCounts
   readonly latencies: Latencies
 }
 

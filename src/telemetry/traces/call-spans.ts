@@ -7,7 +7,7 @@ import type { Observed } from '../../core/observer.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import type { TraceContext } from '../../core/trace-context.ts'
 import type { TrailStep } from '../../core/trail.ts'
-import { remembered, type Span, spanJson, text, whole } from './span.ts'
+import { remembered, spanJson, type TraceSpan, text, whole } from './span.ts'
 import { parentOf, spanId } from './tracing.ts'
 
 export interface CallSpansOptions {
@@ -40,7 +40,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
     const end = offset + start + ms
     const wrong = outcome.kind === 'tool_error' ? outcome.kind : outcome.code
     const cached = trail.cache === undefined ? '' : `,${text('toolway.cache', trail.cache)}`
-    const own: Span = {
+    const own: TraceSpan = {
       place,
       parent,
       isRemote: parent !== undefined && call.trace === undefined,
@@ -72,7 +72,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
 }
 
 /** Waiting for a person or for a place. Nothing happens elsewhere meanwhile, so nobody had to know its id before. */
-const waiting = ({ name }: TrailStep, parent: TraceContext): Omit<Span, 'start' | 'end'> => {
+const waiting = ({ name }: TrailStep, parent: TraceContext): Omit<TraceSpan, 'start' | 'end'> => {
   const { traceparent } = parent
   const place = { ...parent, traceparent: `${traceparent.slice(0, 36)}${spanId()}${traceparent.slice(52)}` }
   return { place, parent, name, kind: 'internal', attributes: '' }

@@ -14,7 +14,7 @@ const choose = (otlp: string | undefined, before?: Traces, env: Record<string, s
   })
 
 test('F16: without a word about them there are no traces', async () => {
-  expect(await choose(undefined)).toEqual({ traces: undefined, doubts: [] })
+  expect(await choose(undefined)).toEqual({ traces: undefined, warnings: [] })
 })
 
 test('F16, G8: those of the configuration before go on where nothing has changed, and only there', async () => {
@@ -26,7 +26,7 @@ test('F16, G8: those of the configuration before go on where nothing has changed
 })
 
 test('F16: what was asked for in vain is said', async () => {
-  const { traces, doubts } = await choose(undefined, undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: 'nowhere' })
+  const { traces, warnings } = await choose(undefined, undefined, { OTEL_EXPORTER_OTLP_ENDPOINT: 'nowhere' })
   expect(traces).toBeUndefined()
-  expect(doubts).toHaveLength(1)
+  expect(warnings).toHaveLength(1)
 })

@@ -4,7 +4,7 @@ import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { startProxy } from '../../../tests/fixtures/proxy.ts'
 import { until } from '../../../tests/fixtures/until.ts'
 import { createExporter, type Exporter } from './exporter.ts'
-import { createPost } from './post.ts'
+import { createOtlpClient } from './otlp-client.ts'
 import { type Receiver, startReceiver, taken } from './receiver.fixture.ts'
 
 const open = new Set<AsyncDisposable>()
@@ -19,7 +19,7 @@ async function exporting() {
   const clock = createManualClock()
   const log = createKeptLog()
   const exporter: Exporter = createExporter({
-    post: createPost({ url: new URL(`${receiver.url}/v1/traces`), headers: { 'api-key': 'hunter2' }, clock }),
+    post: createOtlpClient({ url: new URL(`${receiver.url}/v1/traces`), headers: { 'api-key': 'hunter2' }, clock }),
     envelope: { head: '{"resourceSpans":[', tail: ']}' },
     receiver: 'the receiver',
     clock,
@@ -200,7 +200,7 @@ test('G1: a receiver behind the proxy of a company gets them through it, and the
   const url = new URL(`${receiver.url.replace('127.0.0.1', 'traces.invalid')}/v1/traces`)
   const signal = new AbortController().signal
   const send = async () => {
-    await using post = createPost({ url, headers: {}, clock: createManualClock() })
+    await using post = createOtlpClient({ url, headers: {}, clock: createManualClock() })
     return await post.send(Buffer.from('{}'), signal)
   }
   try {

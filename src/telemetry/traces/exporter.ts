@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
-import type { Post, Reply } from './post.ts'
+import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 
 /** Sends spans on, in batches. Whatever happens to the receiver, calls never wait for it and memory stays bounded. */
 export interface Exporter extends AsyncDisposable {
@@ -139,7 +139,7 @@ interface Delivery extends Disposable {
 }
 
 interface DeliveryOptions {
-  readonly post: Post
+  readonly post: OtlpClient
   /** Where spans go, for the log: no part of it may be secret. */
   readonly receiver: string
   readonly clock: Clock
@@ -191,7 +191,7 @@ function createDelivery(options: DeliveryOptions): Delivery {
   }
 
   /** One line for each outage, not one for each batch. */
-  function failed(reply: Exclude<Reply, { kind: 'taken' }>): void {
+  function failed(reply: Exclude<OtlpReply, { kind: 'taken' }>): void {
     const most = backoffMs(failures, { firstMs: firstPauseMs, maxMs: maxPauseMs })
     // A random part of it, so that those who failed together do not come back together.
     const pauseMs = most / 2 + (most / 2) * random()

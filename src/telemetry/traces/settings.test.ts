@@ -6,7 +6,7 @@ const urlOf = (...given: Parameters<typeof traceSettings>) => traceSettings(...g
 
 describe('F16: whether traces are on, and where they go', () => {
   test('they are off where nothing says otherwise', () => {
-    expect(traceSettings(undefined, {})).toEqual({ settings: undefined, doubts: [] })
+    expect(traceSettings(undefined, {})).toEqual({ settings: undefined, warnings: [] })
   })
 
   test.each([
@@ -43,9 +43,9 @@ describe('F16: whether traces are on, and where they go', () => {
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'nonsense' }, 'http://'],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: otlp, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, 'grpc'],
   ])('%j is doubted, not obeyed', (env, word) => {
-    const { settings, doubts } = traceSettings(undefined, env)
+    const { settings, warnings } = traceSettings(undefined, env)
     expect(settings).toBeUndefined()
-    expect(doubts).toEqual([expect.stringContaining(word)])
+    expect(warnings).toEqual([expect.stringContaining(word)])
   })
 })
 
@@ -78,7 +78,7 @@ describe('F16: the other variables of OpenTelemetry', () => {
     ['parentbased_traceidratio', undefined, { parentBased: true, ratio: 1 }],
   ])('the sampler %s with %s', (OTEL_TRACES_SAMPLER, argument, sampling) => {
     const env = { OTEL_TRACES_SAMPLER, ...(argument && { OTEL_TRACES_SAMPLER_ARG: argument }) }
-    expect(settingsOf(env)).toMatchObject({ settings: { sampling }, doubts: [] })
+    expect(settingsOf(env)).toMatchObject({ settings: { sampling }, warnings: [] })
   })
 
   test.each([
@@ -86,8 +86,8 @@ describe('F16: the other variables of OpenTelemetry', () => {
     { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '50%' },
     { OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '-1' },
   ])('%j is doubted, and everything is recorded', (env) => {
-    const { settings, doubts } = settingsOf(env as Record<string, string>)
+    const { settings, warnings } = settingsOf(env as Record<string, string>)
     expect(settings?.sampling.ratio).toBe(1)
-    expect(doubts).toHaveLength(1)
+    expect(warnings).toHaveLength(1)
   })
 })

@@ -1,21 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../config/schema.ts'
 import type { Traces, TracesOptions } from './traces.ts'
-import { everything, type Sampling, type TraceSettings } from './tracing.ts'
+import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 
 export interface TraceChoice {
   /** Undefined where traces are off. */
   readonly settings: TraceSettings | undefined
   /** Sentences about what was asked for in vain. */
-  readonly doubts: readonly string[]
+  readonly warnings: readonly string[]
 }
 
 /** Whether and how calls are traced: as the configuration says, and where it says nothing as OpenTelemetry's variables do. */
-export function traceSettings(config: Config['telemetry']['traces'], env: Environment): TraceChoice {
-  const doubts: string[] = []
-  const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env, doubts)
-  const url = written === undefined ? undefined : addressOf(written, doubts)
-  if (url === undefined) return { settings: undefined, doubts }
+export function traceSettings(config: Config['telemetry']['traces'], env: OtelEnvironment): TraceChoice {
+  const warnings: string[] = []
+  const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env, warnings)
+  const url = written === undefined ? undefined : addressOf(written, warnings)
+  if (url === undefined) return { settings: undefined, warnings: warnings }
   const headers = {
     ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_HEADERS')),
     ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS')),
@@ -23,12 +23,12 @@ export function traceSettings(config: Config['telemetry']['traces'], env: Enviro
   const resource = pairs(variable(env, 'OTEL_RESOURCE_ATTRIBUTES'))
   const name = variable(env, 'OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'toolway'
   return {
-    settings: { url, headers, resource: { ...resource, 'service.name': name }, sampling: samplingOf(env, doubts) },
-    doubts,
+    settings: { url, headers, resource: { ...resource, 'service.name': name }, sampling: samplingOf(env, warnings) },
+    warnings: warnings,
   }
 }
 
-function endpointOf(env: Environment, doubts: string[]): string | undefined {
+function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefined {
   const common = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
   // One that is for traces alone is used as it is.
   const endpoint = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? (common && forTraces(common))
@@ -36,7 +36,7 @@ function endpointOf(env: Environment, doubts: string[]): string | undefined {
   if (isOff || endpoint === undefined) return undefined
   const protocol = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? variable(env, 'OTEL_EXPORTER_OTLP_PROTOCOL')
   if (protocol !== 'grpc') return endpoint
-  doubts.push('Traces are off: Toolway sends them over HTTP, and OTEL_EXPORTER_OTLP_PROTOCOL asks for grpc.')
+  warnings.push('Traces are off: Toolway sends them over HTTP, and OTEL_EXPORTER_OTLP_PROTOCOL asks for grpc.')
   return undefined
 }
 
@@ -49,38 +49,38 @@ function forTraces(endpoint: string): string {
   return url.href
 }
 
-function addressOf(written: string, doubts: string[]): string | undefined {
+function addressOf(written: string, warnings: string[]): string | undefined {
   if (URL.canParse(written) && /^https?:$/.test(new URL(written).protocol)) return written
-  doubts.push('Traces are off: the OTLP endpoint must be a URL that starts with http:// or https://.')
+  warnings.push('Traces are off: the OTLP endpoint must be a URL that starts with http:// or https://.')
   return undefined
 }
 
-function samplingOf(env: Environment, doubts: string[]): Sampling {
+function samplingOf(env: OtelEnvironment, warnings: string[]): TraceSampling {
   const name = variable(env, 'OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on'
   const parentBased = name.startsWith('parentbased_')
   const kind = parentBased ? name.slice('parentbased_'.length) : name
   if (kind === 'always_on') return { parentBased, ratio: 1 }
   if (kind === 'always_off') return { parentBased, ratio: 0 }
-  if (kind === 'traceidratio') return { parentBased, ratio: ratioOf(env, doubts) }
-  doubts.push(
+  if (kind === 'traceidratio') return { parentBased, ratio: ratioOf(env, warnings) }
+  warnings.push(
     `OTEL_TRACES_SAMPLER names no sampler that Toolway knows (${name.slice(0, 50)}): every trace is recorded.`,
   )
   return everything
 }
 
-function ratioOf(env: Environment, doubts: string[]): number {
+function ratioOf(env: OtelEnvironment, warnings: string[]): number {
   const written = variable(env, 'OTEL_TRACES_SAMPLER_ARG') ?? '1'
   const ratio = Number(written)
   if (ratio >= 0 && ratio <= 1) return ratio
-  doubts.push('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1: every trace is recorded.')
+  warnings.push('OTEL_TRACES_SAMPLER_ARG must be a number from 0 to 1: every trace is recorded.')
   return 1
 }
 
 /** The variables of the process, as far as they are set. */
-export type Environment = Readonly<Record<string, string | undefined>>
+export type OtelEnvironment = Readonly<Record<string, string | undefined>>
 
 /** A variable that is set; an empty one counts as unset, as OpenTelemetry wants it. */
-const variable = (env: Environment, name: string): string | undefined => env[name]?.trim() || undefined
+const variable = (env: OtelEnvironment, name: string): string | undefined => env[name]?.trim() || undefined
 
 /** `key=value,key2=value2`, percent-encoded: the form of headers and of resource attributes. What is malformed is left out. */
 function pairs(list: string | undefined): Record<string, string> {
@@ -106,11 +106,11 @@ function decoded(text: string): string {
 export interface ChosenTraces {
   /** Undefined where they are off. */
   readonly traces: Traces | undefined
-  readonly doubts: readonly string[]
+  readonly warnings: readonly string[]
 }
 
 interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
-  readonly env: Environment
+  readonly env: OtelEnvironment
   /** Those of the configuration before this one: spans that wait go on waiting where they go to the same place. */
   readonly before: Traces | undefined
 }
@@ -120,9 +120,9 @@ export async function chooseTraces(
   config: Config['telemetry']['traces'],
   { env, before, ...options }: ChooseOptions,
 ): Promise<ChosenTraces> {
-  const { settings, doubts } = traceSettings(config, env)
-  if (settings === undefined) return { traces: undefined, doubts }
-  if (before && isDeepStrictEqual(before.settings, settings)) return { traces: before, doubts }
+  const { settings, warnings } = traceSettings(config, env)
+  if (settings === undefined) return { traces: undefined, warnings: warnings }
+  if (before && isDeepStrictEqual(before.settings, settings)) return { traces: before, warnings: warnings }
   const { openTraces } = await import('./traces.ts')
-  return { traces: openTraces({ ...options, settings }), doubts }
+  return { traces: openTraces({ ...options, settings }), warnings: warnings }
 }

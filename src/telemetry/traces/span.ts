@@ -1,7 +1,7 @@
 import { flagsOf, spanIdOf, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 
 /** One stretch of time, as it is told to others. */
-export interface Span {
+export interface TraceSpan {
   readonly place: TraceContext
   /** The span that it is part of. */
   readonly parent: TraceContext | undefined
@@ -25,7 +25,7 @@ const known = 0x100
 const remote = 0x200
 
 /** A span in the JSON of OTLP: ids in hex, times in nanoseconds as text. */
-export function spanJson({ place, parent, isRemote, name, kind, start, end, attributes, error }: Span): string {
+export function spanJson({ place, parent, isRemote, name, kind, start, end, attributes, error }: TraceSpan): string {
   const all = error === undefined ? attributes : `${attributes}${attributes && ','}${errorAttributes(error)}`
   const flags = flagsOf(place) | known | (isRemote ? remote : 0)
   return (

@@ -7,19 +7,19 @@ import type { Tracing } from '../../core/tracing.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { type CallSpansOptions, createCallSpans, serverFacts, type TracedServer } from './call-spans.ts'
 import { createExporter, type Exporter, type ExporterStats } from './exporter.ts'
-import { createPost } from './post.ts'
-import { createTracing, type Sampling, type TraceSettings } from './tracing.ts'
+import { createOtlpClient } from './otlp-client.ts'
+import { createTracing, type TraceSampling, type TraceSettings } from './tracing.ts'
 
 /** The traces of this gateway on their way to a receiver (F16). Disposing of it sends what is left, within a bounded time. */
 export interface Traces extends AsyncDisposable {
   readonly settings: TraceSettings
   /** Watches the calls of one configuration. */
-  tracer(options: Watched): Tracer
+  tracer(options: TracerOptionsOfGeneration): Tracer
   stats(): ExporterStats
 }
 
 /** The calls of one configuration. */
-export interface Watched {
+export interface TracerOptionsOfGeneration {
   /** Takes secrets out of a name. */
   redact(text: string): string
   /** The servers that calls are sent to; what is not among them runs in this process. */
@@ -37,7 +37,7 @@ export function openTraces({ settings, version, clock, log }: TracesOptions): Tr
   const { url, authorization } = addressOf(settings.url)
   const headers = { ...authorization, ...lowerCase(settings.headers) }
   const exporter = createExporter({
-    post: createPost({ url, headers, clock }),
+    post: createOtlpClient({ url, headers, clock }),
     envelope: envelopeOf(settings.resource, version),
     // The rest of an address may hold a key.
     receiver: url.origin,
@@ -88,7 +88,7 @@ function envelopeOf(resource: TraceSettings['resource'], version: string): { hea
 interface Tracer extends Tracing, Observer {}
 
 interface TracerOptions extends CallSpansOptions {
-  readonly sampling: Sampling
+  readonly sampling: TraceSampling
   readonly exporter: Pick<Exporter, 'push'>
 }
 

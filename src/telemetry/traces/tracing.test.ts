@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { callOf } from '../../core/call.fixture.ts'
 import type { Call } from '../../core/call.ts'
 import { isSampled, readTraceContext, spanIdOf, traceIdOf } from '../../core/trace-context.ts'
-import { createTracing, everything, type Sampling } from './tracing.ts'
+import { createTracing, everything, type TraceSampling } from './tracing.ts'
 
 const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const unsampled = traceparent.replace(/1$/, '0')
-const tracing = (sampling: Sampling = everything) => createTracing(sampling, (server) => server === 'files')
+const tracing = (sampling: TraceSampling = everything) => createTracing(sampling, (server) => server === 'files')
 const saying = (meta: Call['input']['meta']): Call => callOf({ input: { ...callOf().input, meta } })
 
 describe('F16: where a call stands in a trace', () => {

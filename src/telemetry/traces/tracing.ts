@@ -4,7 +4,7 @@ import { flagsOf, isSampled, readTraceContext, type TraceContext, traceIdOf } fr
 import type { Tracing } from '../../core/tracing.ts'
 
 /** Gives calls their places in traces. `isForwarded` says whether a source is somebody else, who must know his. */
-export const createTracing = (sampling: Sampling, isForwarded: (server: string) => boolean): Tracing => ({
+export const createTracing = (sampling: TraceSampling, isForwarded: (server: string) => boolean): Tracing => ({
   enter(call) {
     const parent = parentOf(call)
     const trace = parent ? traceIdOf(parent) : traceId()
@@ -32,17 +32,17 @@ function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1)
 }
 
 /** Which traces are recorded. */
-export interface Sampling {
+export interface TraceSampling {
   /** Whoever has begun a trace decides for all; otherwise each decides for itself. */
   readonly parentBased: boolean
   /** The share of the others that is recorded, from 0 to 1. */
   readonly ratio: number
 }
 
-export const everything: Sampling = { parentBased: true, ratio: 1 }
+export const everything: TraceSampling = { parentBased: true, ratio: 1 }
 
 /** Whether a call is recorded that belongs to this trace. */
-function samples({ parentBased, ratio }: Sampling, traceId: string, parent: TraceContext | undefined): boolean {
+function samples({ parentBased, ratio }: TraceSampling, traceId: string, parent: TraceContext | undefined): boolean {
   if (parent && parentBased) return isSampled(parent)
   // By its id, so that all who see the trace come to the same decision.
   return ratio >= 1 || Number.parseInt(traceId.slice(-13), 16) < ratio * 16 ** 13
@@ -55,7 +55,7 @@ export interface TraceSettings {
   readonly headers: Readonly<Record<string, string>>
   /** Who we are, in attributes. */
   readonly resource: Readonly<Record<string, string>>
-  readonly sampling: Sampling
+  readonly sampling: TraceSampling
 }
 
 /** Filled with many ids' worth of chance at a time: asking for little at a time costs more than the ids. */

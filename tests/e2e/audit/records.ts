@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { recordsIn } from '../../../src/audit/audit.fixture.ts'
-import { lanesOf } from '../../../src/audit/log-files.ts'
+import { listLanes } from '../../../src/audit/log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord } from '../../../src/audit/record.ts'
 
 /** All records of a gateway whose state lies in `folder`, of all its writers. */
 export function auditRecords(folder: string): AuditRecord[] {
   const path = join(folder, 'state', 'audit')
-  return lanesOf(path).flatMap((lane) => recordsIn(path, lane))
+  return listLanes(path).flatMap((lane) => recordsIn(path, lane))
 }
 
 const own: readonly string[] = ['gateway_start', 'gateway_stop']

@@ -3,7 +3,7 @@ import { createWriteStream } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
-import { everyArrival } from '../../../audit/archive/arrivals.ts'
+import { readAllArrivals } from '../../../audit/archive/arrivals.ts'
 import { archiveRows } from '../../../audit/reader.ts'
 import { type AuditQuery, type AuditSearch, openCurrentSearch } from '../../../audit/search/search.ts'
 import type { Archive } from '../../../core/audit-archive.ts'
@@ -12,12 +12,12 @@ import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
-import type { FilterOptions, PlaceOptions } from './options.ts'
+import type { FilterOptions, LogLocationOptions } from './options.ts'
 import { archiveCsvHeading, archiveCsvLine, csvHeading, csvLine, harmlessJson, jsonLine } from './print.ts'
 import { showingProgress } from './query.ts'
-import { askReplicas, auditFolder, filterOf, hasRecords } from './select-log.ts'
+import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
-export interface ExportOptions extends CommonOptions, PlaceOptions, FilterOptions {
+export interface ExportOptions extends CommonOptions, LogLocationOptions, FilterOptions {
   readonly format: 'jsonl' | 'csv'
   readonly out?: string
   readonly raw?: boolean
@@ -30,7 +30,7 @@ export async function exportAudit(shell: Shell, options: ExportOptions, clock: C
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
   if (options.postgres) {
-    await askReplicas(shell, options, (archive) =>
+    await askArchive(shell, options, (archive) =>
       writeOut(archiveLines(archive, filter, options), shell, options, output),
     )
     return exit.ok
@@ -54,7 +54,7 @@ async function* archiveLines(
   { format, raw = false }: ExportOptions,
 ): AsyncGenerator<string> {
   if (format === 'csv') yield archiveCsvHeading
-  for await (const arrived of everyArrival(archive, { ...filter, raw })) {
+  for await (const arrived of readAllArrivals(archive, { ...filter, raw })) {
     if (raw) for (const { line } of arrived) yield harmlessJson(line)
     else for (const row of archiveRows(arrived)) yield format === 'csv' ? archiveCsvLine(row) : jsonLine(row)
   }

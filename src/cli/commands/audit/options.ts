@@ -20,7 +20,7 @@ export interface FilterOptions {
 }
 
 /** Which log is read. */
-export interface PlaceOptions {
+export interface LogLocationOptions {
   readonly path?: string
   /** The records of all replicas instead of a log on disk. */
   readonly postgres?: boolean
@@ -35,13 +35,13 @@ export function count(text: string): number {
 
 const decisions = ['allow', 'deny', 'error', 'timeout']
 
-export const placed = (command: Command): Command =>
+export const withLogOptions = (command: Command): Command =>
   command
     .option('--path <folder>', 'folder of the log (default: as configured)')
     .option('--postgres', 'the records of all replicas in PostgreSQL instead, in the order in which they arrived')
 
 /** Adds the filters to a command. Names may have `*` in them. */
-export const filtered = (command: Command): Command =>
+export const withFilterOptions = (command: Command): Command =>
   command
     .option('--since <when>', 'not older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')
     .option('--until <when>', 'older than this')
@@ -64,7 +64,7 @@ export const filtered = (command: Command): Command =>
     .option('--text <text>', 'with this text in the arguments; also as name=value')
     .option('--errors', 'whose tool said that it failed')
 
-export interface TailOptions extends CommonOptions, PlaceOptions, FilterOptions {
+export interface TailOptions extends CommonOptions, LogLocationOptions, FilterOptions {
   readonly lines: number
   readonly follow?: boolean
   readonly raw?: boolean

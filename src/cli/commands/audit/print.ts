@@ -1,5 +1,5 @@
 import type { ArchiveRow } from '../../../audit/reader.ts'
-import type { AuditRow } from '../../../audit/search/rows.ts'
+import type { OperationRow } from '../../../audit/search/rows.ts'
 import type { Output, Paint } from '../../kit.ts'
 import { oneLine, table } from '../../table.ts'
 
@@ -15,35 +15,35 @@ export const harmlessJson = (json: string): string =>
   })
 
 /** A row as one line of JSON. */
-export const jsonLine = (row: AuditRow): string => harmlessJson(JSON.stringify(row))
+export const jsonLine = (row: OperationRow): string => harmlessJson(JSON.stringify(row))
 
 const plain = (text: string): string => oneLine(text.replace(harmful, ''))
 
-const target = ({ server, tool, operation }: AuditRow): string =>
+const target = ({ server, tool, operation }: OperationRow): string =>
   server === undefined && tool === undefined ? operation : [server, tool].filter(Boolean).join('.')
 
 /** What was decided, and whether the tool itself failed. */
-const outcome = ({ decision, ended, is_error }: AuditRow): string => {
+const outcome = ({ decision, ended, is_error }: OperationRow): string => {
   if (!ended) return 'no end recorded'
   return is_error && decision === 'ALLOW' ? 'ALLOW (tool error)' : (decision ?? '')
 }
 
-const why = ({ reason, code, rule, operation, decision }: AuditRow): string => {
+const why = ({ reason, code, rule, operation, decision }: OperationRow): string => {
   const own = decision === undefined && operation === 'gap' ? 'something is missing here:' : ''
   return [own, reason ?? code ?? '', rule ?? ''].filter(Boolean).join(' ')
 }
 
-const latency = ({ latency_ms: ms }: AuditRow): string =>
+const latency = ({ latency_ms: ms }: OperationRow): string =>
   ms === undefined ? '' : `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`
 
-const colour = ({ decision, ended, is_error, operation }: AuditRow) => {
+const colour = ({ decision, ended, is_error, operation }: OperationRow) => {
   if (!ended || operation === 'gap') return 'yellow'
   if (decision === 'ALLOW') return is_error ? 'yellow' : 'green'
   return 'red'
 }
 
 /** `2026-03-01T12:00:00.005Z  dev  ALLOW  fs.read_file  5 ms  agents.dev.allow.servers[0]` */
-export function rowLine(row: AuditRow, paint: Paint): string {
+export function rowLine(row: OperationRow, paint: Paint): string {
   const cells = [
     paint('dim', plain(row.time)),
     plain(row.agent ?? ''),
@@ -56,8 +56,8 @@ export function rowLine(row: AuditRow, paint: Paint): string {
 }
 
 /** Many rows as a table, with their arguments as far as there is room. */
-export const rowTable = (rows: readonly AuditRow[], { paint, width }: Output): string[] =>
-  table<AuditRow>(
+export const rowTable = (rows: readonly OperationRow[], { paint, width }: Output): string[] =>
+  table<OperationRow>(
     [
       { title: 'TIME', value: ({ time }) => plain(time), style: (cell) => paint('dim', cell), whole: true },
       { title: 'AGENT', value: ({ agent }) => plain(agent ?? '') },
@@ -71,7 +71,7 @@ export const rowTable = (rows: readonly AuditRow[], { paint, width }: Output): s
     { width, heading: (title) => paint('dim', title) },
   )
 
-const argumentsText = ({ arguments: given }: AuditRow): string => (given === undefined ? '' : JSON.stringify(given))
+const argumentsText = ({ arguments: given }: OperationRow): string => (given === undefined ? '' : JSON.stringify(given))
 
 const columns = [
   'time',
@@ -98,13 +98,13 @@ const columns = [
   'arguments',
   'lane',
   'seq',
-] as const satisfies readonly (keyof AuditRow)[]
+] as const satisfies readonly (keyof OperationRow)[]
 
 /** Where it was recorded, too, where that may be anywhere. */
 const archiveColumns = [...columns, 'host', 'replica'] as const satisfies readonly (keyof ArchiveRow)[]
 
 export const csvHeading = columns.join(',')
-export const csvLine = (row: AuditRow): string => columns.map((column) => cell(row[column])).join(',')
+export const csvLine = (row: OperationRow): string => columns.map((column) => cell(row[column])).join(',')
 
 export const archiveCsvHeading = archiveColumns.join(',')
 export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')

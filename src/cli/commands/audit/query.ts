@@ -10,7 +10,7 @@ import type { CatchUpOptions } from '../../../audit/search/catch-up.ts'
 import { searchLog } from '../../../audit/search/search.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { ToolwayError } from '../../../core/errors.ts'
-import { reasonOf } from '../../../stores/postgres/connection.ts'
+import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import {
   commandName,
   createOutput,
@@ -22,10 +22,10 @@ import {
   UsageError,
 } from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
-import type { FilterOptions, PlaceOptions } from './options.ts'
+import type { FilterOptions, LogLocationOptions } from './options.ts'
 import { harmlessJson, rowTable } from './print.ts'
 import {
-  askReplicas,
+  askArchive,
   auditFolder,
   type ConfiguredArchive,
   configuredArchive,
@@ -33,7 +33,7 @@ import {
   hasRecords,
 } from './select-log.ts'
 
-export interface QueryOptions extends CommonOptions, PlaceOptions, FilterOptions {
+export interface QueryOptions extends CommonOptions, LogLocationOptions, FilterOptions {
   readonly limit: number
   readonly before?: string
   readonly raw?: boolean
@@ -49,7 +49,7 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   if (options.postgres) {
     if (options.local)
       throw new UsageError('--local selects the log of this machine and cannot be used with --postgres.')
-    const page = await askReplicas(shell, options, ({ search }) => search(query))
+    const page = await askArchive(shell, options, ({ search }) => search(query))
     print(archivePage(page, raw), raw, shell, output)
     return exit.ok
   }
@@ -79,7 +79,7 @@ function fromArchive(
           return await archive.ask(({ search }) => search(query))
         } catch (thrown) {
           if (thrown instanceof ToolwayError) throw thrown
-          reason = `${archive.where} cannot be reached (${reasonOf(thrown)})`
+          reason = `${archive.where} cannot be reached (${postgresErrorReason(thrown)})`
           if (query.before === undefined) output.note(`${reason}: only records of this machine are shown.`)
           return undefined
         }

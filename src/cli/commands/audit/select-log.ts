@@ -1,17 +1,17 @@
 import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { lanesOf } from '../../../audit/log-files.ts'
+import { listLanes } from '../../../audit/log-files.ts'
 import type { Archive } from '../../../core/audit-archive.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { ToolwayError } from '../../../core/errors.ts'
-import { archiveOf } from '../../../stores/postgres/archive.ts'
-import { connectPostgres, placeOf, reasonOf } from '../../../stores/postgres/connection.ts'
+import { createArchive } from '../../../stores/postgres/archive.ts'
+import { connectPostgres, displayAddress, postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import { type Output, relativeTo, type Shell, UsageError } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
-import type { FilterOptions, PlaceOptions } from './options.ts'
+import type { FilterOptions, LogLocationOptions } from './options.ts'
 
 /** The log that the user means: the one at `--path`, whatever the configuration says, or the configured one. */
-export async function auditFolder(shell: Shell, options: CommonOptions & PlaceOptions): Promise<string> {
+export async function auditFolder(shell: Shell, options: CommonOptions & LogLocationOptions): Promise<string> {
   if (options.path === undefined) return (await load(shell, options)).config.audit.path
   const folder = resolve(shell.cwd, options.path)
   if (statSync(folder, { throwIfNoEntry: false })?.isFile()) {
@@ -22,7 +22,7 @@ export async function auditFolder(shell: Shell, options: CommonOptions & PlaceOp
 
 /** Whether there is anything to read; if not, the user is told. */
 export function hasRecords(folder: string, output: Output, { cwd }: Shell): boolean {
-  if (lanesOf(folder).length > 0) return true
+  if (listLanes(folder).length > 0) return true
   output.note(`There is no audit log in ${relativeTo(folder, cwd)} yet: nothing has been recorded.`)
   return false
 }
@@ -66,22 +66,22 @@ export interface ConfiguredArchive {
 /** The archive of the configuration; none where there is none, or where another log is meant. */
 export async function configuredArchive(
   shell: Shell,
-  options: CommonOptions & PlaceOptions,
+  options: CommonOptions & LogLocationOptions,
 ): Promise<ConfiguredArchive | undefined> {
   if (options.path !== undefined) return undefined
   const { postgres } = (await load(shell, options)).config.stores
   if (!postgres || postgres.disabled) return undefined
   const { url } = postgres
   return {
-    where: placeOf(url),
+    where: displayAddress(url),
     async ask(question) {
       await using connection = await connectPostgres({ url })
-      return await question(archiveOf(connection))
+      return await question(createArchive(connection))
     },
   }
 }
 
-async function wantedArchive(shell: Shell, options: CommonOptions & PlaceOptions): Promise<ConfiguredArchive> {
+async function wantedArchive(shell: Shell, options: CommonOptions & LogLocationOptions): Promise<ConfiguredArchive> {
   if (options.path !== undefined) throw new UsageError('--path names a log on disk; it does not go with --postgres.')
   const archive = await configuredArchive(shell, options)
   if (archive) return archive
@@ -92,14 +92,16 @@ async function wantedArchive(shell: Shell, options: CommonOptions & PlaceOptions
  * Asks the records of all replicas, for those who asked for them by name: where they cannot be asked, the log of this
  * machine is no answer.
  */
-export async function askReplicas<T>(
+export async function askArchive<T>(
   shell: Shell,
-  options: CommonOptions & PlaceOptions,
+  options: CommonOptions & LogLocationOptions,
   question: (archive: Archive, where: string) => Promise<T>,
 ): Promise<T> {
   const { where, ask } = await wantedArchive(shell, options)
   return ask((archive) => question(archive, where)).catch((cause) => {
     if (shell.interrupted.aborted || cause instanceof ToolwayError || cause instanceof UsageError) throw cause
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be read: ${reasonOf(cause)}.`, { cause })
+    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be read: ${postgresErrorReason(cause)}.`, {
+      cause,
+    })
   })
 }

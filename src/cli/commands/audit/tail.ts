@@ -1,28 +1,28 @@
 import { followArrivals } from '../../../audit/archive/arrivals.ts'
 import type { StoredRecord } from '../../../audit/log-files.ts'
 import { type ArchiveRow, archiveRows } from '../../../audit/reader.ts'
-import { type AuditRow, createPairs, rowOfRecord, satisfies } from '../../../audit/search/rows.ts'
+import { createRecordPairing, matchesFilter, type OperationRow, rowOfRecord } from '../../../audit/search/rows.ts'
 import { followRecords, readRecent } from '../../../audit/search/tail.ts'
-import type { Archive, Arrived } from '../../../core/audit-archive.ts'
+import type { Archive, ArchiveArrival } from '../../../core/audit-archive.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../../kit.ts'
 import { oneLine } from '../../table.ts'
 import type { TailOptions } from './options.ts'
 import { harmlessJson, jsonLine, rowLine } from './print.ts'
-import { askReplicas, auditFolder, filterOf, hasRecords } from './select-log.ts'
+import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
 /** Shows the last operations, and those that come, straight from the files: no index is needed for it. */
 export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
   if (options.postgres) {
-    await askReplicas(shell, options, (archive) => tailArchive(archive, filter, options, { output, clock, shell }))
+    await askArchive(shell, options, (archive) => tailArchive(archive, filter, options, { output, clock, shell }))
     return exit.ok
   }
   const folder = await auditFolder(shell, options)
   if (!hasRecords(folder, output, shell) && !options.follow) return exit.ok
-  const asLine = (row: AuditRow) => (options.json ? jsonLine(row) : rowLine(row, output.paint))
+  const asLine = (row: OperationRow) => (options.json ? jsonLine(row) : rowLine(row, output.paint))
   const createView = options.raw ? () => recordsView(filter) : () => operationsView(filter, asLine)
 
   const { view, lines, positions } = await backlog(folder, options.lines, createView, options.follow === true)
@@ -50,25 +50,25 @@ interface View {
   open(): Shown[]
 }
 
-function operationsView(filter: AuditFilter, asLine: (row: AuditRow) => string): View {
-  const pairs = createPairs()
-  const shown = (row: AuditRow) => ({ time: row.time, line: asLine(row) })
+function operationsView(filter: AuditFilter, asLine: (row: OperationRow) => string): View {
+  const pairs = createRecordPairing()
+  const shown = (row: OperationRow) => ({ time: row.time, line: asLine(row) })
   return {
     add(stored) {
       const row = pairs.add(stored)
-      return row && satisfies(row, filter) ? shown(row) : undefined
+      return row && matchesFilter(row, filter) ? shown(row) : undefined
     },
     open: () =>
       pairs
         .open()
-        .filter((row) => satisfies(row, filter))
+        .filter((row) => matchesFilter(row, filter))
         .map(shown),
   }
 }
 
 const recordsView = (filter: AuditFilter): View => ({
   add: ({ lane, record, text }) =>
-    satisfies(rowOfRecord(lane, record), filter) ? { time: record.time, line: harmlessJson(text) } : undefined,
+    matchesFilter(rowOfRecord(lane, record), filter) ? { time: record.time, line: harmlessJson(text) } : undefined,
   open: () => [],
 })
 
@@ -101,7 +101,7 @@ async function tailArchive(
     output.json ? jsonLine(row) : `${rowLine(row, output.paint)}  ${output.paint('dim', oneLine(row.host))}`
   // Those that go on while we look will be shown when they end.
   const isShown = (row: ArchiveRow) => row.ended || !follow
-  const show = (arrived: readonly Arrived[]) => {
+  const show = (arrived: readonly ArchiveArrival[]) => {
     if (raw) for (const { line } of arrived) output.print(harmlessJson(line))
     else for (const row of archiveRows(arrived)) if (isShown(row)) output.print(asLine(row))
   }

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { lanesOf } from '../../../audit/log-files.ts'
+import { listLanes } from '../../../audit/log-files.ts'
 import type { VerifyProblem } from '../../../audit/verify/chain-check.ts'
 import { type VerifyReport, verifyAudit } from '../../../audit/verify/verify.ts'
-import { type ArchiveReport, behindArchive, verifyArchive } from '../../../audit/verify/verify-archive.ts'
+import { type ArchiveReport, compareWithArchive, verifyArchive } from '../../../audit/verify/verify-archive.ts'
 import { marksFolder } from '../../../audit/write/head.ts'
-import { reasonOf } from '../../../stores/postgres/connection.ts'
+import { postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import { keptAuditKey } from '../../../stores/secret-file.ts'
 import {
   createOutput,
@@ -20,21 +20,21 @@ import {
 } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
 import { oneLine } from '../../table.ts'
-import type { PlaceOptions } from './options.ts'
+import type { LogLocationOptions } from './options.ts'
 import { harmlessJson } from './print.ts'
-import { askReplicas, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
+import { askArchive, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
 
-export interface VerifyOptions extends CommonOptions, PlaceOptions {
+export interface AuditVerifyOptions extends CommonOptions, LogLocationOptions {
   readonly publicKey?: string
 }
 
 /** Checks that nobody has changed, removed, moved or cut off a record. */
-export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<ExitCode> {
+export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const keys = await keysFor(shell, options)
   if (options.postgres) return verifyPostgres(shell, options, keys, output)
   const folder = await auditFolder(shell, options)
-  const hasMarks = keys.marks !== undefined && lanesOf(keys.marks).length > 0
+  const hasMarks = keys.marks !== undefined && listLanes(keys.marks).length > 0
   if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
   // A log of 0.1.0, or one in a folder that was moved, has none before the next start; a deleted folder looks the same.
   if (keys.key !== undefined && !hasMarks) {
@@ -51,13 +51,18 @@ export async function verifyLog(shell: Shell, options: VerifyOptions): Promise<E
   return report.ok ? exit.ok : exit.failed
 }
 
-async function verifyPostgres(shell: Shell, options: VerifyOptions, keys: Keys, output: Output): Promise<ExitCode> {
+async function verifyPostgres(
+  shell: Shell,
+  options: AuditVerifyOptions,
+  keys: Keys,
+  output: Output,
+): Promise<ExitCode> {
   using progress = createProgress(shell)
   const onProgress = ({ chain, records }: { readonly chain: string; readonly records: number }) => {
     shell.interrupted.throwIfAborted()
     progress.show(`Checking ${chain}: ${records} records …`)
   }
-  const { where, ...report } = await askReplicas(shell, options, async (archive, where) => ({
+  const { where, ...report } = await askArchive(shell, options, async (archive, where) => ({
     where,
     ...(await verifyArchive({ archive, ...keys, onProgress })),
   }))
@@ -71,7 +76,7 @@ async function verifyPostgres(shell: Shell, options: VerifyOptions, keys: Keys, 
 
 interface LocalLog {
   readonly shell: Shell
-  readonly options: VerifyOptions
+  readonly options: AuditVerifyOptions
   readonly folder: string
   readonly output: Output
 }
@@ -81,11 +86,11 @@ async function withArchive(report: VerifyReport, { shell, options, folder, outpu
   const archive = await configuredArchive(shell, options)
   if (!archive) return report
   try {
-    const behind = behindArchive(folder, report.lanes, await archive.ask((one) => one.chains()))
+    const behind = compareWithArchive(folder, report.lanes, await archive.ask((one) => one.chains()))
     const problemCount = report.problemCount + behind.length
     return { ...report, ok: problemCount === 0, problems: [...report.problems, ...behind], problemCount }
   } catch (cause) {
-    output.note(`Not compared with the copy in ${archive.where}: ${reasonOf(cause)}.`)
+    output.note(`Not compared with the copy in ${archive.where}: ${postgresErrorReason(cause)}.`)
     return report
   }
 }
@@ -98,7 +103,7 @@ interface Keys {
 }
 
 /** The public key that was given; else our own secret, which can check the most; else what stands beside the log. */
-async function keysFor(shell: Shell, options: VerifyOptions): Promise<Keys> {
+async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
   if (file !== undefined) {
     const publicKey = await readFile(resolve(shell.cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -4,7 +4,7 @@ import type { CallOutcome, Observed } from '../../core/observer.ts'
 import type { Trail } from '../../core/trail.ts'
 
 /** What is kept of a call: who, what, when and how it went. Never what was asked or answered. */
-export interface KeptCall {
+export interface CallRecord {
   readonly id: string
   readonly parent: string | undefined
   readonly agent: string
@@ -32,15 +32,15 @@ export interface KeptCall {
 /** As much as it takes to know a name again. */
 const maxName = 300
 
-export interface Keeping {
+export interface CallRecorder {
   /** A call that has just begun. */
-  begin(call: Call, operation: Operation, at: number, start: number): KeptCall
+  begin(call: Call, operation: Operation, at: number, start: number): CallRecord
   /** It is over. */
-  end(kept: KeptCall, observed: Observed): void
+  end(kept: CallRecord, observed: Observed): void
 }
 
 /** How calls are kept. Names are redacted when they are shown, and long ones before they are cut: not through a secret. */
-export function keeping(redact: (text: string) => string): Keeping {
+export function createCallRecorder(redact: (text: string) => string): CallRecorder {
   // A part of a long text holds on to all of it, unless it is copied.
   const brief = (text: string): string =>
     text.length <= maxName ? text : Buffer.from(`${redact(text).slice(0, maxName - 1)}…`).toString()
@@ -75,7 +75,7 @@ const emptyCall = 300
 const emptyStep = 200
 
 /** Texts are counted as if nobody else had them. */
-function bytesOf({ id, parent = '', agent, principal, operation, server, name, code = '', trail }: KeptCall): number {
+function bytesOf({ id, parent = '', agent, principal, operation, server, name, code = '', trail }: CallRecord): number {
   const names = agent.length + principal.length + operation.length + server.length + name.length
   let bytes = emptyCall + 2 * (id.length + parent.length + names + code.length)
   for (const { error = '' } of trail?.steps ?? []) bytes += emptyStep + 2 * error.length
@@ -83,7 +83,7 @@ function bytesOf({ id, parent = '', agent, principal, operation, server, name, c
 }
 
 /** A call as people see it. */
-export interface CallView {
+export interface CallSummary {
   readonly id: string
   readonly parent: string | null
   readonly at: number
@@ -109,13 +109,13 @@ interface StepView {
 }
 
 /** A call with what happened to it on its way, and the calls that it made. */
-export interface CallTimeline extends CallView {
+export interface CallTimeline extends CallSummary {
   readonly steps: readonly StepView[]
-  readonly children: readonly CallView[]
+  readonly children: readonly CallSummary[]
 }
 
 /** Any name may hold a secret (B6). */
-export const callView = (kept: KeptCall, redact: (text: string) => string): CallView => ({
+export const callSummary = (kept: CallRecord, redact: (text: string) => string): CallSummary => ({
   id: kept.id,
   parent: kept.parent ?? null,
   at: kept.at,
@@ -133,7 +133,7 @@ export const callView = (kept: KeptCall, redact: (text: string) => string): Call
 /** Beyond this many steps a timeline is no longer looked at. */
 const maxSteps = 100
 
-export const stepViews = ({ trail, start }: KeptCall, redact: (text: string) => string): StepView[] =>
+export const stepViews = ({ trail, start }: CallRecord, redact: (text: string) => string): StepView[] =>
   (trail?.steps ?? []).slice(0, maxSteps).map(({ name, start: began, end, error }) => ({
     name,
     startMs: began - start,

@@ -7,18 +7,18 @@ import { readBeginning } from '../../lib/read-bounded.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 
 /** What a receiver said to a batch, or why it said nothing. */
-export type Reply =
+export type OtlpReply =
   | { readonly kind: 'taken' /** Spans that it did not like. */; readonly rejected: number }
   | { readonly kind: 'later'; readonly why: string; readonly waitMs: number }
   | { readonly kind: 'refused'; readonly why: string }
 
 /** The way to a receiver. */
-export interface Post extends AsyncDisposable {
+export interface OtlpClient extends AsyncDisposable {
   /** Never rejects. */
-  send(body: Buffer, signal: AbortSignal): Promise<Reply>
+  send(body: Buffer, signal: AbortSignal): Promise<OtlpReply>
 }
 
-export interface PostOptions {
+export interface OtlpClientOptions {
   readonly url: URL
   /** They may hold credentials: nothing of them is ever told. */
   readonly headers: Readonly<Record<string, string>>
@@ -32,7 +32,7 @@ const tooSlow = `it did not answer within ${withinMs / 1000} s (a fixed limit)`
 const maxAnswer = 64 * 1024
 
 /** Sends batches by OTLP over HTTP. */
-export function createPost({ url, headers, clock }: PostOptions): Post {
+export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): OtlpClient {
   let way: Promise<HttpClient> | undefined
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
@@ -43,7 +43,7 @@ export function createPost({ url, headers, clock }: PostOptions): Post {
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
   }
 
-  const ask = async (body: Buffer, signal: AbortSignal): Promise<Reply> => {
+  const ask = async (body: Buffer, signal: AbortSignal): Promise<OtlpReply> => {
     way ??= opened()
     const answer = await (await way).request({ method: 'POST', path, headers: own, body, signal })
     const { statusCode: status } = answer
