@@ -10,9 +10,9 @@ import type { ServerSummary } from '../core/source-status.ts'
 import type { FlagsOf } from './item.ts'
 import { createReadiness } from './readiness.ts'
 import { createSearchIndex } from './search/search-index.ts'
-import { createMerge, type Snapshot } from './snapshot.ts'
+import { type CatalogSnapshot, createSnapshotBuilder } from './snapshot.ts'
 import { createView } from './view.ts'
-import { createVisibility, metaSource, type Surfaces, summariesOf, surfaces } from './visibility.ts'
+import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
 /** How long a list waits by default for servers of which nothing, or something, is remembered. */
 const firstListMs = 15_000
@@ -60,18 +60,18 @@ export interface Catalog extends Disposable {
 
 export function createCatalog(options: CatalogOptions): Catalog {
   const { sources, naming, clock, log } = options
-  const merge = createMerge(sources, naming, log, options.flagsOf)
+  const merge = createSnapshotBuilder(sources, naming, log, options.flagsOf)
   const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
   const mayReach = (caller: Caller, server: string) => options.closed(caller, server) === undefined
   let visibleIn = createVisibility(mayUse, mayReach, sources)
   /** What anybody may have seen since the last announcement. */
-  let seen: readonly Snapshot[] = []
+  let seen: readonly CatalogSnapshot[] = []
   const index = createSearchIndex()
-  let indexed: Snapshot | undefined
+  let indexed: CatalogSnapshot | undefined
   let reconsidered = false
-  let shown: { readonly of: Snapshot; readonly tools: Surfaces } | undefined
+  let shown: { readonly of: CatalogSnapshot; readonly tools: ToolsByExposure } | undefined
 
-  const snapshot = (): Snapshot => {
+  const snapshot = (): CatalogSnapshot => {
     const current = merge.snapshot()
     if (current !== seen.at(-1)) seen = [...seen, current]
     return current
@@ -125,7 +125,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     everything: (kind) => snapshot().items[kind],
     shown(exposure) {
       const of = snapshot()
-      if (shown?.of !== of) shown = { of, tools: surfaces(of.items.tool, () => summariesOf(of.items, sources)) }
+      if (shown?.of !== of) shown = { of, tools: toolsByExposure(of.items.tool, () => summariesOf(of.items, sources)) }
       return shown.tools[exposure]
     },
     reconsider() {
@@ -144,7 +144,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
 
 const all: readonly Kind[] = ['tool', 'resource', 'template', 'prompt']
 
-const changedKinds = (before: Snapshot, after: Snapshot): Kind[] =>
+const changedKinds = (before: CatalogSnapshot, after: CatalogSnapshot): Kind[] =>
   before === after
     ? []
     : all.filter((kind) => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { assign, type Claim, createNamer } from './names.ts'
+import { assignNames, createNamer, type NameClaim } from './names.ts'
 import { namingOf } from './source.fixture.ts'
 
 interface Named {
@@ -13,11 +13,11 @@ const tiers = ['toolway', 'native']
 
 function namesOf(entries: readonly Named[], naming = namingOf()) {
   const namer = createNamer(naming)
-  const claims = entries.map(({ server, name, priority = 0 }): Claim => {
+  const claims = entries.map(({ server, name, priority = 0 }): NameClaim => {
     const own = tiers.indexOf(server)
     return { server, name, tier: own < 0 ? 2 : own, priority, choice: namer(server, name) }
   })
-  return assign(claims)
+  return assignNames(claims)
 }
 
 const only = (server: string, name: string, naming = namingOf()) =>

@@ -86,7 +86,7 @@ function shortHash(server: string, name: string, length: number): string {
 }
 
 /** One entry's wish for a name, as its source ranks among the others. */
-export interface Claim {
+export interface NameClaim {
   readonly server: string
   readonly name: string
   /** Sources of a lower tier come first: the meta-tools, then the native tools, then servers. */
@@ -97,7 +97,7 @@ export interface Claim {
 }
 
 /** A name that somebody wanted and did not get. */
-export interface Conflict {
+export interface NameConflict {
   readonly server: string
   readonly name: string
   readonly wanted: string
@@ -110,13 +110,16 @@ export interface Conflict {
  * Gives every claim a name of its own, in the order of the claims. Plain names go by tier, priority and order;
  * whoever is left gets its hashed name, which no plain name can be.
  */
-export function assign(claims: readonly Claim[]): { names: readonly string[]; conflicts: readonly Conflict[] } {
+export function assignNames(claims: readonly NameClaim[]): {
+  names: readonly string[]
+  conflicts: readonly NameConflict[]
+} {
   const names = new Array<string>(claims.length)
-  const holders = new Map<string, Claim>()
-  const lost = new Map<number, { wanted: string; winner?: Claim }>()
+  const holders = new Map<string, NameClaim>()
+  const lost = new Map<number, { wanted: string; winner?: NameClaim }>()
   const left: number[] = []
 
-  const take = (index: number, claim: Claim, wanted: string): boolean => {
+  const take = (index: number, claim: NameClaim, wanted: string): boolean => {
     const winner = holders.get(wanted)
     if (winner) {
       if (!lost.has(index)) lost.set(index, { wanted, winner })
@@ -128,37 +131,37 @@ export function assign(claims: readonly Claim[]): { names: readonly string[]; co
   }
 
   for (const index of ranked(claims)) {
-    const claim = claims[index] as Claim
+    const claim = claims[index] as NameClaim
     if (claim.choice.badAlias !== undefined) lost.set(index, { wanted: claim.choice.badAlias })
     if (!claim.choice.plain.some((name) => take(index, claim, name))) left.push(index)
   }
 
   // Not by rank: which of two colliding hashes stays short must not depend on the order of the configuration.
-  left.sort((a, b) => compareText(claims[a] as Claim, claims[b] as Claim))
+  left.sort((a, b) => compareText(claims[a] as NameClaim, claims[b] as NameClaim))
   for (const index of left) {
-    const claim = claims[index] as Claim
+    const claim = claims[index] as NameClaim
     if (take(index, claim, claim.choice.hashed(0)) || take(index, claim, claim.choice.hashed(1))) continue
     throw new Error(`no name is left for ${claim.server} and ${claim.name}: two long hashes are equal`)
   }
 
   const conflicts = [...lost].map(([index, { wanted, winner }]) => {
-    const { server, name } = claims[index] as Claim
+    const { server, name } = claims[index] as NameClaim
     const holder = winner && { winner: { server: winner.server, name: winner.name } }
     return { server, name, wanted, served: names[index] as string, ...holder }
   })
   return { names, conflicts }
 }
 
-function ranked(claims: readonly Claim[]): number[] {
+function ranked(claims: readonly NameClaim[]): number[] {
   const order = claims.map((_, index) => index)
   return order.sort((a, b) => {
-    const first = claims[a] as Claim
-    const second = claims[b] as Claim
+    const first = claims[a] as NameClaim
+    const second = claims[b] as NameClaim
     return first.tier - second.tier || second.priority - first.priority || a - b
   })
 }
 
-function compareText(a: Claim, b: Claim): number {
+function compareText(a: NameClaim, b: NameClaim): number {
   if (a.server !== b.server) return a.server < b.server ? -1 : 1
   return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
 }

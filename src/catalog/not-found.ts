@@ -54,7 +54,7 @@ export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[
  * Set when nothing is known of a server that was asked for: it may well have the entry, so "unknown" would be wrong.
  * `lateAfterMs` where it was waited for and is still starting.
  */
-export function unheard(source: Source, lateAfterMs?: number): ToolwayError | undefined {
+export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayError | undefined {
   if (source.entries().length > 0) return undefined
   const { health, reason } = source.status()
   const server = source.name

@@ -4,7 +4,7 @@ import type { Health } from '../core/source-status.ts'
 import { everySecond, type Wait } from '../core/waiting.ts'
 
 /** Waiting for sources whose first start has not ended yet (V2). One that has failed is not waited for. */
-export interface Readiness extends Disposable {
+export interface SourceReadiness extends Disposable {
   /**
    * Asks all of them, and waits for those that `waitsFor` accepts, up to the list deadline from now; `brief` is no longer
    * than a list with memory would.
@@ -31,7 +31,7 @@ export const defaultCallMs = 30_000
 
 const failed: ReadonlySet<Health> = new Set(['unhealthy', 'needs-auth', 'disabled'])
 
-export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions): Readiness {
+export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions): SourceReadiness {
   const asking = new Map<Source, Promise<void>>()
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()

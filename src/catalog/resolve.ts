@@ -1,14 +1,19 @@
 import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Item } from './item.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { CatalogSnapshot } from './snapshot.ts'
 import { originalUri, parseTemplate, type Template } from './uris.ts'
 
 /**
  * Every entry that a spelling can mean, without repetition. A served name means its entry and nothing else; any other
  * spelling is compared with the registry, server by server, so there is no guess about where a server's name ends.
  */
-export function resolveName(snapshot: Snapshot, kind: Kind, spelling: string, configured: string): readonly Item[] {
+export function resolveName(
+  snapshot: CatalogSnapshot,
+  kind: Kind,
+  spelling: string,
+  configured: string,
+): readonly Item[] {
   const served = snapshot.byName[kind].get(spelling)
   if (served) return [served]
   const found = new Set<Item>()
@@ -84,7 +89,7 @@ function readings(spelling: string, configured: string): readonly Reading[] {
  * Everything that a URI can mean: what is served under it; a template served as its server wrote it; in a server's form,
  * whatever that server reads; and last the URI as a server itself lists it. Several answers make it ambiguous.
  */
-export function resolveResource(snapshot: Snapshot, uri: string): readonly Served[] {
+export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   const served = snapshot.byName.resource.get(uri) ?? snapshot.byName.template.get(uri)
   if (served) return [reading(served, served.entry.name)]
   const unchanged = firstPerServer(
@@ -97,7 +102,7 @@ export function resolveResource(snapshot: Snapshot, uri: string): readonly Serve
 }
 
 /** Everything that the text of a URI template can mean. */
-export function resolveTemplate(snapshot: Snapshot, template: string): readonly Served[] {
+export function resolveTemplate(snapshot: CatalogSnapshot, template: string): readonly Served[] {
   const served = snapshot.byName.template.get(template)
   if (served) return [served]
   const found: Item[] = []
@@ -114,7 +119,7 @@ export const serversInUri = (names: Iterable<string>, uri: string): readonly str
   [...names].filter((server) => originalUri(server, uri) !== undefined)
 
 /** Servers may read what they never list, so a server that has resources is asked for any URI in its form. */
-function resolveInside(snapshot: Snapshot, server: string, served: string): readonly Served[] {
+function resolveInside(snapshot: CatalogSnapshot, server: string, served: string): readonly Served[] {
   const original = originalUri(server, served)
   const own = snapshot.registry.get(server)
   if (original === undefined || !own) return []
@@ -126,7 +131,7 @@ function resolveInside(snapshot: Snapshot, server: string, served: string): read
   return sibling ? [unlisted(sibling.entry, original, served)] : []
 }
 
-function listedAs(snapshot: Snapshot, uri: string): readonly Served[] {
+function listedAs(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   const found: Served[] = []
   for (const own of snapshot.registry.values()) {
     const item = own.resource.get(uri) ?? own.template.get(uri)

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { createMerge } from './snapshot.ts'
+import { createSnapshotBuilder } from './snapshot.ts'
 import { fakeSource, keepingLog, namingOf } from './source.fixture.ts'
 
 const definitionOf = (
   offered: Record<string, unknown>,
   health: 'healthy' | 'degraded' | 'stale' | 'unhealthy' = 'healthy',
 ) => {
-  const merge = createMerge(
+  const merge = createSnapshotBuilder(
     [fakeSource('files', { tools: [{ name: 'read', ...offered }], health })],
     namingOf(),
     keepingLog(),
@@ -71,7 +71,7 @@ test('F1, J1: lists go meta-tools, native tools, servers as configured, entries 
     fakeSource('a', { tools: ['c'], priority: 100 }),
     fakeSource('toolway', { tools: ['list_servers'] }),
   ]
-  const { items } = createMerge(sources, namingOf(), keepingLog()).snapshot()
+  const { items } = createSnapshotBuilder(sources, namingOf(), keepingLog()).snapshot()
   expect(items.tool.map(({ name }) => name)).toEqual(['list_servers', 'time', 'hash', 'z__b', 'z__a', 'a__c'])
   expect(items.resource.map(({ definition }) => definition.uri)).toEqual(['x://z/1'])
   expect(items.template.map(({ definition }) => definition.uriTemplate)).toEqual(['x://z/{a}'])
@@ -81,7 +81,7 @@ test('F1, J1: lists go meta-tools, native tools, servers as configured, entries 
 test('F2: a collision is logged once, however often the catalog is made again', () => {
   const log = keepingLog()
   const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['x', 'x'] })]
-  const merge = createMerge(sources, namingOf({ strategy: 'flat' }), log)
+  const merge = createSnapshotBuilder(sources, namingOf({ strategy: 'flat' }), log)
   for (const source of [...sources, ...sources]) {
     merge.snapshot()
     merge.invalidate(source)
@@ -94,7 +94,7 @@ test('F2: a collision is logged once, however often the catalog is made again', 
 
 test('F4: a change of one server makes a new snapshot and leaves the others’ items as they are', () => {
   const sources = [fakeSource('a', { tools: ['x'] }), fakeSource('b', { tools: ['y'] })] as const
-  const merge = createMerge(sources, namingOf(), keepingLog())
+  const merge = createSnapshotBuilder(sources, namingOf(), keepingLog())
   const before = merge.snapshot()
   expect(merge.snapshot()).toBe(before)
   sources[1].offer({ tools: ['y', 'z'] })

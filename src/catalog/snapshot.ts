@@ -4,11 +4,11 @@ import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from './item.ts'
-import { assign, type Claim, type Conflict, createNamer, type NameChoice, ownSources } from './names.ts'
+import { assignNames, createNamer, type NameChoice, type NameClaim, type NameConflict, ownSources } from './names.ts'
 import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 
 /** Everything that is served at one moment. Immutable; a change of any source makes another one. */
-export interface Snapshot {
+export interface CatalogSnapshot {
   /** In the order of listing: the meta-tools, the native tools, then servers as configured. */
   readonly items: PerKind<readonly Item[]>
   readonly byName: PerKind<ReadonlyMap<string, Item>>
@@ -20,12 +20,12 @@ export interface Snapshot {
 
 /** Names everything and puts it in order. */
 export function buildSnapshot(
-  parts: readonly Part[],
+  parts: readonly SourcePart[],
   itemOf: (entry: Entry, label: Label) => Item,
   warn: Warn,
-): Snapshot {
+): CatalogSnapshot {
   const names = perKind((kind) => {
-    const assigned = assign(parts.flatMap((part) => part.claims[kind]))
+    const assigned = assignNames(parts.flatMap((part) => part.claims[kind]))
     for (const conflict of assigned.conflicts) tell(kind, conflict, warn)
     return assigned.names
   })
@@ -55,7 +55,7 @@ export function buildSnapshot(
 }
 
 /** What a server lists may keep its own URI; of anything else, only the form with the server says where to read it. */
-function uriRule(parts: readonly Part[], names: readonly string[]): Snapshot['uriOf'] {
+function uriRule(parts: readonly SourcePart[], names: readonly string[]): CatalogSnapshot['uriOf'] {
   const listed = new Map<string, Map<string, string>>()
   let at = 0
   for (const { source, claims } of parts) {
@@ -66,7 +66,7 @@ function uriRule(parts: readonly Part[], names: readonly string[]): Snapshot['ur
   return (server, uri) => listed.get(server)?.get(uri) ?? servedUri(server, uri)
 }
 
-function tell(kind: Kind, { server, name, wanted, winner, served }: Conflict, warn: Warn): void {
+function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict, warn: Warn): void {
   const facts = { kind, server, name, wanted, served, ...(winner && { winner }) }
   if (winner) warn(facts, 'two entries want one name; the one that ranks lower is served under another')
   else
@@ -74,14 +74,14 @@ function tell(kind: Kind, { server, name, wanted, winner, served }: Conflict, wa
 }
 
 /** What one source adds to a snapshot; it depends on that source and on the naming alone. */
-export interface Part {
+export interface SourcePart {
   readonly source: Source
   /** Set while the source cannot confirm what it once said. */
   readonly stale: boolean
   readonly claims: PerKind<readonly EntryClaim[]>
 }
 
-interface EntryClaim extends Claim {
+interface EntryClaim extends NameClaim {
   readonly entry: Entry
   /** The name is another one that the entry goes by: it can be called so, and is not listed twice. */
   readonly alias?: true
@@ -112,7 +112,7 @@ export function createChooser(naming: NamingConfig): Choose {
 const unconfirmed: ReadonlySet<Health> = new Set(['stale', 'starting', 'unhealthy', 'needs-auth'])
 
 /** Asks a source what it has. Of two entries with one name the first stays. */
-export function readPart(source: Source, choose: Choose, warn: Warn): Part {
+export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart {
   const { health, heldBack } = source.status()
   const claims = perKind(() => new Map<string, EntryClaim>())
   for (const entry of source.entries()) {
@@ -152,23 +152,28 @@ function warnOnce(log: Log): Warn {
   }
 }
 
-interface Merge {
+interface SnapshotBuilder {
   /** Forgets what is known of one source; the next `snapshot` asks it again. */
   invalidate(source: Source): void
   /** The same object until something has been invalidated. */
-  snapshot(): Snapshot
+  snapshot(): CatalogSnapshot
 }
 
 /** Merges sources into snapshots. Only what has changed is made again: a part per source, an item per entry. */
-export function createMerge(sources: readonly Source[], naming: NamingConfig, log: Log, flagsOf?: FlagsOf): Merge {
+export function createSnapshotBuilder(
+  sources: readonly Source[],
+  naming: NamingConfig,
+  log: Log,
+  flagsOf?: FlagsOf,
+): SnapshotBuilder {
   const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
   const choose = createChooser(naming)
   const warn = warnOnce(log)
-  const parts = new Map<Source, Part>()
+  const parts = new Map<Source, SourcePart>()
   const items = new WeakMap<Entry, { label: Label; item: Item }>()
-  let current: Snapshot | undefined
+  let current: CatalogSnapshot | undefined
 
-  const partOf = (source: Source): Part => {
+  const partOf = (source: Source): SourcePart => {
     const part = parts.get(source) ?? readPart(source, choose, warn)
     parts.set(source, part)
     return part

@@ -7,7 +7,7 @@ import type { Log } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { createItem } from './item.ts'
-import { buildSnapshot, createChooser, readPart, type Snapshot } from './snapshot.ts'
+import { buildSnapshot, type CatalogSnapshot, createChooser, readPart } from './snapshot.ts'
 
 /** What a fake source offers: names alone, or whole definitions. */
 export interface Offer {
@@ -111,7 +111,7 @@ export function snapshotOf(sources: readonly Source[], naming: NamingConfig = na
   const warnings: object[] = []
   const choose = createChooser(naming)
   const warn = (facts: object) => warnings.push(facts)
-  const snapshot: Snapshot = buildSnapshot(
+  const snapshot: CatalogSnapshot = buildSnapshot(
     sources.map((source) => readPart(source, choose, warn)),
     createItem,
     warn,

@@ -7,18 +7,18 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import type { Wait } from '../core/waiting.ts'
 import { couldBeNamed } from './names.ts'
-import { ambiguous, nothingUsable, ownName, unheard, unknownEntry, unknownServer } from './not-found.ts'
-import { defaultCallMs, type Readiness } from './readiness.ts'
+import { ambiguous, nothingUsable, ownName, serverNotReady, unknownEntry, unknownServer } from './not-found.ts'
+import { defaultCallMs, type SourceReadiness } from './readiness.ts'
 import { namedServers, resolveName, resolveResource, resolveTemplate, serversInUri } from './resolve.ts'
 import type { SearchIndex } from './search/search-index.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { CatalogSnapshot } from './snapshot.ts'
 import type { Visible } from './visibility.ts'
 
 export interface ViewOptions {
   readonly sources: ReadonlyMap<string, Source>
   readonly naming: NamingConfig
-  readonly readiness: Readiness
-  snapshot(): Snapshot
+  readonly readiness: SourceReadiness
+  snapshot(): CatalogSnapshot
   index(): SearchIndex
   visible(caller: Caller): Visible
   exposure(caller: Caller): Exposure
@@ -70,7 +70,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       const late = await readiness.of([source], wait)
       const [found] = usable(entryOf(kind, server, name))
       if (found) return found
-      throw unheard(source, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
+      throw serverNotReady(source, waitedFor(late, source, wait)) ?? unknownIn(kind, name, server)
     },
     search: (query, { limit, server }) => {
       const among = options.visible(caller).items.tool
@@ -166,7 +166,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     if (found.length === 1) return found[0] as Served
     if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
     for (const source of named.length > 0 ? named : late) {
-      const refusal = unheard(source, waitedFor(late, source, wait))
+      const refusal = serverNotReady(source, waitedFor(late, source, wait))
       if (refusal) throw refusal
     }
     if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())

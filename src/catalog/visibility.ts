@@ -5,13 +5,13 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import type { ServerSummary } from '../core/source-status.ts'
 import { type Item, renamed } from './item.ts'
-import { type PerKind, perKind, type Snapshot } from './snapshot.ts'
+import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 
 /** What callers with the same rights see of one snapshot. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
   /** Of the tools, what each exposure mode shows; everything else is always shown. */
-  readonly tools: Surfaces
+  readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
   /** The sources of what is seen, as they are now. */
@@ -26,9 +26,9 @@ export function createVisibility(
   mayUse: (caller: Caller, entry: Entry) => boolean,
   mayReach: (caller: Caller, server: string) => boolean,
   sources: readonly Source[],
-): (snapshot: Snapshot, caller: Caller) => Visible {
+): (snapshot: CatalogSnapshot, caller: Caller) => Visible {
   let known = new Map<string, Visible>()
-  let of: Snapshot | undefined
+  let of: CatalogSnapshot | undefined
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
@@ -52,10 +52,10 @@ interface Sight {
   servers(items: PerKind<readonly Item[]>): readonly ServerSummary[]
 }
 
-function see(snapshot: Snapshot, sight: Sight): Visible {
+function see(snapshot: CatalogSnapshot, sight: Sight): Visible {
   const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => sight.mayUse(entry)))
   const servers = () => sight.servers(items)
-  const tools = surfaces(items.tool, servers)
+  const tools = toolsByExposure(items.tool, servers)
   return {
     items,
     tools,
@@ -135,7 +135,7 @@ export function summariesOf(
 }
 
 /** The tools that are shown in each exposure mode. */
-export type Surfaces = Readonly<Record<Exposure, readonly Item[]>>
+export type ToolsByExposure = Readonly<Record<Exposure, readonly Item[]>>
 
 /** All that code mode shows (B3): how to find a tool, how to declare it, how to call it. */
 const codeTools = [
@@ -148,7 +148,7 @@ const codeTools = [
  * What each exposure mode shows of the tools that a caller may use. Nothing is shown twice: what goes by several names
  * is listed by its own, and by another one only where that mode knows it so. Whatever is not shown can still be called.
  */
-export function surfaces(items: readonly Item[], servers: () => readonly ServerSummary[]): Surfaces {
+export function toolsByExposure(items: readonly Item[], servers: () => readonly ServerSummary[]): ToolsByExposure {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
   const meta = items
     .filter(({ entry }) => entry.server === metaSource && !codeTools.some(({ name }) => name === entry.name))

@@ -11,7 +11,7 @@ import type { Catalog, ChangeListener } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
 import { createPins, type Pins, watchDefinitions } from '../catalog/pins/pins.ts'
 import { createCatalogs } from '../catalog/profiles.ts'
-import { createAlikeNames } from '../catalog/scan/lookalike-names.ts'
+import { createLookalikeFlags } from '../catalog/scan/lookalike-names.ts'
 import { scanResults } from '../catalog/scan/scan-results.ts'
 import type { CreateChatOptions } from '../chat/chat.ts'
 import { modelNames } from '../chat/models/create-models.ts'
@@ -120,7 +120,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const servers = buildServers(config, context, before?.servers)
   const engines = createEngines(config, context, before)
   const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins.value }, context)
-  const alikeFlags = createAlikeNames(serversOf({ servers }), log)
+  const alikeFlags = createLookalikeFlags(serversOf({ servers }), log)
   const catalog = createCatalogs({
     sources: [...localSources, ...serversOf({ servers })],
     naming: config.naming,

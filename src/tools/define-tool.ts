@@ -13,7 +13,7 @@ import {
   textResult,
 } from '../core/result.ts'
 import type { ServerSummary } from '../core/source-status.ts'
-import { type Checked, checkedBy, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
+import { type CompiledSchema, compileSchema, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
 /** What a tool may know of the call that runs it, and tell its caller meanwhile. */
 export interface ToolContext {
@@ -143,8 +143,8 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
     throw new TypeError(`A tool cannot be named "${name}": up to 64 letters, digits, "_" and "-".`)
   }
   const { inputSchema, outputSchema, run, explain } = partsOf(options)
-  const input = checkedBy(inputSchema, name, 'input')
-  const output = outputSchema && checkedBy(outputSchema, name, 'output')
+  const input = compileSchema(inputSchema, name, 'input')
+  const output = outputSchema && compileSchema(outputSchema, name, 'output')
   return {
     name,
     definition: {
@@ -237,7 +237,7 @@ function contextOf(name: string, call: Call): ToolContext {
   }
 }
 
-async function resultFrom(name: string, answer: unknown, output: Checked | undefined): Promise<Result> {
+async function resultFrom(name: string, answer: unknown, output: CompiledSchema | undefined): Promise<Result> {
   if (isResult(answer)) return answer
   if (output !== undefined) {
     const read = output.read ? await output.read(answer) : { value: answer }

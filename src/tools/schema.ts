@@ -34,16 +34,16 @@ export type OutputOf<Schema> =
 export type InputOf<Schema> = Schema extends StandardSchema<infer Input, unknown> ? Input : object
 
 /** A schema made ready: what clients are told of it, and how a value is checked against it. */
-export interface Checked {
+export interface CompiledSchema {
   readonly json: JsonSchema
   /** Gives the value as the schema reads it, or why it does not fit. Absent for JSON Schema, which the pipeline checks. */
-  read?(value: unknown): Read | Promise<Read>
+  read?(value: unknown): SchemaOutcome | Promise<SchemaOutcome>
 }
 
-export type Read = { readonly value: unknown } | { readonly refusal: ToolwayError }
+export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
 
 /** Makes a schema ready; `io` says which side of it clients see. Throws a TypeError where it does not describe an object. */
-export function checkedBy(schema: ToolSchema, tool: string, io: 'input' | 'output'): Checked {
+export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
   if (json.type !== 'object')
@@ -51,12 +51,12 @@ export function checkedBy(schema: ToolSchema, tool: string, io: 'input' | 'outpu
   return '~standard' in schema ? { json, read: (value) => byStandard(schema as StandardSchema, tool, value) } : { json }
 }
 
-function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): Checked {
+function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): CompiledSchema {
   const json = zodJson(schema, io)
   return {
     json,
     read(value) {
-      const readBy = (outcome: z.ZodSafeParseResult<unknown>): Read =>
+      const readBy = (outcome: z.ZodSafeParseResult<unknown>): SchemaOutcome =>
         outcome.success ? { value: outcome.data } : { refusal: argumentsRefused(tool, outcome.error, json, value) }
       try {
         return readBy(schema.safeParse(value))
@@ -96,12 +96,12 @@ function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchem
 
 const maxIssues = 5
 
-function byStandard(schema: StandardSchema, tool: string, value: unknown): Read | Promise<Read> {
+function byStandard(schema: StandardSchema, tool: string, value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
   const outcome = schema['~standard'].validate(value)
   return outcome instanceof Promise ? outcome.then((later) => readOf(later, tool)) : readOf(outcome, tool)
 }
 
-function readOf(outcome: StandardOutcome<unknown>, tool: string): Read {
+function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome {
   if (outcome.issues === undefined) return { value: outcome.value }
   const told = outcome.issues.slice(0, maxIssues).map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))

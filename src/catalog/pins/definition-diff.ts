@@ -12,7 +12,7 @@ export function changedFields(before: Copy, after: Copy): string[] {
 }
 
 /** What changed, field by field, in a few words: only the part that differs, with nothing invisible. */
-export function briefly(before: Copy, after: Copy): string {
+export function summarizeChanges(before: Copy, after: Copy): string {
   if (!before || !after) return ''
   const parts = changedFields(before, after).map((field) => {
     const [was, is] = differing(textOf(before[field]), textOf(after[field]))
@@ -63,10 +63,10 @@ const rank = (field: string): number => (order.includes(field) ? order.indexOf(f
 
 const sorted = (value: unknown): unknown => JSON.parse(definitionText(value)) as unknown
 
-export type Line = readonly [mark: ' ' | '-' | '+', text: string]
+export type DiffLine = readonly [mark: ' ' | '-' | '+', text: string]
 
 /** Lines that went, came and stayed, in an order to read. */
-export function lineDiff(before: readonly string[], after: readonly string[]): Line[] {
+export function lineDiff(before: readonly string[], after: readonly string[]): DiffLine[] {
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
   let end = 0
@@ -74,16 +74,16 @@ export function lineDiff(before: readonly string[], after: readonly string[]): L
   while (end < least && before[before.length - 1 - end] === after[after.length - 1 - end]) end++
   const old = before.slice(start, before.length - end)
   const fresh = after.slice(start, after.length - end)
-  const same = (lines: readonly string[]) => lines.map((line): Line => [' ', line])
+  const same = (lines: readonly string[]) => lines.map((line): DiffLine => [' ', line])
   return [...same(before.slice(0, start)), ...middle(old, fresh), ...same(before.slice(before.length - end))]
 }
 
 /** More lines than this on both sides are not compared one by one. */
 const maxCells = 1_000_000
 
-function middle(old: readonly string[], fresh: readonly string[]): Line[] {
+function middle(old: readonly string[], fresh: readonly string[]): DiffLine[] {
   if (old.length * fresh.length > maxCells) {
-    return [...old.map((line): Line => ['-', line]), ...fresh.map((line): Line => ['+', line])]
+    return [...old.map((line): DiffLine => ['-', line]), ...fresh.map((line): DiffLine => ['+', line])]
   }
   // Longest common part of what follows, for every pair of positions.
   const width = fresh.length + 1
@@ -96,7 +96,7 @@ function middle(old: readonly string[], fresh: readonly string[]): Line[] {
           : Math.max(common[(row + 1) * width + column]!, common[row * width + column + 1]!)
     }
   }
-  const lines: Line[] = []
+  const lines: DiffLine[] = []
   let row = 0
   let column = 0
   while (row < old.length || column < fresh.length) {

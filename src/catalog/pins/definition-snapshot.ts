@@ -2,43 +2,43 @@ import { createHash } from 'node:crypto'
 import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { pageOf } from '../item.ts'
-import type { Finding } from '../scan/finding.ts'
+import type { ScanFinding } from '../scan/finding.ts'
 import { scanDefinition, scannerVersion } from '../scan/scan.ts'
-import type { Sight } from './pin-record.ts'
+import type { DefinitionSnapshot } from './pin-record.ts'
 
 /** A definition at the moment it is looked at. */
-export interface Look {
+export interface PinnedDefinition {
   readonly hash: string
   readonly part: Definition
 }
 
-export const lookAt = (definition: Definition): Look => {
+export const pinnedDefinitionOf = (definition: Definition): PinnedDefinition => {
   const part = pinnedPart(definition)
   return { hash: hashOf(part), part }
 }
 
 /** What the scanner said, in the form that is kept. */
-export type Verdict = Pick<Sight, 'flags' | 'high' | 'scanner'>
+export type ScanVerdict = Pick<DefinitionSnapshot, 'flags' | 'high' | 'scanner'>
 
-export const verdictOf = (findings: readonly Finding[]): Verdict => ({
+export const verdictOf = (findings: readonly ScanFinding[]): ScanVerdict => ({
   flags: [...new Set(findings.map(({ kind }) => kind))],
   high: findings.some(({ severity }) => severity === 'high'),
   scanner: scannerVersion,
 })
 
 /** Nobody has looked yet. */
-const unscanned: Verdict = { flags: [], high: false, scanner: 0 }
+const unscanned: ScanVerdict = { flags: [], high: false, scanner: 0 }
 
-export const sightOf = ({ hash, part }: Look, at: number): Sight => ({
+export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): DefinitionSnapshot => ({
   hash,
   at,
-  definition: keptCopy(part),
+  definition: truncatedCopy(part),
   ...unscanned,
 })
 
-export const isScanned = ({ scanner }: Verdict): boolean => scanner === scannerVersion
+export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scannerVersion
 
-export const scan = ({ part }: Look): readonly Finding[] => scanDefinition(part)
+export const scan = ({ part }: PinnedDefinition): readonly ScanFinding[] => scanDefinition(part)
 
 /** A field longer than this is known by its hash alone; a pin must not grow with a server's wordiness. */
 const maxField = 8_192
@@ -46,7 +46,7 @@ const maxInAll = 16_384
 const maxFields = 64
 
 /** A copy of a definition for people to compare with a later one: bounded, and still different where it was different. */
-function keptCopy(definition: Definition): Definition {
+function truncatedCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
   let room = maxInAll
   for (const [index, [key, value]] of Object.entries(definition).entries()) {

@@ -1,8 +1,8 @@
 import type { Log } from '../../core/log.ts'
 import { visible } from '../scan/escape-invisible.ts'
-import type { Finding } from '../scan/finding.ts'
-import { briefly } from './definition-diff.ts'
-import type { Pin, Sight } from './pin-record.ts'
+import type { ScanFinding } from '../scan/finding.ts'
+import { summarizeChanges } from './definition-diff.ts'
+import type { DefinitionSnapshot, Pin } from './pin-record.ts'
 import { labelOf, latestApproval, type PinsMode } from './pin-state.ts'
 
 /** A server whose definitions change with the time of day must not fill the log. */
@@ -11,10 +11,10 @@ const maxRemembered = 50_000
 
 /** Tells the operator what happens to definitions, each thing once a run. */
 export interface Notices {
-  changed(server: string, pin: Pin, sight: Sight): void
+  changed(server: string, pin: Pin, sight: DefinitionSnapshot): void
   unapproved(server: string): void
   isNew(server: string, label: string): void
-  found(server: string, label: string, hash: string, findings: readonly Finding[]): void
+  found(server: string, label: string, hash: string, findings: readonly ScanFinding[]): void
   full(server: string): void
   moved(server: string, from: string, to: string): void
 }
@@ -41,7 +41,7 @@ export function createNotices(log: Log, mode: PinsMode): Notices {
       const facts = {
         server,
         definition: visible(label),
-        diff: briefly(latestApproval(pin)?.definition, sight.definition),
+        diff: summarizeChanges(latestApproval(pin)?.definition, sight.definition),
       }
       const more = count === maxChanges ? '; it keeps changing, so no more is said of it in this run' : ''
       log.warn(

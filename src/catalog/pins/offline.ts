@@ -1,6 +1,6 @@
 import type { Log } from '../../core/log.ts'
-import { pinStore, pinsFolder } from './pin-files.ts'
-import type { Origin, Pin, ServerPins } from './pin-record.ts'
+import { openPinFiles, pinsFolder } from './pin-files.ts'
+import type { Pin, RecordedOrigin, ServerPins } from './pin-record.ts'
 import {
   type Approved,
   approveIn,
@@ -27,7 +27,7 @@ export interface OfflinePins {
 export interface ServerNote {
   readonly server: string
   /** Where it came from before, and where it comes from now. */
-  readonly moved?: { readonly from: Origin; readonly to: Origin }
+  readonly moved?: { readonly from: RecordedOrigin; readonly to: RecordedOrigin }
   /** When its pins were lost. */
   readonly lostAt?: number
 }
@@ -39,8 +39,8 @@ export async function readPins(options: {
   log: Log
 }): Promise<OfflinePins> {
   const { mode, now, log } = options
-  const store = pinStore(pinsFolder(options.folder), log)
-  const { records } = await store.load()
+  const files = openPinFiles(pinsFolder(options.folder), log)
+  const { records } = await files.load()
   const ordered = [...records].sort((a, b) => (a.server < b.server ? -1 : 1))
   return {
     servers: ordered.map(({ server }) => server),
@@ -56,7 +56,7 @@ export async function readPins(options: {
       const all: Approved[] = []
       for (const { server } of ordered) {
         if (selection.server !== undefined && selection.server !== server) continue
-        await store.update(server, (current) => {
+        await files.update(server, (current) => {
           if (!current) throw new Error(`the pins of ${server} are gone`)
           const { record, approved } = approveIn(current, selection, now)
           all.push(...approved)

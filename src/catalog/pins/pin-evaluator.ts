@@ -2,11 +2,18 @@ import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { visible } from '../scan/escape-invisible.ts'
-import { isScanned, type Look, lookAt, scan, sightOf, verdictOf } from './definition-snapshot.ts'
+import {
+  isScanned,
+  type PinnedDefinition,
+  pinnedDefinitionOf,
+  scan,
+  snapshotOf,
+  verdictOf,
+} from './definition-snapshot.ts'
 import type { Notices } from './notices.ts'
-import { type Pin, type PinKind, type Sight, trustsFirstSight } from './pin-record.ts'
+import { type DefinitionSnapshot, type Pin, type PinKind, trustsFirstSight } from './pin-record.ts'
 import { approvalOf, isReleased, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
-import type { Shelf } from './pin-store.ts'
+import type { ServerPinStore } from './pin-store.ts'
 
 /** What pins say about one definition. */
 export interface Pinned {
@@ -18,13 +25,13 @@ export interface Pinned {
 }
 
 /** One name of one server. */
-export interface Subject {
+export interface PinSubject {
   readonly server: string
   readonly kind: PinKind
   readonly name: string
 }
 
-export interface JudgeOptions {
+export interface PinEvaluatorOptions {
   readonly mode: PinsMode
   readonly notices: Notices
   readonly queue: ScanQueue
@@ -37,63 +44,66 @@ export interface JudgeOptions {
 const maxPins = 10_000
 
 /** Compares what is seen with what is pinned, and remembers it. */
-export function createJudge(options: JudgeOptions): (shelf: Shelf, subject: Subject, look: Look) => Pinned {
+export function createPinEvaluator(
+  options: PinEvaluatorOptions,
+): (store: ServerPinStore, subject: PinSubject, look: PinnedDefinition) => Pinned {
   const { mode, notices, queue, clock } = options
 
-  const pinnedBy = (subject: Subject, pin: Pin, hash: string): Pinned => {
+  const pinnedBy = (subject: PinSubject, pin: Pin, hash: string): Pinned => {
     const usable = mode !== 'quarantine' || isReleased(approvalOf(pin, hash))
     const state = stateOf(subject.server, { ...pin, seen: { ...pin.seen, hash } }, mode)
     return usable ? { usable, state } : { usable, state, denial: denialFor(state) }
   }
 
   /** Has the scanner look at a definition, and notes beside the pin what it finds. */
-  const inspect = (shelf: Shelf, { server, kind, name }: Subject, look: Look): void => {
+  const inspect = (store: ServerPinStore, { server, kind, name }: PinSubject, look: PinnedDefinition): void => {
     const findings = scan(look)
     const verdict = verdictOf(findings)
-    const pin = shelf.pin(kind, name)
+    const pin = store.pin(kind, name)
     if (!pin) return
-    const judged = <T extends Sight>(sight: T): T => (sight.hash === look.hash ? { ...sight, ...verdict } : sight)
-    shelf.put({ ...pin, approved: pin.approved.map(judged), pending: pin.pending.map(judged) })
+    const judged = <T extends DefinitionSnapshot>(sight: T): T =>
+      sight.hash === look.hash ? { ...sight, ...verdict } : sight
+    store.put({ ...pin, approved: pin.approved.map(judged), pending: pin.pending.map(judged) })
     notices.found(server, labelOf(server, kind, name), look.hash, findings)
     if (findings.length > 0) options.flagged(server)
   }
 
-  return (shelf, subject, look) => {
+  return (store, subject, look) => {
     const { server, kind, name } = subject
     const { hash } = look
     const at = clock.now()
-    const pin = shelf.pin(kind, name)
-    if (!pin && shelf.size >= maxPins) {
+    const pin = store.pin(kind, name)
+    if (!pin && store.size >= maxPins) {
       notices.full(server)
       const pinned = pinnedBy(subject, { kind, name, approved: [], pending: [], seen: { hash, at } }, hash)
       return pinned.denial ? { ...pinned, denial: denialForCrowd(pinned.denial, labelOf(server, kind, name)) } : pinned
     }
     const approval = pin && approvalOf(pin, hash)
     const waiting = pin?.pending.find((sight) => sight.hash === hash)
-    const sight = approval ?? waiting ?? sightOf(look, at)
+    const sight = approval ?? waiting ?? snapshotOf(look, at)
     const seen = pin?.seen.hash === hash ? pin.seen : { hash, at }
-    if (!pin) first(shelf, subject, sight)
+    if (!pin) first(store, subject, sight)
     else if (approval) {
-      if (seen !== pin.seen) shelf.put({ ...pin, seen })
+      if (seen !== pin.seen) store.put({ ...pin, seen })
     } else {
-      if (!waiting || seen !== pin.seen) shelf.put({ ...pin, pending: [...pin.pending, { ...sight, at }], seen })
+      if (!waiting || seen !== pin.seen) store.put({ ...pin, pending: [...pin.pending, { ...sight, at }], seen })
       if (pin.approved.length > 0) notices.changed(server, pin, sight)
       else notices.unapproved(server)
     }
     if (!isScanned(sight)) {
       // What is to be kept from callers must be found before they see it.
-      if (mode === 'quarantine') inspect(shelf, subject, look)
-      else queue.add(() => inspect(shelf, subject, look))
+      if (mode === 'quarantine') inspect(store, subject, look)
+      else queue.add(() => inspect(store, subject, look))
     }
-    return pinnedBy(subject, shelf.pin(kind, name) as Pin, hash)
+    return pinnedBy(subject, store.pin(kind, name) as Pin, hash)
   }
 
-  function first(shelf: Shelf, { server, kind, name }: Subject, sight: Sight): void {
-    const trusted = trustsFirstSight(shelf.record)
+  function first(store: ServerPinStore, { server, kind, name }: PinSubject, sight: DefinitionSnapshot): void {
+    const trusted = trustsFirstSight(store.record)
     const approved = trusted ? [{ ...sight, by: 'first sight' as const }] : []
-    shelf.put({ kind, name, approved, pending: trusted ? [] : [sight], seen: { hash: sight.hash, at: sight.at } })
+    store.put({ kind, name, approved, pending: trusted ? [] : [sight], seen: { hash: sight.hash, at: sight.at } })
     if (!trusted) notices.unapproved(server)
-    else if (shelf.wasKnown) notices.isNew(server, labelOf(server, kind, name))
+    else if (store.wasKnown) notices.isNew(server, labelOf(server, kind, name))
   }
 }
 
@@ -187,14 +197,18 @@ interface LooseFlagsOptions {
 }
 
 /** What the scanner finds in definitions that are not pinned; none until it has looked. */
-export function createLooseFlags({ queue, notices, flagged }: LooseFlagsOptions): (entry: Entry) => readonly string[] {
+export function createUnpinnedFlags({
+  queue,
+  notices,
+  flagged,
+}: LooseFlagsOptions): (entry: Entry) => readonly string[] {
   const known = new WeakMap<Entry, readonly string[]>()
   return (entry) => {
     const flags = known.get(entry)
     if (flags) return flags
     known.set(entry, [])
     queue.add(() => {
-      const look = lookAt(entry.verbatim ?? entry.definition)
+      const look = pinnedDefinitionOf(entry.verbatim ?? entry.definition)
       const findings = scan(look)
       known.set(entry, verdictOf(findings).flags)
       notices.found(entry.server, `${entry.kind}:${entry.server}.${entry.name}`, look.hash, findings)

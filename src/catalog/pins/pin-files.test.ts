@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { until } from '../../../tests/fixtures/until.ts'
 import { readPins } from './offline.ts'
-import { fileName, pinStore } from './pin-files.ts'
+import { fileName, openPinFiles } from './pin-files.ts'
 import { pinsPlace, toolEntry } from './pins.fixture.ts'
 
 const file = (folder: string) => join(folder, 'pins', fileName('files'))
@@ -138,7 +138,7 @@ describe('B5: pins on disk', () => {
 
   test('a store without a folder has nothing and says so', async () => {
     await using place = await pinsPlace()
-    const store = pinStore(join(place.folder, 'nowhere'), place.log)
+    const store = openPinFiles(join(place.folder, 'nowhere'), place.log)
     expect(await store.load()).toEqual({ records: [], unreadable: new Set() })
     expect(place.lines).toEqual([])
   })

@@ -18,7 +18,7 @@ const lockWaitMs = 12_000
 export type Signature = string
 
 /** The files with pins, one per server; several processes share them. */
-export interface PinStore {
+export interface PinFiles {
   readonly folder: string
   /** Every server's record, and the files that could not be read. */
   load(): Promise<{ readonly records: readonly ServerPins[]; readonly unreadable: ReadonlySet<string> }>
@@ -35,7 +35,7 @@ export const pinsFolder = (folder: string): string => join(folder, 'pins')
 
 const setAside = '.damaged'
 
-export function pinStore(folder: string, log: Log): PinStore {
+export function openPinFiles(folder: string, log: Log): PinFiles {
   const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
     const path = join(folder, name)
     try {

@@ -2,17 +2,17 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   type Approval,
+  type DefinitionSnapshot,
   keyOf,
   mergeRecords,
   type Pin,
   parseRecord,
   recordText,
   type ServerPins,
-  type Sight,
 } from './pin-record.ts'
 
 const hashes = fc.constantFrom(...'abcdef').map((letter) => letter.repeat(64))
-const sights: fc.Arbitrary<Sight> = fc.record({
+const sights: fc.Arbitrary<DefinitionSnapshot> = fc.record({
   hash: hashes,
   at: fc.integer({ min: 1, max: 50 }),
   flags: fc.constant([]),

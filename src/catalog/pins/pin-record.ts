@@ -50,22 +50,22 @@ const recordSchema = z.object({
 })
 
 /** A definition as it was seen. */
-export type Sight = Readonly<z.output<typeof sight>>
+export type DefinitionSnapshot = Readonly<z.output<typeof sight>>
 export type Approval = Readonly<z.output<typeof approval>>
-export type Origin = Readonly<z.output<typeof origin>>
+export type RecordedOrigin = Readonly<z.output<typeof origin>>
 
 export interface Pin {
   readonly kind: PinKind
   readonly name: string
   readonly approved: readonly Approval[]
-  readonly pending: readonly Sight[]
+  readonly pending: readonly DefinitionSnapshot[]
   readonly seen: { readonly hash: string; readonly at: number }
 }
 
 /** All that is remembered of one server's definitions. */
 export interface ServerPins {
   readonly server: string
-  readonly origins: readonly Origin[]
+  readonly origins: readonly RecordedOrigin[]
   readonly acknowledged: number
   readonly distrusted: number
   readonly pins: ReadonlyMap<string, Pin>
@@ -111,7 +111,7 @@ export function recordText(record: ServerPins): string {
   const pins = [...record.pins.values()]
   const text = write(pins)
   if (text.length <= largest) return text
-  const bare = <T extends Sight>({ definition: _, ...rest }: T) => rest as T
+  const bare = <T extends DefinitionSnapshot>({ definition: _, ...rest }: T) => rest as T
   return write(pins.map((item) => ({ ...item, approved: item.approved.map(bare), pending: item.pending.map(bare) })))
 }
 
@@ -193,7 +193,7 @@ export function mergePins(a: Pin, b: Pin): Pin {
 }
 
 /** There is one first sight, the earliest: what another process took for one at the same time is a change. */
-function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demoted: Sight[] } {
+function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demoted: DefinitionSnapshot[] } {
   const approvals = unique(all, stronger)
   const byOperator = approvals.filter(({ by }) => by === 'operator').sort(byTime)
   const [first, ...others] = approvals.filter(({ by }) => by === 'first sight').sort(byTime)
@@ -203,7 +203,7 @@ function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demote
   }
 }
 
-function mergeOrigins(a: readonly Origin[], b: readonly Origin[]): readonly Origin[] {
+function mergeOrigins(a: readonly RecordedOrigin[], b: readonly RecordedOrigin[]): readonly RecordedOrigin[] {
   return unique([...a, ...b], (one, other) => (byTime(one, other) <= 0 ? one : other))
     .sort(byTime)
     .slice(-maxOrigins)
@@ -227,7 +227,10 @@ function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): 
 }
 
 /** When it was first seen, as for a first sight: a demoted one is among them, and the order must not matter. */
-const earlier = (a: Sight, b: Sight): Sight => ({ ...fuller(a, b), at: Math.min(a.at, b.at) })
+const earlier = (a: DefinitionSnapshot, b: DefinitionSnapshot): DefinitionSnapshot => ({
+  ...fuller(a, b),
+  at: Math.min(a.at, b.at),
+})
 
 /** An operator's word counts more than a first sight; of two alike, the earlier. */
 function stronger(a: Approval, b: Approval): Approval {
@@ -237,7 +240,7 @@ function stronger(a: Approval, b: Approval): Approval {
 }
 
 /** Two accounts of one definition differ in the scanner that looked at it and in whether a copy was kept. */
-function fuller<T extends Sight>(a: T, b: T): T {
+function fuller<T extends DefinitionSnapshot>(a: T, b: T): T {
   if (a.scanner !== b.scanner) return a.scanner > b.scanner ? a : b
   return a.definition === undefined && b.definition !== undefined ? b : a
 }

@@ -1,5 +1,13 @@
 import { changedFields } from './definition-diff.ts'
-import { type Approval, keyOf, mergePins, type Pin, type PinKind, type ServerPins, type Sight } from './pin-record.ts'
+import {
+  type Approval,
+  type DefinitionSnapshot,
+  keyOf,
+  mergePins,
+  type Pin,
+  type PinKind,
+  type ServerPins,
+} from './pin-record.ts'
 
 export type PinsMode = 'off' | 'warn' | 'quarantine'
 
@@ -52,7 +60,7 @@ export function stateOf(server: string, pin: Pin, mode: PinsMode): PinState {
   const { kind, name, seen, pending } = pin
   const approval = approvalOf(pin, seen.hash)
   const latest = approval ?? latestApproval(pin)
-  const sight: Sight | undefined = approval ?? pending.find(({ hash }) => hash === seen.hash)
+  const sight: DefinitionSnapshot | undefined = approval ?? pending.find(({ hash }) => hash === seen.hash)
   return {
     server,
     kind,

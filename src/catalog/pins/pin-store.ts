@@ -1,7 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { fileName, type PinStore, watchFolder } from './pin-files.ts'
+import { fileName, type PinFiles, watchFolder } from './pin-files.ts'
 import {
+  type DefinitionSnapshot,
   emptyRecord,
   keyOf,
   mergePins,
@@ -9,7 +10,6 @@ import {
   type Pin,
   type PinKind,
   type ServerPins,
-  type Sight,
 } from './pin-record.ts'
 
 /** How long news is gathered before it is written: the longer a write takes, the more is gathered for the next. */
@@ -20,7 +20,7 @@ const restPerWrite = 20
 const againMs = 10_000
 
 /** One server's pins in memory, and on their way to the disk. */
-export interface Shelf extends AsyncDisposable {
+export interface ServerPinStore extends AsyncDisposable {
   readonly record: ServerPins
   /** Counts what came from outside: an approval, another process's pins. */
   readonly generation: number
@@ -38,20 +38,20 @@ export interface Shelf extends AsyncDisposable {
   flush(): Promise<void>
 }
 
-export interface ShelfOptions {
+export interface ServerPinStoreOptions {
   readonly server: string
   readonly found: ServerPins | undefined
   /** Its file was there, but could not be read. */
   readonly lost: boolean
   /** Something came from outside by which decisions may come out otherwise. */
   changed(): void
-  readonly store: PinStore
+  readonly files: PinFiles
   readonly clock: Clock
   readonly log: Log
 }
 
-function createShelf(options: ShelfOptions): Shelf {
-  const { server, found, lost, store, clock, log } = options
+function createServerPinStore(options: ServerPinStoreOptions): ServerPinStore {
+  const { server, found, lost, files, clock, log } = options
   let record = found ?? emptyRecord(server, lost ? clock.now() : 0)
   let pins = new Map(record.pins)
   let generation = 0
@@ -89,7 +89,7 @@ function createShelf(options: ShelfOptions): Shelf {
     dirty = false
     const start = performance.now()
     try {
-      take(await store.update(server, (disk) => (disk ? grown(disk, mergeRecords(disk, current())) : current())))
+      take(await files.update(server, (disk) => (disk ? grown(disk, mergeRecords(disk, current())) : current())))
       gather = Math.min(maxGatherMs, Math.max(gatherMs, restPerWrite * (performance.now() - start)))
     } catch (error) {
       log.warn({ server, err: error }, 'could not save pins; they hold in this run and are saved as soon as possible')
@@ -158,48 +158,48 @@ function differs(before: ServerPins, after: ServerPins): boolean {
   return false
 }
 
-const asDecision = ({ hash, by, high, flags }: Sight & { readonly by: string }) => [hash, by, high, flags]
+const asDecision = ({ hash, by, high, flags }: DefinitionSnapshot & { readonly by: string }) => [hash, by, high, flags]
 
-/** The shelves of all servers, kept in step with what other processes write. */
-interface Shelves extends AsyncDisposable {
-  of(server: string): Shelf
-  all(): Iterable<readonly [server: string, shelf: Shelf]>
+/** The stores of all servers, kept in step with what other processes write. */
+interface PinStore extends AsyncDisposable {
+  of(server: string): ServerPinStore
+  all(): Iterable<readonly [server: string, store: ServerPinStore]>
   /** Takes in what other processes have written since. */
   reload(): Promise<void>
   flush(): Promise<void>
 }
 
-interface ShelvesOptions {
-  readonly store: PinStore
+interface PinStoreOptions {
+  readonly files: PinFiles
   /** Decisions about this server may come out otherwise. */
   changed(server: string): void
   readonly clock: Clock
   readonly log: Log
 }
 
-export async function openShelves({ store, changed, clock, log }: ShelvesOptions): Promise<Shelves> {
-  const shelves = new Map<string, Shelf>()
-  let signatures = await store.signatures()
-  const { records, unreadable } = await store.load()
+export async function openPinStore({ files, changed, clock, log }: PinStoreOptions): Promise<PinStore> {
+  const stores = new Map<string, ServerPinStore>()
+  let signatures = await files.signatures()
+  const { records, unreadable } = await files.load()
   let reloading: Promise<void> | undefined
   let again = false
 
-  const add = (server: string, found?: ServerPins): Shelf => {
+  const add = (server: string, found?: ServerPins): ServerPinStore => {
     const lost = found === undefined && unreadable.has(fileName(server))
-    const shelf = createShelf({ server, found, lost, changed: () => changed(server), store, clock, log })
-    shelves.set(server, shelf)
-    return shelf
+    const store = createServerPinStore({ server, found, lost, changed: () => changed(server), files, clock, log })
+    stores.set(server, store)
+    return store
   }
-  const of = (server: string): Shelf => shelves.get(server) ?? add(server)
+  const of = (server: string): ServerPinStore => stores.get(server) ?? add(server)
   for (const record of records) add(record.server, record)
 
   const readAll = async (): Promise<void> => {
     do {
       again = false
-      const found = await store.signatures()
+      const found = await files.signatures()
       for (const [name, signature] of found) {
         if (signatures.get(name) === signature || !name.endsWith('.json')) continue
-        const record = await store.read(name)
+        const record = await files.read(name)
         if (record && record !== 'unreadable') of(record.server).take(record)
       }
       signatures = found
@@ -214,17 +214,17 @@ export async function openShelves({ store, changed, clock, log }: ShelvesOptions
       })
     return reloading
   }
-  const watching = watchFolder(store.folder, clock, () => void reload())
+  const watching = watchFolder(files.folder, clock, () => void reload())
 
   return {
     of,
-    all: () => shelves,
+    all: () => stores,
     reload,
-    flush: async () => void (await Promise.all([...shelves.values()].map((shelf) => shelf.flush()))),
+    flush: async () => void (await Promise.all([...stores.values()].map((store) => store.flush()))),
     async [Symbol.asyncDispose]() {
       watching[Symbol.dispose]()
       await reloading
-      await Promise.allSettled([...shelves.values()].map((shelf) => shelf[Symbol.asyncDispose]()))
+      await Promise.allSettled([...stores.values()].map((store) => store[Symbol.asyncDispose]()))
     },
   }
 }

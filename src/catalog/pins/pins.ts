@@ -4,13 +4,13 @@ import type { Entry } from '../../core/entry.ts'
 import type { Log } from '../../core/log.ts'
 import type { Source } from '../../core/source.ts'
 import { ownSources } from '../names.ts'
-import { type Look, lookAt } from './definition-snapshot.ts'
+import { type PinnedDefinition, pinnedDefinitionOf } from './definition-snapshot.ts'
 import { createNotices } from './notices.ts'
-import { createJudge, createLooseFlags, createScanQueue, type Pinned } from './pin-evaluator.ts'
-import { pinStore, pinsFolder } from './pin-files.ts'
+import { createPinEvaluator, createScanQueue, createUnpinnedFlags, type Pinned } from './pin-evaluator.ts'
+import { openPinFiles, pinsFolder } from './pin-files.ts'
 import type { PinKind, ServerOrigin } from './pin-record.ts'
 import { type Approved, approveIn, type PinState, type PinsMode, type Selection, statesOf } from './pin-state.ts'
-import { openShelves, type Shelf } from './pin-store.ts'
+import { openPinStore, type ServerPinStore } from './pin-store.ts'
 
 export type { Pinned } from './pin-evaluator.ts'
 
@@ -43,7 +43,7 @@ export interface Pins extends AsyncDisposable {
 }
 
 interface Known {
-  readonly look: Look
+  readonly look: PinnedDefinition
   readonly generation: number
   readonly pinned: Pinned
 }
@@ -69,63 +69,63 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
 
   const known = new WeakMap<Entry, Known>()
   const instructed = new Map<string, Known & { readonly instructions: string }>()
-  const judge = createJudge({ mode, notices, queue, flagged: tell, clock })
-  const looseFlags = createLooseFlags({ queue, notices, flagged: tell })
-  const store = pinStore(pinsFolder(options.folder), log)
-  const shelves = mode === 'off' ? undefined : await openShelves({ store, changed: tell, clock, log })
+  const evaluate = createPinEvaluator({ mode, notices, queue, flagged: tell, clock })
+  const looseFlags = createUnpinnedFlags({ queue, notices, flagged: tell })
+  const files = openPinFiles(pinsFolder(options.folder), log)
+  const store = mode === 'off' ? undefined : await openPinStore({ files, changed: tell, clock, log })
 
   const check = (entry: Entry): Pinned => {
-    if (!shelves || !isPinned(entry)) return free
-    const shelf = shelves.of(entry.server)
+    if (!store || !isPinned(entry)) return free
+    const serverStore = store.of(entry.server)
     const before = known.get(entry)
-    if (before?.generation === shelf.generation) return before.pinned
-    const look = before?.look ?? lookAt(entry.verbatim ?? entry.definition)
-    const pinned = judge(shelf, entry as Entry & { readonly kind: PinKind }, look)
-    known.set(entry, { look, generation: shelf.generation, pinned })
+    if (before?.generation === serverStore.generation) return before.pinned
+    const look = before?.look ?? pinnedDefinitionOf(entry.verbatim ?? entry.definition)
+    const pinned = evaluate(serverStore, entry as Entry & { readonly kind: PinKind }, look)
+    known.set(entry, { look, generation: serverStore.generation, pinned })
     return pinned
   }
 
   return {
     noteOrigins(origins) {
-      if (!shelves) return
+      if (!store) return
       for (const [server, origin] of origins) {
-        noteOrigin(shelves.of(server), origin, clock.now(), (from) => notices.moved(server, from, origin.text))
+        noteOrigin(store.of(server), origin, clock.now(), (from) => notices.moved(server, from, origin.text))
       }
     },
     check,
     checkServer(server, instructions) {
-      if (!shelves || instructions === '' || ownSources.includes(server)) return free
-      const shelf = shelves.of(server)
+      if (!store || instructions === '' || ownSources.includes(server)) return free
+      const serverStore = store.of(server)
       const last = instructed.get(server)
       const before = last?.instructions === instructions ? last : undefined
-      if (before?.generation === shelf.generation) return before.pinned
-      const look = before?.look ?? lookAt({ instructions })
-      const pinned = judge(shelf, { server, kind: 'instructions', name: '' }, look)
-      instructed.set(server, { instructions, look, generation: shelf.generation, pinned })
+      if (before?.generation === serverStore.generation) return before.pinned
+      const look = before?.look ?? pinnedDefinitionOf({ instructions })
+      const pinned = evaluate(serverStore, { server, kind: 'instructions', name: '' }, look)
+      instructed.set(server, { instructions, look, generation: serverStore.generation, pinned })
       return pinned
     },
     denialOf: (entry) => check(entry).denial,
     flagsOf(entry) {
       if (ownSources.includes(entry.server)) return []
       const { state } = check(entry)
-      if (!shelves || !state) return looseFlags(entry)
+      if (!store || !state) return looseFlags(entry)
       // The scanner may have looked since the state was made.
-      const pin = shelves.of(entry.server).pin(state.kind, state.name)
+      const pin = store.of(entry.server).pin(state.kind, state.name)
       const sight = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
       const approved = state.condition === 'pinned' || state.condition === 'changed back'
       return approved ? (sight?.flags ?? []) : [...(sight?.flags ?? []), 'changed']
     },
-    list: () => [...(shelves?.all() ?? [])].flatMap(([, { record }]) => statesOf(record, mode)),
+    list: () => [...(store?.all() ?? [])].flatMap(([, { record }]) => statesOf(record, mode)),
     async approve(selection) {
       const all: Approved[] = []
-      for (const [server, shelf] of shelves?.all() ?? []) {
-        const { record, approved } = approveIn(shelf.record, selection, clock.now())
-        if (record === shelf.record) continue
-        shelf.replace(record)
+      for (const [server, serverStore] of store?.all() ?? []) {
+        const { record, approved } = approveIn(serverStore.record, selection, clock.now())
+        if (record === serverStore.record) continue
+        serverStore.replace(record)
         all.push(...approved)
         tell(server)
       }
-      await shelves?.flush()
+      await store?.flush()
       return all
     },
     onChange(listener) {
@@ -135,25 +135,30 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
     },
     async settled() {
       await queue.done()
-      await shelves?.reload()
-      await shelves?.flush()
+      await store?.reload()
+      await store?.flush()
     },
     async [Symbol.asyncDispose]() {
       listeners.clear()
       await queue[Symbol.asyncDispose]()
-      await shelves?.[Symbol.asyncDispose]()
+      await store?.[Symbol.asyncDispose]()
     },
   }
 }
 
 /** Puts down where a server comes from, where it is not known to come from there. */
-function noteOrigin(shelf: Shelf, origin: ServerOrigin, at: number, moved: (from: string) => void): void {
-  const { origins } = shelf.record
+function noteOrigin(
+  serverStore: ServerPinStore,
+  origin: ServerOrigin,
+  at: number,
+  moved: (from: string) => void,
+): void {
+  const { origins } = serverStore.record
   const last = origins.at(-1)
   if (last?.hash === origin.hash) return
   if (last) moved(last.text)
   const others = origins.filter(({ hash }) => hash !== origin.hash)
-  shelf.replace({ ...shelf.record, origins: [...others, { ...origin, at }] })
+  serverStore.replace({ ...serverStore.record, origins: [...others, { ...origin, at }] })
 }
 
 /** Resources come and go with what a server holds, and our own tools are described by what is behind them. */

@@ -15,7 +15,7 @@ export type FindingKind =
   | 'unscanned'
 
 /** Something in a definition that a person should look at before a model does. */
-export interface Finding {
+export interface ScanFinding {
   readonly kind: FindingKind
   /** High: no honest text needs it. Low: honest texts seldom say such things. */
   readonly severity: 'high' | 'low'

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createKeptLog } from '../../../tests/fixtures/log.ts'
 import { entryOf } from '../../core/call.fixture.ts'
 import type { Entry } from '../../core/entry.ts'
-import { createAlikeNames } from './lookalike-names.ts'
+import { createLookalikeFlags } from './lookalike-names.ts'
 
 const toolsOf = (server: string, ...names: string[]) => names.map((name) => entryOf({ server, name }))
 const sourceOf = (name: string, entries: () => readonly Entry[]) => ({ name, entries })
@@ -11,7 +11,7 @@ const sourceOf = (name: string, entries: () => readonly Entry[]) => ({ name, ent
 /** Whether a tool of one server is flagged beside one of another. */
 function flagged(name: string, other: string): boolean {
   const [own, others] = [toolsOf('evil', name), toolsOf('files', other)]
-  const flagsOf = createAlikeNames([sourceOf('files', () => others), sourceOf('evil', () => own)], createKeptLog())
+  const flagsOf = createLookalikeFlags([sourceOf('files', () => others), sourceOf('evil', () => own)], createKeptLog())
   return flagsOf(own[0] as Entry).length > 0
 }
 
@@ -46,7 +46,7 @@ describe('B5: names that look like those of another server', () => {
     let entries = toolsOf('files', 'read_file', 'read_fi1e')
     const log = createKeptLog()
     const other = toolsOf('other', 'list')
-    const flagsOf = createAlikeNames([sourceOf('files', () => entries), sourceOf('other', () => other)], log)
+    const flagsOf = createLookalikeFlags([sourceOf('files', () => entries), sourceOf('other', () => other)], log)
     expect(entries.flatMap(flagsOf)).toEqual([])
     await turn()
     entries = toolsOf('files', '1ist')

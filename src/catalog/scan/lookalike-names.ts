@@ -17,7 +17,7 @@ type Sources = readonly Pick<Source, 'name' | 'entries'>[]
  * Flags tools whose names look like those of another server (B5): `read_fi1e`, a Cyrillic letter in a Latin word, or the
  * name of another server in front. The same name in two servers is usual, and so are other separators and case.
  */
-export function createAlikeNames(sources: Sources, log: Log): (entry: Entry) => readonly string[] {
+export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry) => readonly string[] {
   let flagged = new WeakSet<Entry>()
   let seen: readonly (readonly Entry[])[] = []
   let looked = false

@@ -6,7 +6,7 @@ import { withoutHidden } from '../../lib/hidden-characters.ts'
 import { members } from '../../lib/json-text/scan.ts'
 import { ownSources } from '../names.ts'
 import { visible } from './escape-invisible.ts'
-import type { Finding } from './finding.ts'
+import type { ScanFinding } from './finding.ts'
 import { scanDefinition } from './scan.ts'
 
 export interface ResultScanOptions {
@@ -39,7 +39,7 @@ export function scanResults({ mode, log }: ResultScanOptions): Interceptor {
     return { ...rest, body, findings: kinds } satisfies Result
   }
 
-  function tell({ id, entry, trail }: Call, findings: readonly Finding[], kinds: readonly string[]): void {
+  function tell({ id, entry, trail }: Call, findings: readonly ScanFinding[], kinds: readonly string[]): void {
     if (trail) trail.findings = kinds
     const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
     log.warn(
@@ -62,7 +62,7 @@ const stripped = (json: string): string =>
   })
 
 /** The result with what was found in its `_meta`, all else as it came. */
-function marked(json: string, findings: readonly Finding[]): Buffer {
+function marked(json: string, findings: readonly ScanFinding[]): Buffer {
   const bytes = Buffer.from(json)
   const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))
   const mark = JSON.stringify(shown)

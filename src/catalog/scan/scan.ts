@@ -1,6 +1,6 @@
 import { hiddenCharacters } from '../../lib/hidden-characters.ts'
 import { excerptOf } from './escape-invisible.ts'
-import type { Finding, FindingKind } from './finding.ts'
+import type { FindingKind, ScanFinding } from './finding.ts'
 import { decodedIn, fold, mixedWord, readings, sentencesOf } from './normalize.ts'
 import { type Hit, hitsIn } from './rules/index.ts'
 
@@ -22,9 +22,9 @@ const emptyLines = 20
 export function scanDefinition(
   definition: Readonly<Record<string, unknown>>,
   skipped?: ReadonlySet<string>,
-): Finding[] {
+): ScanFinding[] {
   const { texts, cut } = textsOf(definition, skipped)
-  const findings: Finding[] = []
+  const findings: ScanFinding[] = []
   for (const { where, text } of texts) {
     if (findings.length >= maxFindings) break
     findings.push(...scanText(text, where))
@@ -35,10 +35,10 @@ export function scanDefinition(
 }
 
 /** The same for a single text. */
-export function scanText(text: string, where: string): Finding[] {
+export function scanText(text: string, where: string): ScanFinding[] {
   const findings = hiddenIn(text, where)
   if (text.length < shortest) return findings
-  const add = (kind: FindingKind, severity: Finding['severity'], excerpt: string) => {
+  const add = (kind: FindingKind, severity: ScanFinding['severity'], excerpt: string) => {
     if (!findings.some((finding) => finding.kind === kind)) findings.push({ kind, severity, where, excerpt })
   }
   const mixed = mixedWord(text)
@@ -85,7 +85,7 @@ interface Place {
 }
 
 /** Characters of a text that hide something from its reader. Honest uses in emoji and in other scripts are none. */
-function hiddenIn(text: string, where: string): Finding[] {
+function hiddenIn(text: string, where: string): ScanFinding[] {
   const places = new Map<FindingKind, Place>()
   for (const { character, at } of hiddenCharacters(text)) {
     const kind = kindOf(character.codePointAt(0) as number)

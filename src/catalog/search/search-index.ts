@@ -7,17 +7,17 @@ export interface SearchIndex {
   /** From now on these are the tools. Only what is new is read, and only what is gone is taken out. */
   update(items: readonly Item[]): void
   /** The best of the tools that are asked about, best first; ties in the order of the list. */
-  search(query: string, asked: Asked): Ranked
+  search(query: string, asked: SearchQuery): SearchResult
 }
 
-export interface Asked {
+export interface SearchQuery {
   readonly limit: number
   /** What the caller may use. What is known of a list is kept, so that it should be the same one each time. */
   readonly among: readonly Item[]
   readonly server?: string | undefined
 }
 
-export interface Ranked {
+export interface SearchResult {
   readonly items: readonly Item[]
   /** How many there are with any word of the query. */
   readonly total: number

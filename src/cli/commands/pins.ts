@@ -1,6 +1,6 @@
-import { type Line, lineDiff, linesOf } from '../../catalog/pins/definition-diff.ts'
+import { type DiffLine, lineDiff, linesOf } from '../../catalog/pins/definition-diff.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/offline.ts'
-import type { Sight } from '../../catalog/pins/pin-record.ts'
+import type { DefinitionSnapshot } from '../../catalog/pins/pin-record.ts'
 import {
   isOpen,
   latestApproval,
@@ -122,7 +122,8 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   const { pin, server } = found
   const state = stateOf(server, pin, pins.mode)
   const approved = pin.approved.find(({ hash }) => hash === pin.seen.hash) ?? latestApproval(pin)
-  const findings = (sight: Sight | undefined) => (sight?.definition ? scanDefinition(sight.definition) : [])
+  const findings = (sight: DefinitionSnapshot | undefined) =>
+    sight?.definition ? scanDefinition(sight.definition) : []
   const current = [...pin.approved, ...pin.pending].find(({ hash }) => hash === pin.seen.hash)
   if (options.json) {
     output.value({ ...state, approved: pin.approved, pending: pin.pending, findings: findings(current) })
@@ -149,7 +150,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   if (pin.pending.length === 0 && current) showFindings(current, output)
   return exit.ok
 
-  function showFindings(sight: Sight, to: Output): void {
+  function showFindings(sight: DefinitionSnapshot, to: Output): void {
     const lines = findings(sight).map(
       ({ kind, severity, where, excerpt }) => `${kind} (${severity}) in ${visible(where)}: ${excerpt}`,
     )
@@ -168,7 +169,7 @@ function section(title: string, lines: readonly string[], { print, paint }: Outp
   for (const line of lines) print(`  ${line}`)
 }
 
-const painted = ([mark, text]: Line, paint: Output['paint']): string => {
+const painted = ([mark, text]: DiffLine, paint: Output['paint']): string => {
   const line = `${mark} ${text}`
   return mark === '+' ? paint('green', line) : mark === '-' ? paint('red', line) : line
 }

@@ -1,6 +1,6 @@
 import type { ExecutionOutcome } from '../../core/executor.ts'
 import { maxAnswer } from './bridge.ts'
-import { type InnerCall, type ToldCall, toldCalls } from './call-log.ts'
+import { type InnerCall, type ListedCall, listCalls } from './call-log.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 
 /** What `execute_code` answers. */
@@ -10,7 +10,7 @@ export interface CodeAnswer {
   /** What the program came to; text with a note in the middle where it was too long. */
   readonly value?: unknown
   readonly logs?: string
-  readonly calls?: readonly ToldCall[]
+  readonly calls?: readonly ListedCall[]
   readonly truncated?: readonly string[]
   /** Why the environment had to begin anew. */
   readonly reset?: string
@@ -24,7 +24,7 @@ const reserve = 600
 
 /** All of an outcome that a model should see, in no more than it can be shown. */
 export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
-  const { told, untold } = toldCalls(calls)
+  const { told, untold } = listCalls(calls)
   const { error, reset } = outcome
   const frame = {
     status: outcome.status,

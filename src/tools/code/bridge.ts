@@ -6,19 +6,19 @@ import { ToolwayError } from '../../core/errors.ts'
 import { HostRefusal, type Program } from '../../core/executor.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
-import { carry } from '../meta/nested-call.ts'
-import { createLedger, type InnerCall } from './call-log.ts'
+import { runNestedCall } from '../meta/nested-call.ts'
+import { createCallLog, type InnerCall } from './call-log.ts'
 import {
   failureOf,
-  type Question,
-  readQuestion,
-  readQuestions,
+  type ProgramCall,
+  readProgramCall,
+  readProgramCalls,
   refusalOf,
   unwrapped,
   wordsOf,
 } from './program-messages.ts'
 import { plainText } from './text.ts'
-import { meant } from './tool-names.ts'
+import { resolveTool } from './tool-names.ts'
 
 export interface BridgeOptions {
   readonly access: Access
@@ -37,7 +37,7 @@ export interface Bridge {
 
 export function createBridge({ access, call, limits, clock }: BridgeOptions): Bridge {
   const over = new AbortController()
-  const ledger = createLedger(clock)
+  const ledger = createCallLog(clock)
   const gate = createGate(limits.inFlight)
   const underWay = new Set<Promise<unknown>>()
   const { progressToken, ...meta } = call.input.meta
@@ -46,19 +46,19 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
   let open = 0
 
   /** One call, as JSON text of what the program gets; throws a HostRefusal. */
-  async function answer(question: Question, room: { left: number }, signal: AbortSignal): Promise<string> {
+  async function answer(question: ProgramCall, room: { left: number }, signal: AbortSignal): Promise<string> {
     if (++made > limits.calls) throw tooMany(limits.calls)
     const { server, tool } = question
     const record = ledger.begin(plainText(server === undefined ? tool : `${server}.${tool}`, 100))
     let sent = false
     try {
       using _ = await gate.enter(signal)
-      const { entry } = await meant(access.view(call.caller), question, { signal })
+      const { entry } = await resolveTool(access.view(call.caller), question, { signal })
       record.named(`${entry.server}.${entry.name}`)
       const asked = { server: entry.server, tool: entry.name, args: question.args }
       const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked }
       sent = true
-      const result = await waitFor(carry(access, { ...call, signal }, asked, carried), signal)
+      const result = await waitFor(runNestedCall(access, { ...call, signal }, asked, carried), signal)
       const said = saidBy(result, asked, room.left)
       record.end(result.isError ? 'error' : 'ok', typeof said === 'string' ? undefined : said.code)
       if (typeof said !== 'string') throw said
@@ -75,7 +75,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
   }
 
   /** One after the other would be slow where a program cannot wait for several answers at once. */
-  const answers = (questions: readonly Question[], room: { left: number }, signal: AbortSignal) =>
+  const answers = (questions: readonly ProgramCall[], room: { left: number }, signal: AbortSignal) =>
     Promise.all(
       questions.map((question) =>
         answer(question, room, signal).then(
@@ -87,8 +87,8 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
 
   function respond(name: string, input: string, signal: AbortSignal): Promise<string> {
     const room = { left: limits.answer }
-    if (name === 'call') return answer(readQuestion(input), room, signal)
-    if (name === 'calls') return answers(readQuestions(input, limits.calls), room, signal)
+    if (name === 'call') return answer(readProgramCall(input), room, signal)
+    if (name === 'calls') return answers(readProgramCalls(input, limits.calls), room, signal)
     throw refusalOf('INVALID_ARGUMENTS', `A program cannot ask for "${name.slice(0, 100)}".`)
   }
 

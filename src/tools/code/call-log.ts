@@ -15,18 +15,18 @@ export interface InnerCall {
 }
 
 /** Every call that a program has made, in the order in which it made them: "did the write happen?" has an answer. */
-export interface Ledger {
-  begin(tool: string): OpenCall
+export interface CallLog {
+  begin(tool: string): LoggedCall
   readonly calls: readonly InnerCall[]
 }
 
-export interface OpenCall {
+export interface LoggedCall {
   /** It turned out to be this tool. */
   named(tool: string): void
   end(status: CallStatus, code?: string): void
 }
 
-export function createLedger(clock: Clock): Ledger {
+export function createCallLog(clock: Clock): CallLog {
   const calls: InnerCall[] = []
   return {
     calls,
@@ -50,7 +50,7 @@ export function createLedger(clock: Clock): Ledger {
 }
 
 /** A call as the answer tells it; `count` of them one after the other where all went the same way. */
-export interface ToldCall extends InnerCall {
+export interface ListedCall extends InnerCall {
   readonly count?: number
 }
 
@@ -58,7 +58,7 @@ const maxToldSingly = 12
 const maxTold = 60
 
 /** The calls of a program as they are told: each where there are few, else like ones together. */
-export function toldCalls(calls: readonly InnerCall[]): { told: readonly ToldCall[]; untold: string | undefined } {
+export function listCalls(calls: readonly InnerCall[]): { told: readonly ListedCall[]; untold: string | undefined } {
   if (calls.length <= maxToldSingly) return { told: calls.map(rounded), untold: undefined }
   const groups = grouped(calls)
   const told = groups.slice(0, maxTold)
@@ -67,8 +67,8 @@ export function toldCalls(calls: readonly InnerCall[]): { told: readonly ToldCal
   return { told: told.map(rounded), untold }
 }
 
-function grouped(calls: readonly InnerCall[]): ToldCall[] {
-  const groups: ToldCall[] = []
+function grouped(calls: readonly InnerCall[]): ListedCall[] {
+  const groups: ListedCall[] = []
   for (const call of calls) {
     const last = groups.at(-1)
     if (last && last.tool === call.tool && last.status === call.status && last.code === call.code) {
@@ -87,7 +87,7 @@ function tally(calls: readonly InnerCall[]): string {
 
 const maxName = 100
 
-const rounded = (call: ToldCall): ToldCall => ({
+const rounded = (call: ListedCall): ListedCall => ({
   ...call,
   tool: call.tool.length > maxName ? `${call.tool.slice(0, maxName)}…` : call.tool,
   durationMs: Math.round(call.durationMs),

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { readQuestion, readQuestions } from './program-messages.ts'
+import { readProgramCall, readProgramCalls } from './program-messages.ts'
 
 const odd = '{"n":1326954198812345679, "f":1.0}'
 
 test('V5: the arguments of a program’s calls keep the bytes in which it wrote them', () => {
-  expect(String(readQuestion(`{"tool":"a.b","args":${odd}}`).args?.bytes)).toBe(odd)
-  const [first, second] = readQuestions(`[{"tool":"a","args":${odd}} , {"tool":"b"}]`, 2)
+  expect(String(readProgramCall(`{"tool":"a.b","args":${odd}}`).args?.bytes)).toBe(odd)
+  const [first, second] = readProgramCalls(`[{"tool":"a","args":${odd}} , {"tool":"b"}]`, 2)
   expect([String(first?.args?.bytes), second?.args]).toEqual([odd, undefined])
 })
 
 test('V5: a call whose arguments can be read in two ways is refused', () => {
-  expect(() => readQuestion('{"tool":"a","args":{"path":"/data","p\\u0061th":"/etc"}}')).toThrow(/once/)
+  expect(() => readProgramCall('{"tool":"a","args":{"path":"/data","p\\u0061th":"/etc"}}')).toThrow(/once/)
 })

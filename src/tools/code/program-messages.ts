@@ -6,7 +6,7 @@ import type { CallStatus } from './call-log.ts'
 import { plainText, tooDeep } from './text.ts'
 
 /** What a program asks for: a tool by its server and name, or by one spelling of both. */
-export interface Question {
+export interface ProgramCall {
   readonly server?: string
   readonly tool: string
   readonly args: Json | undefined
@@ -15,11 +15,11 @@ export interface Question {
 const maxName = 300
 
 /** Reads what came out of a sandbox, where anything may have been written. */
-export function readQuestion(input: string): Question {
+export function readProgramCall(input: string): ProgramCall {
   return questionFrom(read(input))
 }
 
-export function readQuestions(input: string, most: number): readonly Question[] {
+export function readProgramCalls(input: string, most: number): readonly ProgramCall[] {
   const questions = read(input)
   if (!Array.isArray(questions.value) || questions.value.length > most)
     throw refused(`a list of at most ${most} calls is expected`)
@@ -35,7 +35,7 @@ function read(input: string): Json {
   }
 }
 
-function questionFrom(asked: Json): Question {
+function questionFrom(asked: Json): ProgramCall {
   const { value } = asked
   if (typeof value !== 'object' || value === null) throw refused('it names no tool')
   const { server, tool } = value as Record<string, unknown>

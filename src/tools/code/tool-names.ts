@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Served, View } from '../../core/access.ts'
 import type { Wait } from '../../core/waiting.ts'
-import type { Question } from './program-messages.ts'
+import type { ProgramCall } from './program-messages.ts'
 
 /** How programs spell the tools of a view. */
 export interface Names {
@@ -118,7 +118,7 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
  * The tool that a program means; throws as the view does. Identifiers are made of what the caller may use and of
  * nothing else, and whether it may be used is decided when it is called.
  */
-export async function meant(view: View, { server, tool }: Question, wait: Wait): Promise<Served> {
+export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: Wait): Promise<Served> {
   if (server === undefined) return view.resolve('tool', tool, wait)
   const find = () => namesOf(view.list('tool')).find(server, tool)
   const known = find()

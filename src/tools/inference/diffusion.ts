@@ -4,7 +4,7 @@ import { resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
 import { guardedGet } from '../native/fetch/guarded-get.ts'
-import { get, noAnswer, type Place, post } from './model-server.ts'
+import { get, type ModelTask, noAnswer, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
 /** Images from a description (F17). */
@@ -31,7 +31,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     timeoutMs: timeout,
     timeoutKey: 'native.inference.timeout',
     async run({ prompt, size, n, model: asked }, { signal }) {
-      const place: Place = { name: choice.pick(asked), task: 'diffusion' }
+      const place: ModelTask = { name: choice.pick(asked), task: 'diffusion' }
       const wishes = { prompt, n, ...(size !== undefined && { size }) }
       const made = await request(place, wishes, signal)
       const images = await Promise.all(made.map((one) => bytesOf(place, one, signal)))
@@ -46,7 +46,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
   })
 
   /** Images come in the answer where the server can be asked for that; some cannot, and do it anyway. */
-  async function request(place: Place, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
+  async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
       return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)
     } catch (thrown) {
@@ -56,7 +56,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     }
   }
 
-  async function ask(place: Place, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
+  async function ask(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     const model = servedModel(options, place.name)
     const { bytes } = await post(place, model, {
       path: '/images/generations',
@@ -73,7 +73,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
   }
 
   /** An address on the server itself is the operator's; any other is vetted like one that a caller gives. */
-  async function bytesOf(place: Place, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
+  async function bytesOf(place: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
     if (b64_json) return Buffer.from(b64_json, 'base64')
     const model = servedModel(options, place.name)
     const base = new URL(model.baseUrl)

@@ -10,7 +10,7 @@ import {
   type InferenceOptions,
   type LanguageModel,
   modelArgument,
-  type Read,
+  type ParsedAnswer,
 } from './models.ts'
 
 const longest = 1_000_000
@@ -91,7 +91,7 @@ function messagesOf({ prompt, messages, system }: Given): ChatMessage[] {
   return [...instruction, ...(messages ?? [{ role: 'user', content: prompt as string } as const])]
 }
 
-function fitting(found: Read): unknown {
+function fitting(found: ParsedAnswer): unknown {
   if ('value' in found) return found.value
   throw new ToolwayError(
     'SERVER_UNAVAILABLE',
@@ -99,7 +99,7 @@ function fitting(found: Read): unknown {
   )
 }
 
-async function plainJson(text: string, _: unknown, restore: (value: unknown) => unknown): Promise<Read> {
+async function plainJson(text: string, _: unknown, restore: (value: unknown) => unknown): Promise<ParsedAnswer> {
   const [, fenced] = /^```(?:json)?\n([\s\S]*)```$/.exec(text.trim()) ?? []
   try {
     return { value: restore(JSON.parse(fenced ?? text)) }

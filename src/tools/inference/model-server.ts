@@ -3,7 +3,7 @@ import { basicAuthOf, urlSecrets } from '../../lib/basic-auth.ts'
 import { ProxyError } from '../../lib/proxy.ts'
 import { withoutHidden } from '../hidden-characters.ts'
 import { readBody } from '../native/fetch/guarded-get.ts'
-import type { ServedModel, Task } from './models.ts'
+import type { InferenceTask, ServedModel } from './models.ts'
 
 /** What is sent to a model server beside the completions of the chat loop: speech, images, recordings. */
 export interface InferenceRequest {
@@ -27,7 +27,7 @@ export interface InferenceAnswer {
 const maxOfError = 64 * 1024
 
 /** Posts to a model server and gives its answer whole. Redirects are not followed: they would get the key. */
-export const post = (place: Place, model: ServedModel, request: InferenceRequest): Promise<InferenceAnswer> => {
+export const post = (place: ModelTask, model: ServedModel, request: InferenceRequest): Promise<InferenceAnswer> => {
   const { path, body, contentType, accept, maxBytes, signal } = request
   const url = new URL(model.baseUrl)
   const target = `${url.pathname.replace(/\/+$/, '')}${path}${url.search}`
@@ -37,7 +37,7 @@ export const post = (place: Place, model: ServedModel, request: InferenceRequest
 
 /** Gets something that a model server has pointed to on itself. */
 export const get = (
-  place: Place,
+  place: ModelTask,
   model: ServedModel,
   { url, maxBytes, signal }: { readonly url: URL; readonly maxBytes: number; readonly signal: AbortSignal },
 ): Promise<InferenceAnswer> =>
@@ -52,7 +52,7 @@ interface Exchange {
   readonly signal: AbortSignal
 }
 
-async function exchange(place: Place, model: ServedModel, asked: Exchange): Promise<InferenceAnswer> {
+async function exchange(place: ModelTask, model: ServedModel, asked: Exchange): Promise<InferenceAnswer> {
   const { maxBytes, signal, headers, ...request } = asked
   const { authorization, secrets } = credentials(place, model)
   const { createHttpClient } = await import('../../lib/http-client.ts')
@@ -83,7 +83,7 @@ async function exchange(place: Place, model: ServedModel, asked: Exchange): Prom
 }
 
 /** A key of `none` is none; a name and password in the address become a header. */
-function credentials({ name }: Place, { baseUrl, apiKey }: ServedModel) {
+function credentials({ name }: ModelTask, { baseUrl, apiKey }: ServedModel) {
   const url = new URL(baseUrl)
   const authorization = basicAuthOf(url)
   if (authorization !== undefined) return { authorization: { authorization }, secrets: urlSecrets(url) }
@@ -94,9 +94,9 @@ function credentials({ name }: Place, { baseUrl, apiKey }: ServedModel) {
 }
 
 /** Whom a sentence is about: a model by its name in the configuration, and what it was wanted for. */
-export interface Place {
+export interface ModelTask {
   readonly name: string
-  readonly task: Task
+  readonly task: InferenceTask
 }
 
 interface Said {
@@ -107,7 +107,7 @@ interface Said {
 }
 
 /** What an answer means that is not the one that was asked for. */
-function refused(place: Place, status: number, said: Said): ToolwayError {
+function refused(place: ModelTask, status: number, said: Said): ToolwayError {
   const { name, task } = place
   const http = `HTTP ${status}`
   // What it says about a key may hold a part of it.
@@ -134,14 +134,14 @@ function refused(place: Place, status: number, said: Said): ToolwayError {
 }
 
 /** Something else than what was asked for. */
-export const noAnswer = (place: Place, wanted: string): ToolwayError =>
+export const noAnswer = (place: ModelTask, wanted: string): ToolwayError =>
   failed(place, `answered with something else than ${wanted}. Check native.inference.${place.task}.`)
 
-const tooLarge = (place: Place, most: number): ToolwayError =>
+const tooLarge = (place: ModelTask, most: number): ToolwayError =>
   failed(place, `sent more than ${most} bytes. Ask for less; the operator can raise native.inference.maxBytes.`)
 
 /** The connection failed, before the answer or in it. */
-function lost(place: Place, thrown: unknown, begun: boolean): ToolwayError {
+function lost(place: ModelTask, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reasonOf(thrown)
   if (begun) return failed(place, `broke off in the middle of its answer (${why}). Try again.`, thrown)
@@ -149,7 +149,7 @@ function lost(place: Place, thrown: unknown, begun: boolean): ToolwayError {
   return failed(place, `cannot be reached (${why}). ${advice}`, thrown)
 }
 
-const failed = ({ name }: Place, what: string, cause?: unknown) =>
+const failed = ({ name }: ModelTask, what: string, cause?: unknown) =>
   new ToolwayError(
     'SERVER_UNAVAILABLE',
     `The server of the model ${name} ${what}`,

@@ -9,7 +9,7 @@ import { sniffedType } from '../media-type.ts'
 import type { Vet } from '../native/fetch/guarded-get.ts'
 
 /** What a model is wanted for. */
-export type Task = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
+export type InferenceTask = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
 
 export type ModelConfig = Config['models'][string]
 export type ServedModel = Extract<ModelConfig, { kind: 'openai' }>
@@ -23,10 +23,11 @@ export interface Choice {
 }
 
 /** Model files in process write text and nothing else. */
-const fits = (task: Task, { kind, disabled }: ModelConfig) => !disabled && (task === 'generate' || kind === 'openai')
+const fits = (task: InferenceTask, { kind, disabled }: ModelConfig) =>
+  !disabled && (task === 'generate' || kind === 'openai')
 
 /** Which models a task can use: the one that was named for it, that of the chat loop, or the first. */
-export function choiceFor(task: Task, { config, log }: InferenceOptions): Choice {
+export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): Choice {
   const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
   if (wanted !== undefined && !all.includes(wanted)) {
@@ -58,10 +59,10 @@ export const servedModel = ({ config }: InferenceOptions, name: string): ServedM
 export interface LanguageModel {
   readonly name: string
   /** Tells the answer as it comes, `end` last. Throws a `ToolwayError`, or the signal's reason. */
-  complete(request: CompletionRequest): AsyncIterable<Told>
+  complete(request: InferenceCompletionRequest): AsyncIterable<CompletionEvent>
 }
 
-interface CompletionRequest {
+interface InferenceCompletionRequest {
   readonly messages: readonly ChatMessage[]
   readonly signal: AbortSignal
   readonly maxTokens?: number
@@ -71,7 +72,7 @@ interface CompletionRequest {
 }
 
 /** What a model tells; other kinds are passed over. */
-type Told =
+type CompletionEvent =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking' | 'call' }
   | {
@@ -90,9 +91,9 @@ interface Completion {
 }
 
 /** Asks for one answer and waits for all of it. */
-export async function completionOf(model: LanguageModel, request: CompletionRequest): Promise<Completion> {
+export async function completionOf(model: LanguageModel, request: InferenceCompletionRequest): Promise<Completion> {
   const texts: string[] = []
-  let end: Extract<Told, { kind: 'end' }> | undefined
+  let end: Extract<CompletionEvent, { kind: 'end' }> | undefined
   for await (const told of model.complete(request)) {
     if (told.kind === 'text') texts.push(told.text)
     if (told.kind === 'end') end = told
@@ -108,7 +109,7 @@ export async function completionOf(model: LanguageModel, request: CompletionRequ
 
 type Schema = Readonly<Record<string, unknown>>
 
-export type Read = { readonly value: unknown } | { readonly problem: string }
+export type ParsedAnswer = { readonly value: unknown } | { readonly problem: string }
 
 export interface InferenceOptions {
   readonly config: Pick<Config, 'models'> & {
@@ -121,7 +122,7 @@ export interface InferenceOptions {
    * Makes a value of what a model wrote under a schema, or says what is wrong with it. `restore` makes of one that fits
    * the schema as it was sent one that fits it as it was asked for. Plain JSON, if absent.
    */
-  read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<Read>
+  read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
   /** Says which images may be fetched, and from which addresses. */
   readonly vet: Vet
   readonly clock: Clock

@@ -4,7 +4,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import { type Result, resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { noAnswer, type Place, post } from './model-server.ts'
+import { type ModelTask, noAnswer, post } from './model-server.ts'
 import { bytesFrom, choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
 /** Text to speech, and speech to text (F17). */
@@ -49,7 +49,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
 
   async function speak(text: string, wishes: Wishes, signal: AbortSignal): Promise<Result> {
     const { voice, format, speed, model: asked } = wishes
-    const place: Place = { name: speakers.pick(asked), task: 'speech' }
+    const place: ModelTask = { name: speakers.pick(asked), task: 'speech' }
     const model = servedModel(options, place.name)
     const body = { model: model.model, input: text, voice, response_format: format, ...(speed && { speed }) }
     const { bytes, type } = await post(place, model, {
@@ -71,7 +71,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
 
   async function writeDown(audio: string, { language, model: asked }: Wishes, signal: AbortSignal): Promise<Result> {
     const { bytes, mimeType } = bytesFrom('audio', audio, 'audio', maxBytes)
-    const place: Place = { name: writers.pick(asked), task: 'transcription' }
+    const place: ModelTask = { name: writers.pick(asked), task: 'transcription' }
     const model = servedModel(options, place.name)
     const fields = { model: model.model, response_format: 'json', ...(language !== undefined && { language }) }
     const answer = await post(place, model, {

@@ -4,7 +4,7 @@ import { ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { type Asked, askedFields, carrierTimeoutMs, carry, timeoutMs } from './nested-call.ts'
+import { type NestedCallRequest, nestedCallFields, outerTimeoutMs, runNestedCall, timeoutMs } from './nested-call.ts'
 import { agentId, type MetaToolsOptions } from './shared.ts'
 
 const maxCalls = 64
@@ -19,10 +19,10 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       'one; not for calls that need the result of another.',
     input: z.object({
       agent_id: agentId,
-      calls: z.array(z.strictObject(askedFields)).min(1).max(maxCalls),
+      calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
       timeout_ms: timeoutMs.describe('Give each call up after this many milliseconds.'),
     }),
-    timeoutMs: carrierTimeoutMs,
+    timeoutMs: outerTimeoutMs,
     carries: true,
     async run({ agent_id, calls, timeout_ms }, { call, signal }) {
       // Many tools cannot share one progress token: their numbers would run backwards. The batch counts its own steps.
@@ -50,7 +50,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       await Promise.all(
         [...byServer.values()].flat().map(async ([index, { server, tool }]) => {
           const asked = { server, tool, args: written?.[index]?.member('args') }
-          answers[index] = await answerTo(asked, () => carry(access, call, asked, carried))
+          answers[index] = await answerTo(asked, () => runNestedCall(access, call, asked, carried))
           answered += 1
           tell(answered)
         }),
@@ -61,7 +61,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   })
 
 /** One answer as JSON; whatever goes wrong with a call, its result included, is told in its own place. */
-async function answerTo({ server, tool }: Asked, run: () => Promise<Result>): Promise<string> {
+async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<string> {
   try {
     const { body, isError } = await run()
     return JSON.stringify({ server, tool, ok: !isError, result: body.exact })
@@ -108,13 +108,13 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
       'from get_server_tools or find_tool(detail: "full"). For several calls at once use execute_tools.',
     input: z.object({
       agent_id: agentId,
-      ...askedFields,
+      ...nestedCallFields,
       timeout_ms: timeoutMs.describe('Give up after this many milliseconds.'),
     }),
-    timeoutMs: carrierTimeoutMs,
+    timeoutMs: outerTimeoutMs,
     carries: true,
     run: ({ agent_id, timeout_ms, server, tool }, { call }) =>
-      carry(
+      runNestedCall(
         access,
         call,
         { server, tool, args: call.input.arguments.member('args') },

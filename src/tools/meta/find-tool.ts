@@ -3,16 +3,16 @@ import type { SearchResult, Served, View } from '../../core/access.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { nearMisses } from '../../lib/near.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { carrierTimeoutMs, waitOf } from './nested-call.ts'
+import { outerTimeoutMs, waitOf } from './nested-call.ts'
 import {
   agentId,
-  behindSentence,
   type MetaToolsOptions,
   missingFrom,
   oneLine,
   refuseClosed,
-  serversAsked,
-  toolsBehind,
+  requestedServers,
+  serversSentence,
+  usableTools,
 } from './shared.ts'
 
 /** One tool under two names: `find_tool`, and `search_tools`, which is what code mode shows. */
@@ -34,12 +34,12 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
       detail: z.enum(['brief', 'full']).default('brief').describe('full: also whole descriptions and inputSchema.'),
     }),
     readOnly: true,
-    timeoutMs: carrierTimeoutMs,
+    timeoutMs: outerTimeoutMs,
     async run({ agent_id, query, limit, server, detail }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
       refuseClosed(view, server)
-      serversAsked(view, server)
+      requestedServers(view, server)
       const found = view.search(query, { limit, ...(server !== undefined && { server }) })
       const matches = found.tools.map(detail === 'full' ? full : brief)
       const missing = missingFrom(view, server)
@@ -52,7 +52,7 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
 /** Code mode has no `execute_tool`; there, what was found is called by a program. */
 const description = (servers: readonly ServerSummary[], name: string) =>
   'Finds tools for a task among all servers, best first. Use it whenever none of the tools that you see fits, and ' +
-  `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${behindSentence(servers)}`
+  `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`
 
 const byCall = 'Then run a match with execute_tool(server, name, args); detail "full" gives its inputSchema.'
 const inPrograms = 'Then declare a match with describe_tools and call it in execute_code as tools.server.name(args).'
@@ -84,7 +84,7 @@ function hintFor({ tools, total }: SearchResult, { view, query, server }: Asked)
   }
   if (total > 0) return undefined
   const where = server === undefined ? 'No tool' : `No tool of the server ${server}`
-  const meant = wordsMeant(query, toolsBehind(view, server))
+  const meant = wordsMeant(query, usableTools(view, server))
   if (meant.length > 0) return `${where} has any of these words; did you mean ${meant.join(' or ')}?`
   const other = server === undefined ? 'list_servers tells what there is' : 'search all servers'
   return `${where} has any of these words; try other words, or ${other}.`

@@ -5,16 +5,16 @@ import { type Listing, type Result, resultOf, structuredResult } from '../../cor
 import { tokensOf } from '../../core/tokens.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { carrierTimeoutMs, waitOf } from './nested-call.ts'
+import { outerTimeoutMs, waitOf } from './nested-call.ts'
 import {
   agentId,
   type MetaToolsOptions,
   missingFrom,
   oneLine,
   refuseClosed,
+  requestedServers,
   serverNotFound,
-  serversAsked,
-  toolsBehind,
+  usableTools,
 } from './shared.ts'
 
 export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
@@ -33,13 +33,13 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     }),
     readOnly: true,
     // The time that the server has to start is bounded by its own timeout.
-    timeoutMs: carrierTimeoutMs,
+    timeoutMs: outerTimeoutMs,
     async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
       const view = access.view(asAgent(call, agent_id))
-      let available = toolsBehind(view, server)
+      let available = usableTools(view, server)
       if (available.length === 0) {
         await view.started(server, waitOf(call))
-        available = toolsBehind(view, server)
+        available = usableTools(view, server)
       }
       const problem = available.length === 0 ? whyEmpty(view, server) : undefined
       if (problem) return refusal(server, problem, names?.length)
@@ -118,13 +118,13 @@ export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
     }),
     readOnly: true,
-    timeoutMs: carrierTimeoutMs,
+    timeoutMs: outerTimeoutMs,
     async run({ agent_id, server }, { call }) {
       const view = access.view(asAgent(call, agent_id))
       await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
       refuseClosed(view, server)
-      serversAsked(view, server)
-      const tools = toolsBehind(view, server).map(({ entry }) => ({
+      requestedServers(view, server)
+      const tools = usableTools(view, server).map(({ entry }) => ({
         server: entry.server,
         name: entry.name,
         description: oneLine(entry.definition.description),

@@ -8,14 +8,14 @@ import type { Result } from '../../core/result.ts'
 import { tellWaiting, type Wait } from '../../core/waiting.ts'
 
 /** A call as execute_tool and execute_tools take it. */
-export interface Asked {
+export interface NestedCallRequest {
   readonly server: string
   readonly tool: string
   /** In the bytes in which they came. */
   readonly args: Json | undefined
 }
 
-export const askedFields = {
+export const nestedCallFields = {
   server: z.string().describe('A name from list_servers.'),
   tool: z.string().describe('The name of the tool as get_server_tools or find_tool gives it.'),
   // Not a zod record, which would copy the object and drop odd keys: the tool gets what was sent.
@@ -28,9 +28,9 @@ export const askedFields = {
 export const timeoutMs = z.int().min(1).max(3_600_000).optional()
 
 /** The carried call has its own timeout; the one around it only must not strike first. */
-export const carrierTimeoutMs = 24 * 3_600_000
+export const outerTimeoutMs = 24 * 3_600_000
 
-export interface Carried {
+export interface NestedCallContext {
   readonly caller: Caller
   readonly timeoutMs: number | undefined
   /** The `_meta` to send along. */
@@ -44,7 +44,12 @@ export interface Carried {
 }
 
 /** Runs a call inside a call: a new one with its own decision, limits and audit, and the same way back to the caller. */
-export async function carry(access: Access, call: Call, asked: Asked, carried: Carried): Promise<Result> {
+export async function runNestedCall(
+  access: Access,
+  call: Call,
+  asked: NestedCallRequest,
+  carried: NestedCallContext,
+): Promise<Result> {
   const { caller, timeoutMs, meta, rest } = carried
   const args = argumentsOf(asked)
   const began = performance.now()
@@ -81,7 +86,7 @@ export const waitOf = ({ input, peer, signal }: Call): Wait => ({
 })
 
 /** Models often write the arguments out as JSON; that is no reason to fail. */
-function argumentsOf({ server, tool, args }: Asked): Call['input']['arguments'] {
+function argumentsOf({ server, tool, args }: NestedCallRequest): Call['input']['arguments'] {
   if (args === undefined || args.value === undefined || args.value === null) return Json.of({})
   const given = typeof args.value === 'string' ? parsed(args.value) : args
   const value = given?.value

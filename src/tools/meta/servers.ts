@@ -3,7 +3,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Health, ServerSummary } from '../../core/source-status.ts'
 import { costsOf } from '../../core/tokens.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { agentId, behindSentence, type MetaToolsOptions, serversAsked, toolsBehind } from './shared.ts'
+import { agentId, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
 
 export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
@@ -12,7 +12,7 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
     description: (servers) =>
       'Lists the servers whose tools you can use: name, what it is for, status, number of tools. Begin here for an ' +
       'overview; then get_server_tools(server) for definitions and execute_tool to call one. For one particular task ' +
-      `find_tool is quicker.${behindSentence(servers)}`,
+      `find_tool is quicker.${serversSentence(servers)}`,
     input: z.object({
       agent_id: agentId,
       include_metadata: z.boolean().default(false).describe('Also transport, era, since and last_error.'),
@@ -54,7 +54,7 @@ export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
     }),
     readOnly: true,
     run({ agent_id, server }, { call }) {
-      const healths = serversAsked(access.view(asAgent(call, agent_id)), server).map(healthOf)
+      const healths = requestedServers(access.view(asAgent(call, agent_id)), server).map(healthOf)
       return server === undefined ? { servers: healths } : healths[0]!
     },
   })
@@ -95,7 +95,7 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
       for (const { status } of servers) byStatus[status.health] += 1
       return {
         servers: servers.length,
-        tools: toolsBehind(view).length,
+        tools: usableTools(view).length,
         by_status: byStatus,
         tokens: costsOf(view),
       }

@@ -4,7 +4,7 @@ import type { Served } from '../../core/access.ts'
 import type { Health, ServerSummary } from '../../core/source-status.ts'
 import { createHouse } from '../access.fixture.ts'
 import { echo } from '../tools.fixture.ts'
-import { behindSentence } from './shared.ts'
+import { serversSentence } from './shared.ts'
 
 const server = (name: string, tools: number, description = '', health: Health = 'healthy'): ServerSummary => ({
   name,
@@ -28,23 +28,23 @@ test('T4: find_tool, search_tools and list_servers say which servers and how man
 })
 
 test('T4: what is behind is told without disabled servers, and not at all where there is nothing', () => {
-  expect(behindSentence([])).toBe('')
-  expect(behindSentence([server('a', 3, '', 'disabled')])).toBe('')
-  expect(behindSentence([server('a', 1), server('off', 0, '', 'disabled'), server('asleep', 0)])).toBe(
+  expect(serversSentence([])).toBe('')
+  expect(serversSentence([server('a', 3, '', 'disabled')])).toBe('')
+  expect(serversSentence([server('a', 1), server('off', 0, '', 'disabled'), server('asleep', 0)])).toBe(
     ' Behind it now: 1 tool on 2 servers: a (1); asleep.',
   )
 })
 
 test('T4: what is behind stays within 600 characters; descriptions give way first, then names', () => {
   const some = Array.from({ length: 10 }, (_, index) => server(`server-${index}`, 5, 'd'.repeat(75)))
-  expect(behindSentence(some)).toContain('server-0 (5), server-1 (5)')
-  expect(behindSentence(some)).toContain('server-9 (5).')
+  expect(serversSentence(some)).toContain('server-0 (5), server-1 (5)')
+  expect(serversSentence(some)).toContain('server-9 (5).')
   const many = Array.from({ length: 200 }, (_, index) => server(`server-${index}`, 5))
-  expect(behindSentence(many)).toMatch(/ 1000 tools on 200 servers: server-0 \(5\), .* and \d+ more\.$/)
+  expect(serversSentence(many)).toMatch(/ 1000 tools on 200 servers: server-0 \(5\), .* and \d+ more\.$/)
   const anyServers = fc.array(fc.tuple(fc.string({ maxLength: 70 }), fc.nat(999), fc.string({ maxLength: 300 })))
   fc.assert(
     fc.property(anyServers, (servers) => {
-      const sentence = behindSentence(servers.map(([name, tools, description]) => server(name, tools, description)))
+      const sentence = serversSentence(servers.map(([name, tools, description]) => server(name, tools, description)))
       expect(sentence.length).toBeLessThanOrEqual(600)
     }),
   )

@@ -54,7 +54,7 @@ const longest = 600
  * What is behind the gateway, in one sentence for a description: agents ignore a search tool that does not say
  * what it could find. Details give way to names, and names to a count, before it gets too long.
  */
-export function behindSentence(servers: readonly ServerSummary[]): string {
+export function serversSentence(servers: readonly ServerSummary[]): string {
   const open = servers.filter(({ status }) => status.health !== 'disabled')
   if (open.length === 0) return ''
   const tools = open.reduce((sum, server) => sum + server.tools, 0)
@@ -82,7 +82,7 @@ function withDescription(server: ServerSummary): string {
 }
 
 /** The tools of the servers that a caller may use, meta-tools aside; of one server only, if it is named. */
-export function toolsBehind(view: View, server?: string): readonly Served[] {
+export function usableTools(view: View, server?: string): readonly Served[] {
   const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
   return view.list('tool').filter(({ entry }) => names.has(entry.server))
 }
@@ -94,7 +94,7 @@ export function refuseClosed(view: View, server: string | undefined): void {
 }
 
 /** The servers asked for: all, or the one that is named. A name that is none is refused with its near misses. */
-export function serversAsked(view: View, server?: string): readonly ServerSummary[] {
+export function requestedServers(view: View, server?: string): readonly ServerSummary[] {
   const servers = view.servers()
   if (server === undefined) return servers
   const found = servers.filter(({ name }) => name === server)

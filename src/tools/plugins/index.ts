@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import type { Tool } from '../define-tool.ts'
 import type { Sink } from '../sinks/sink.ts'
 import { builtInNames } from '../tool-source.ts'
-import { type ChildOptions, createChild } from './isolated/child-process.ts'
+import { createIsolatedPlugin, type IsolatedPluginOptions } from './isolated/child-process.ts'
 import { type LoadedModule, loadModule } from './load-module.ts'
 import { PluginsRefused } from './refused.ts'
 import { writableByOthers } from './writable-by-others.ts'
@@ -66,8 +66,8 @@ function inProcessOrChild(
   if (isolated.length === 0) return [...tools]
   const variables = isolated.flatMap((wish) => (wish === true ? [] : wish.env))
   const { modules, clock, log } = options
-  const settings: ChildOptions = { file, variables, modules, clock, log }
-  const child = children.use(createChild(settings))
+  const settings: IsolatedPluginOptions = { file, variables, modules, clock, log }
+  const child = children.use(createIsolatedPlugin(settings))
   return tools.map((tool) => (tool.isolated ? { ...tool, run: (call) => child.run(tool.name, call) } : tool))
 }
 

@@ -14,7 +14,7 @@ export interface LoadedModule {
   readonly problem?: string
 }
 
-export interface LoadOptions {
+export interface LoadModuleOptions {
   readonly modules: { readonly library: URL }
   readonly clock: Clock
   load?(url: string): Promise<Record<string, unknown>>
@@ -24,7 +24,7 @@ export interface LoadOptions {
 const maxMs = 10_000
 
 /** Loads one module of a plugin and looks at what it exports. Whatever is wrong with it is told, not thrown. */
-export async function loadModule(file: string, options: LoadOptions): Promise<LoadedModule> {
+export async function loadModule(file: string, options: LoadModuleOptions): Promise<LoadedModule> {
   const { modules, clock, load = (url) => import(url) } = options
   registerPluginHooks(modules.library)
   const tag = tagFor(file)

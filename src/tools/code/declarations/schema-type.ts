@@ -1,6 +1,5 @@
 import { quoted } from '../text.ts'
 import {
-  type Allowance,
   atom,
   closed,
   intersection,
@@ -8,8 +7,9 @@ import {
   listOf,
   literalType,
   remarks,
-  type Schema,
-  type Type,
+  type TextBudget,
+  type ToolJsonSchema,
+  type TypeText,
   union,
   unknownType,
 } from './type-text.ts'
@@ -19,7 +19,7 @@ const deepest = 8
 const maxValues = 50
 
 /** The TypeScript type of what a JSON Schema allows, as near as a type can say it. Whatever the schema: it is a type. */
-export function schemaType(schema: unknown, place: Place): Type {
+export function schemaType(schema: unknown, place: SchemaPosition): TypeText {
   if (schema === false) return atom('never')
   if (!isSchema(schema) || place.depth > deepest || place.allowance.spent) return unknownType
   place.allowance.spend(2)
@@ -34,13 +34,13 @@ export function schemaType(schema: unknown, place: Place): Type {
   return schema.nullable === true ? union([type, atom('null')]) : type
 }
 
-function referredType(reference: unknown, place: Place): Type {
+function referredType(reference: unknown, place: SchemaPosition): TypeText {
   if (typeof reference !== 'string' || place.through.includes(reference)) return unknownType
   return schemaType(referred(place.root, reference), { ...place, through: [...place.through, reference] })
 }
 
 /** What the schema itself says about the value, apart from the schemas that it is put together from. */
-function valueType(schema: Schema, place: Place): Type {
+function valueType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
   const { allowance } = place
   if ('const' in schema) return constants([schema.const], allowance) ?? namedTypes(schema, place)
   const values = listOf(schema.enum)
@@ -48,8 +48,8 @@ function valueType(schema: Schema, place: Place): Type {
   return namedTypes(schema, place)
 }
 
-function constants(values: readonly unknown[], allowance: Allowance): Type | undefined {
-  const types: Type[] = []
+function constants(values: readonly unknown[], allowance: TextBudget): TypeText | undefined {
+  const types: TypeText[] = []
   for (const value of values) {
     const text = literalType(value, allowance)
     if (text === undefined) return undefined
@@ -58,19 +58,19 @@ function constants(values: readonly unknown[], allowance: Allowance): Type | und
   return union(types)
 }
 
-function namedTypes(schema: Schema, place: Place): Type {
+function namedTypes(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
   const named = typeof schema.type === 'string' ? [schema.type] : listOf(schema.type).slice(0, 7)
   return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, place)))
 }
 
 /** Many schemas leave out what goes without saying. */
-function implied(schema: Schema): readonly string[] {
+function implied(schema: ToolJsonSchema): readonly string[] {
   if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
     return ['object']
   return 'items' in schema || 'prefixItems' in schema ? ['array'] : []
 }
 
-function namedType(name: unknown, schema: Schema, place: Place): Type {
+function namedType(name: unknown, schema: ToolJsonSchema, place: SchemaPosition): TypeText {
   switch (name) {
     case 'string':
     case 'number':
@@ -88,11 +88,11 @@ function namedType(name: unknown, schema: Schema, place: Place): Type {
   }
 }
 
-const choice = (schemas: unknown, place: Place): Type[] =>
+const choice = (schemas: unknown, place: SchemaPosition): TypeText[] =>
   Array.isArray(schemas) && schemas.length > 0 ? [union(each(schemas, place))] : []
 
-function each(schemas: unknown, place: Place): Type[] {
-  const types: Type[] = []
+function each(schemas: unknown, place: SchemaPosition): TypeText[] {
+  const types: TypeText[] = []
   for (const schema of listOf(schemas)) {
     if (place.allowance.spent) return [...types, unknownType]
     types.push(schemaType(schema, place))
@@ -101,22 +101,22 @@ function each(schemas: unknown, place: Place): Type[] {
 }
 
 /** Where in a schema the writer is. */
-export interface Place {
+export interface SchemaPosition {
   /** The whole document, which references are about. */
   readonly root: unknown
-  readonly allowance: Allowance
+  readonly allowance: TextBudget
   readonly depth: number
   /** The references that led here: one that comes again leads round in a circle. */
   readonly through: readonly string[]
 }
 
 /** Hands the schemas inside a schema back to whoever writes schemas. */
-export type WriteSchema = (schema: unknown, place: Place) => Type
+export type WriteSchema = (schema: unknown, place: SchemaPosition) => TypeText
 
 const maxTuple = 32
 
 /** `string[]`, or a tuple where places have schemas of their own, in the words of either draft. */
-function arrayType(schema: Schema, place: Place, write: WriteSchema): Type {
+function arrayType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText {
   const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
   if (places.length === 0) return atom(`${closed(write(itemsOf(schema), place))}[]`)
   const needed = typeof schema.minItems === 'number' ? schema.minItems : 0
@@ -126,14 +126,14 @@ function arrayType(schema: Schema, place: Place, write: WriteSchema): Type {
 }
 
 /** A list of none says nothing about the others. */
-const itemsOf = ({ items }: Schema): unknown => (Array.isArray(items) ? true : items)
+const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? true : items)
 
 const maxKey = 200
 /** What fits on one line is easier to read there. */
 const maxLine = 100
 
 /** `{ path: string; head?: number }`, with what else may be in it behind an `&`. */
-function objectType(schema: Schema, place: Place, write: WriteSchema): Type {
+function objectType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText {
   const properties = isSchema(schema.properties) ? schema.properties : {}
   const required = new Set(listOf(schema.required).slice(0, 1000))
   const members: string[] = []
@@ -167,9 +167,9 @@ export function body(members: readonly string[]): string {
 }
 
 /** What members without a name of their own are; undefined where nothing is said about them. */
-function others(schema: Schema, place: Place, write: WriteSchema): Type | undefined {
+function others(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText | undefined {
   const patterns = isSchema(schema.patternProperties) ? schema.patternProperties : {}
-  const types: Type[] = []
+  const types: TypeText[] = []
   for (const key of place.allowance.keys(patterns)) {
     if (place.allowance.spent) break
     types.push(write(patterns[key], place))

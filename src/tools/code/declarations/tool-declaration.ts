@@ -1,7 +1,7 @@
 import type { Definition } from '../../../core/entry.ts'
 import { commentText, quoted } from '../text.ts'
 import { body, propertyName, schemaType } from './schema-type.ts'
-import { createAllowance, isSchema } from './type-text.ts'
+import { createTextBudget, isSchema } from './type-text.ts'
 
 const maxDescription = 1000
 /** What is left for a result once the arguments have been written: those are what a program must get right. */
@@ -27,7 +27,7 @@ export function toolDeclaration({ identifier, name, definition }: Declared, char
 }
 
 const typeOf = (schema: unknown, characters: number): string =>
-  schemaType(schema, { root: schema, allowance: createAllowance(characters), depth: 0, through: [] }).text
+  schemaType(schema, { root: schema, allowance: createTextBudget(characters), depth: 0, through: [] }).text
 
 const needsSome = (schema: unknown): boolean =>
   isSchema(schema) && Array.isArray(schema.required) && schema.required.length > 0

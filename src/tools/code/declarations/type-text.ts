@@ -1,33 +1,33 @@
 import { commentText, plainText, quoted } from '../text.ts'
 
 /** A type as text, and whether it needs brackets where something else is joined to it. */
-export interface Type {
+export interface TypeText {
   readonly text: string
   readonly joined: boolean
 }
 
-export const atom = (text: string): Type => ({ text, joined: false })
+export const atom = (text: string): TypeText => ({ text, joined: false })
 export const unknownType = atom('unknown')
 
 /** The type in brackets where it needs them. */
-export const closed = ({ text, joined }: Type): string => (joined ? `(${text})` : text)
+export const closed = ({ text, joined }: TypeText): string => (joined ? `(${text})` : text)
 
 /** Any of these. What can be anything makes the whole so. */
-export function union(types: readonly Type[]): Type {
+export function union(types: readonly TypeText[]): TypeText {
   const different = distinct(types)
   if (different.length === 0 || different.some(({ text }) => text === 'unknown')) return unknownType
-  if (different.length === 1) return different[0] as Type
+  if (different.length === 1) return different[0] as TypeText
   return { text: different.map(closed).join(' | '), joined: true }
 }
 
 /** All of these at once. What can be anything adds nothing. */
-export function intersection(types: readonly Type[]): Type {
+export function intersection(types: readonly TypeText[]): TypeText {
   const different = distinct(types).filter(({ text }) => text !== 'unknown')
   if (different.length <= 1) return different[0] ?? unknownType
   return { text: different.map(closed).join(' & '), joined: true }
 }
 
-const distinct = (types: readonly Type[]): readonly Type[] => [
+const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
   ...new Map(types.map((type) => [type.text, type])).values(),
 ]
 
@@ -35,7 +35,7 @@ const distinct = (types: readonly Type[]): readonly Type[] => [
  * How much may still be written of one tool. Schemas come from servers, and references let a small one stand for an
  * endless one: all work is counted here, so it grows with what may be written and not with what could be.
  */
-export interface Allowance {
+export interface TextBudget {
   /** Nothing more should be begun. */
   readonly spent: boolean
   spend(count: number): void
@@ -43,7 +43,7 @@ export interface Allowance {
   keys(object: object): readonly string[]
 }
 
-export function createAllowance(characters: number): Allowance {
+export function createTextBudget(characters: number): TextBudget {
   let left = characters
   return {
     get spent() {
@@ -61,9 +61,9 @@ export function createAllowance(characters: number): Allowance {
 }
 
 /** A JSON Schema as servers write it: anything may be anywhere in it. */
-export type Schema = Readonly<Record<string, unknown>>
+export type ToolJsonSchema = Readonly<Record<string, unknown>>
 
-export const isSchema = (value: unknown): value is Schema =>
+export const isSchema = (value: unknown): value is ToolJsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
@@ -72,7 +72,7 @@ const maxString = 500
 const deepest = 4
 
 /** A constant as the type that only it has; undefined where it is too large to be written out. */
-export function literalType(value: unknown, allowance: Allowance, depth = 0): string | undefined {
+export function literalType(value: unknown, allowance: TextBudget, depth = 0): string | undefined {
   if (allowance.spent || depth > deepest) return undefined
   const text = simpleLiteral(value)
   if (text !== undefined) {
@@ -113,7 +113,7 @@ const maxDescription = 300
 const maxFact = 60
 
 /** What a type cannot say, in one line for a comment: what it is for, its format and bounds, what it is by default. */
-export function remarks(schema: Schema): string {
+export function remarks(schema: ToolJsonSchema): string {
   const said = plainText(schema.description ?? schema.title, maxDescription)
   const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))
   if ('default' in schema) facts.push(`default ${defaultOf(schema.default)}`)

@@ -7,7 +7,7 @@ import { type ErrorCode, type ErrorDetails, errorKinds, ToolwayError } from '../
 import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 
-export interface ChildOptions {
+export interface IsolatedPluginOptions {
   /** The module of the plugin. */
   readonly file: string
   /** Variables of ours that it may see. */
@@ -18,7 +18,7 @@ export interface ChildOptions {
 }
 
 /** A process in which the tools of one plugin run: started with the first call, kept warm, ended when it hangs. */
-export interface Child extends AsyncDisposable {
+export interface IsolatedPlugin extends AsyncDisposable {
   run(tool: string, call: Call): Promise<Result>
 }
 
@@ -34,7 +34,7 @@ interface Running {
   readonly waiting: Map<number, PromiseWithResolvers<Result>>
 }
 
-export function createChild(options: ChildOptions): Child {
+export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPlugin {
   const { file, clock, log } = options
   let current: Running | undefined
   let idle: Disposable | undefined

@@ -1,5 +1,5 @@
 /** What a page is made of, in the order it comes. */
-export type Token =
+export type HtmlToken =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'open'; readonly name: string; readonly attributes: ReadonlyMap<string, string> }
   | { readonly kind: 'close'; readonly name: string }
@@ -18,7 +18,7 @@ const maxAttributes = 64
  * Cuts a page into tags and text. Any text is a page, however broken; every character is passed once, because nothing
  * is ever looked at again: a tag or comment without an end takes the rest with it, as in a browser.
  */
-export function* tokensOf(html: string): Generator<Token> {
+export function* tokensOf(html: string): Generator<HtmlToken> {
   let at = 0
   while (at < html.length) {
     const tag = html.indexOf('<', at)
