@@ -103,7 +103,7 @@ describe('B10: three workers are one gateway', () => {
     expect(before).toHaveLength(3)
     process.kill(before[1] as number, 'SIGKILL')
     // What comes to it while it dies is lost with it, as what it was doing is.
-    await until(() => toolway.said().includes('a worker has ended; another one takes its place'), { what: 'its end' })
+    await until(() => toolway.said().includes('worker exited'), { what: 'its end' })
     for (const caller of callers) expect((await now(caller)).isError).not.toBe(true)
     await until(() => workers().filter((pid) => !before.includes(pid)).length === 1, { what: 'another worker' })
     await until(async () => /toolway_build_info\{worker="2"/.test(await metrics()), { what: 'its metrics' })
