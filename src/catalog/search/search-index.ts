@@ -7,7 +7,7 @@ export interface SearchIndex {
   /** From now on these are the tools. Only what is new is read, and only what is gone is taken out. */
   update(items: readonly Item[]): void
   /** The best of the tools that are asked about, best first; ties in the order of the list. */
-  search(query: string, asked: SearchQuery): SearchResult
+  search(query: string, asked: SearchQuery): IndexMatches
 }
 
 export interface SearchQuery {
@@ -17,7 +17,7 @@ export interface SearchQuery {
   readonly server?: string | undefined
 }
 
-export interface SearchResult {
+export interface IndexMatches {
   readonly items: readonly Item[]
   /** How many there are with any word of the query. */
   readonly total: number

@@ -6,7 +6,7 @@ import type { Log } from '../../core/log.ts'
 import type { OAuth } from '../oauth/oauth.ts'
 import { httpTransport } from '../transports/http.ts'
 import { sseTransport } from '../transports/sse.ts'
-import { createRecentLines, type RedactText } from '../transports/stderr.ts'
+import { createRecentLines, type RedactLine } from '../transports/stderr.ts'
 import { stdioTransport } from '../transports/stdio.ts'
 import type { Transport } from '../transports/transport.ts'
 import { refusesStreamableHttp } from '../transports/transport-errors.ts'
@@ -21,7 +21,7 @@ export interface ConnectorOptions {
   /** Ends processes that would otherwise stay behind. */
   readonly orphanReaper?: OrphanReaper
   /** Removes secrets from a process's output before it reaches errors, the status or the log. */
-  readonly redact?: RedactText
+  readonly redact?: RedactLine
   /** Provides tokens for servers that use OAuth. */
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly clock: Clock

@@ -9,7 +9,7 @@ export interface ProcessOutput {
 }
 
 /** Removes secrets from a text. */
-export type RedactText = (text: string) => string
+export type RedactLine = (text: string) => string
 
 /** How much of a child's stderr is kept: enough for a stack trace and its cause. */
 export const maxStderr = 64 * 1024
@@ -28,7 +28,7 @@ export function createProcessOutput(options: {
   readonly server: string
   readonly secrets: readonly string[]
   /** Removes secrets in any spelling; the values in `secrets` are removed in any case. */
-  readonly redact?: RedactText | undefined
+  readonly redact?: RedactLine | undefined
   /** Receives the lines of stderr as they are logged. */
   readonly wrote?: ((line: string) => void) | undefined
   readonly clock: Clock
@@ -82,7 +82,7 @@ export function createProcessOutput(options: {
   }
 }
 
-const asItIs: RedactText = (text) => text
+const asItIs: RedactLine = (text) => text
 
 const textOf = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)
 

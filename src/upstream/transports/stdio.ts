@@ -5,14 +5,14 @@ import { createLineReader } from '../../wire/line-reader.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
 import { createOutbox, type Outbox } from './outbox.ts'
-import { createByteTail, createProcessOutput, maxStderr, type RedactText } from './stderr.ts'
+import { createByteTail, createProcessOutput, maxStderr, type RedactLine } from './stderr.ts'
 import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
 import { brokenConnectionCode, closedByUs, mayHaveRun } from './transport-errors.ts'
 
 export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
   /** Redacts output besides the protocol before it reaches an error or the log. */
-  readonly redact?: RedactText | undefined
+  readonly redact?: RedactLine | undefined
   /** Receives the redacted lines of stderr. */
   readonly wrote?: ((line: string) => void) | undefined
 }
