@@ -15,19 +15,18 @@ import {
 import type { ServerSummary } from '../core/source-status.ts'
 import { type CompiledSchema, compileSchema, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
-/** What a tool may know of the call that runs it, and tell its caller meanwhile. */
+/** The call that runs a tool, and ways to notify its caller meanwhile. */
 export interface ToolContext {
   readonly call: Call
-  /** Aborted when nobody waits for the answer any more: hand it to whatever takes long. */
+  /** Aborted when the result is no longer needed: pass it to anything slow. */
   readonly signal: AbortSignal
   readonly caller: Caller
-  /** Reports how far the call is, where the caller wants to know. */
+  /** Sends a progress notification, if the caller asked for them. */
   progress(done: number, total?: number, message?: string): void
-  /** Sends a log message to the caller, where it wants messages of this level. */
+  /** Sends a log message, if the caller asked for this level. */
   log(level: LogLevel, data: unknown): void
 }
 
-/** Hints for clients, as the protocol names them. */
 export interface ToolAnnotations {
   readonly title?: string
   readonly readOnlyHint?: boolean
@@ -40,29 +39,28 @@ export interface ToolAnnotations {
 export interface Tool {
   readonly name: string
   readonly definition: Definition
-  /** Other names that it goes by. */
   readonly aliases?: readonly string[]
-  /** Its description for callers that see these servers, where it tells of them; `name` is the one it is listed by. */
+  /** The description for a caller that sees these servers; `name` is the name it is listed under. */
   descriptionFor?(servers: readonly ServerSummary[], name: string): string
   readonly readOnly: boolean
   readonly idempotent: boolean
-  /** Instead of its source's timeout. */
+  /** Overrides the timeout of the source. */
   readonly timeoutMs?: number
-  /** The setting that this timeout comes from. */
+  /** The setting behind `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** It only runs other calls, which are counted themselves. */
+  /** Only runs other calls, which are counted themselves. */
   readonly carries?: true
-  /** It wants to run in a process of its own; whoever loads it sees to that. */
+  /** Must run in a child process; the plugin loader starts it. */
   readonly isolated?: Isolated
-  /** Its arguments are checked against the schema of its definition before it runs. */
+  /** The pipeline checks the arguments against the schema of the definition. */
   readonly checkedBySchema?: true
   readonly run: Handler
 }
 
-/** A process of its own, and the variables of ours that it may see there beside `PATH`, `HOME` and the like. */
+/** `env` lists environment variables that the child process gets besides `PATH`, `HOME` and the like. */
 export type Isolated = true | { readonly env: readonly string[] }
 
-/** Text, an object (structured content, and the same as JSON text), or a result of the tool's own making. */
+/** Text, an object (sent as structured content and as JSON text), or a complete result. */
 type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
   ? z.input<Output> | Result
   : string | object
@@ -70,49 +68,48 @@ type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
 export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObject | undefined = undefined> {
   /** Up to 64 of `[A-Za-z0-9_-]`. */
   readonly name: string
-  /** Other names that it goes by. */
   readonly aliases?: readonly string[]
   readonly title?: string
-  /** What the tool is good for, for a model. A function can tell each caller of the servers that it sees. */
+  /** For the model. A function can tailor it to the servers that a caller sees. */
   readonly description: string | ((servers: readonly ServerSummary[], name: string) => string)
-  /** Fields that it does not name are refused, unless it is a `z.looseObject`. */
+  /** Unknown fields are rejected, unless it is a `z.looseObject`. */
   readonly input: Input
-  /** If given, every answer is checked against it, and clients are told. */
+  /** If given, it is published to clients and every result is checked against it. */
   readonly output?: Output
   readonly annotations?: ToolAnnotations
-  /** It changes nothing anywhere. Allowed where writes are not. */
+  /** Changes nothing anywhere; allowed where writes are not. */
   readonly readOnly?: boolean
   readonly timeoutMs?: number
-  /** The setting that this timeout comes from, for the error that names it. */
+  /** The setting behind `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** It only runs other calls, which are counted themselves. */
+  /** Only runs other calls, which are counted themselves. */
   readonly carries?: true
-  /** For tools of plugins: runs in a child process, which is ended when it does not stop in time. */
+  /** For tools of plugins: runs in a child process, which is killed if it does not stop in time. */
   readonly isolated?: Isolated
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 
-/** A tool as the protocol describes one, with the function that runs it. */
+/** A tool in the terms of the protocol, with its handler. */
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
   extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
-  /** A Zod object, any Standard Schema that describes an object, or JSON Schema. Without one the tool has no arguments. */
+  /** A Zod object, any Standard Schema of an object, or JSON Schema. Omit it for a tool without arguments. */
   readonly inputSchema?: Input
-  /** If given, clients are told what the structured content is like. Answers are checked, except against JSON Schema. */
+  /** If given, it is published to clients. Results are checked against it, except against JSON Schema. */
   readonly outputSchema?: Output
   handler(args: OutputOf<Input>, context: ToolContext): HandlerAnswer<Output> | Promise<HandlerAnswer<Output>>
 }
 
-/** Text, content blocks, an object (structured content, and the same as JSON text), or a whole result. */
+/** Text, content blocks, an object (sent as structured content and as JSON text), or a complete result. */
 export type HandlerAnswer<Output extends ToolSchema | undefined> =
   | Result
   | (Output extends ToolSchema ? InputOf<Output> : string | readonly Content[] | ResultBody | object)
 
 /**
- * Makes a tool out of a function. Arguments reach it parsed and typed; bad ones are refused before it runs.
+ * Makes a tool out of a function. Arguments arrive parsed and typed; invalid ones are rejected before it runs.
  *
- * With `inputSchema` and `handler`, an exception becomes a result with `isError` and its message as text. With `input` and
- * `run`, the form for plugins, exceptions are logged and the caller is only told that the tool failed. In both, throw a
- * `ToolwayError` to refuse with a code.
+ * With `inputSchema` and `handler`, an exception becomes a result with `isError` and its message as text. With `input`
+ * and `run`, the form for plugins, an exception is logged and the caller only learns that the tool failed. In both,
+ * throw a `ToolwayError` to reject with a code.
  *
  * @example
  * ```ts
@@ -171,8 +168,8 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
       try {
         return await resultFrom(name, await run(read.value, contextOf(name, call)), output)
       } catch (thrown) {
-        // The request named this tool, which exists: what does not exist is named in its arguments, and a JSON-RPC
-        // error for that would end the run of many agents.
+        // The tool itself exists, so what is missing was named in its arguments. Return a result: a JSON-RPC error
+        // would end the run of many agents.
         if (thrown instanceof ToolwayError && thrown.kind.malformed) return refusedResult(thrown)
         if (thrown instanceof ToolwayError || thrown instanceof ServerError) throw thrown
         if (call.signal.aborted) throw call.signal.reason
@@ -188,13 +185,13 @@ interface Parts {
   readonly inputSchema: ToolSchema
   readonly outputSchema: ToolSchema | undefined
   run(args: unknown, context: ToolContext): unknown
-  /** What becomes of an exception. */
+  /** Turns an exception into a result, or throws. */
   explain(thrown: unknown): Result
 }
 
 const noArguments: ToolSchema = { type: 'object', properties: {}, additionalProperties: false }
 
-/** What the two forms differ in. */
+/** Reduces the two forms of options to one. */
 function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Parts {
   if ('handler' in options) {
     const { inputSchema = noArguments, outputSchema, handler } = options
@@ -210,7 +207,7 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
     inputSchema: input as unknown as ToolSchema,
     outputSchema: output as unknown as ToolSchema | undefined,
     run: (args, context) => options.run(args as never, context),
-    // Its own words may hold secrets, so only our own errors speak for themselves.
+    // The exception's message may hold secrets: only our own errors reach the caller.
     explain(thrown) {
       const sentence = `${name} failed unexpectedly; the log of Toolway has the cause.`
       throw new ToolwayError('INTERNAL', sentence, { cause: thrown })

@@ -1,4 +1,4 @@
-/** The kinds of bytes that we hand on, by how they begin. Names and headers are only claims. */
+/** Media types by magic bytes: file names and headers are only claims. */
 const beginnings: readonly (readonly [type: string, fits: (bytes: Buffer) => boolean])[] = [
   ['image/png', (bytes) => starts(bytes, '\x89PNG\r\n\x1a\n')],
   ['image/jpeg', (bytes) => starts(bytes, '\xff\xd8\xff')],
@@ -15,13 +15,12 @@ const beginnings: readonly (readonly [type: string, fits: (bytes: Buffer) => boo
   ['application/pdf', (bytes) => starts(bytes, '%PDF-')],
 ]
 
-/** The type of bytes as they show it; undefined where they show none that we know. */
 export const sniffedType = (bytes: Buffer): string | undefined => beginnings.find(([, fits]) => fits(bytes))?.[0]
 
 const starts = (bytes: Buffer, text: string, at = 0) =>
   bytes.length >= at + text.length && bytes.toString('latin1', at, at + text.length) === text
 
-/** Eleven set bits, and the layer in the two before the last: that of MP3 is never 0, that of AAC always. */
+/** 11 sync bits, then the layer in bits 1-2 of the second byte: never 0 for MP3, always 0 for AAC. */
 function isFrame(bytes: Buffer, layer: number): boolean {
   const [first, second = 0] = bytes
   return first === 0xff && (second & 0xe0) === 0xe0 && (second & 0x06) === layer

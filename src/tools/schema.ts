@@ -4,7 +4,7 @@ import { nearMisses } from '../lib/near.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** What Zod, Valibot, ArkType and others have in common (standardschema.dev). */
+/** The common interface of Zod, Valibot, ArkType and others (standardschema.dev). */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -23,26 +23,24 @@ interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** The arguments or the answer of a tool: a schema with types, or plain JSON Schema. */
 export type ToolSchema = StandardSchema | JsonSchema
 
-/** What a handler gets for a schema. */
+/** The type of the arguments that a handler gets. */
 export type OutputOf<Schema> =
   Schema extends StandardSchema<unknown, infer Output> ? Output : Readonly<Record<string, unknown>>
 
-/** What a handler may give where a schema says what it answers. */
+/** The type that a handler may return. */
 export type InputOf<Schema> = Schema extends StandardSchema<infer Input, unknown> ? Input : object
 
-/** A schema made ready: what clients are told of it, and how a value is checked against it. */
 export interface CompiledSchema {
   readonly json: JsonSchema
-  /** Gives the value as the schema reads it, or why it does not fit. Absent for JSON Schema, which the pipeline checks. */
+  /** Parses the value or says why it does not fit. Absent for JSON Schema, which the pipeline checks. */
   read?(value: unknown): SchemaOutcome | Promise<SchemaOutcome>
 }
 
 export type SchemaOutcome = { readonly value: unknown } | { readonly refusal: ToolwayError }
 
-/** Makes a schema ready; `io` says which side of it clients see. Throws a TypeError where it does not describe an object. */
+/** `io` is the side of the schema that clients see. Throws a TypeError if the schema does not describe an object. */
 export function compileSchema(schema: ToolSchema, tool: string, io: 'input' | 'output'): CompiledSchema {
   if (schema instanceof z.ZodObject) return byZod(io === 'input' ? strict(schema) : schema, tool, io)
   const json = '~standard' in schema ? standardJson(schema as StandardSchema, io) : (schema as JsonSchema)
@@ -68,22 +66,22 @@ function byZod(schema: z.ZodObject, tool: string, io: 'input' | 'output'): Compi
   }
 }
 
-/** A misspelt field must not be dropped in silence; a schema that says itself what to do with others is left alone. */
+/** Rejects unknown fields, so that a misspelt one is not dropped silently, unless the schema defines a catchall. */
 const strict = (input: z.ZodObject): z.ZodObject => (input.def.catchall === undefined ? input.strict() : input)
 
-/** Without `$schema`: the protocol's default is the same draft, and some clients stumble over the field. */
+/** Omits `$schema`: the protocol defaults to the same draft, and some clients fail on the field. */
 function zodJson(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: 'draft-2020-12', override: withoutNoise })
   return rest
 }
 
-/** Every whole number is a safe one; saying so in each schema only costs tokens. */
+/** Zod adds the safe-integer bounds to every integer; in a schema they only cost tokens. */
 function withoutNoise({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
   if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
 }
 
-/** As the schema's library writes it, where it can; otherwise clients learn that it is an object, and no more. */
+/** Uses the JSON Schema export of the schema's library, if it has one; otherwise clients only see `type: object`. */
 function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchema {
   if ('_zod' in schema) return zodJson(schema as unknown as z.ZodType, io)
   const target = 'draft-2020-12'
@@ -114,10 +112,9 @@ function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome 
 type Issue = z.core.$ZodIssue
 type Path = readonly PropertyKey[]
 
-/** How many problems one refusal tells; a model mends these first. */
 const maxProblems = 5
 
-/** What is wrong with a tool's arguments, in a sentence that a model can act on: which field, what was expected, what came. */
+/** Writes an error that a model can act on: which field, what was expected, what was given. */
 function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const untold = error.issues.length - problems.length
@@ -153,7 +150,7 @@ function expectation(issue: Issue): string | undefined {
   }
 }
 
-/** What came instead. Only a word that should have been one of a few is repeated: any other value may be a secret. */
+/** Quotes only a string that should have been one of an enumeration: any other value may be a secret. */
 function contrast(issue: Issue, given: unknown): string {
   if (issue.code === 'invalid_value' && typeof given === 'string') {
     const near = nearMisses(given, issue.values.map(String))[0]
@@ -190,7 +187,7 @@ function unknownFields(path: Path, keys: readonly string[], schema: JsonSchema):
     .join('; ')
 }
 
-/** `calls[0].server`, as people write it. */
+/** Formats a path like `calls[0].server`. */
 const spell = (path: Path) =>
   path
     .map((step, index) => (typeof step === 'number' ? `[${step}]` : `${index > 0 ? '.' : ''}${String(step)}`))

@@ -9,12 +9,12 @@ export interface ToolSourceOptions {
   /** Shown by `list_servers`. */
   readonly description: string
   readonly tools: readonly Tool[]
-  /** For tools that have no timeout of their own. */
+  /** For tools without their own timeout. */
   readonly timeoutMs: number
   readonly clock: Clock
 }
 
-/** Serves tools that run inside this process, as a source like any other. */
+/** Serves in-process tools as a catalog source. */
 export function toolSource({ name, origin, description, tools, timeoutMs, clock }: ToolSourceOptions): Source {
   const twice = tools.find((tool, index) => tools.findIndex((other) => other.name === tool.name) !== index)
   if (twice) throw new TypeError(`${name} has two tools named "${twice.name}".`)
@@ -24,7 +24,7 @@ export function toolSource({ name, origin, description, tools, timeoutMs, clock 
   return {
     name,
     origin,
-    // Nothing outranks what is built in: a server cannot take the name of a native tool.
+    // The highest priority: a server cannot take the name of a native tool.
     priority: Number.MAX_SAFE_INTEGER,
     entries: () => entries,
     status: () => ({ health: 'healthy', reason: '', since, description, transport: 'in-process', breaker: 'closed' }),
@@ -53,7 +53,7 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
   run: tool.run,
 })
 
-/** The names of the built-in tools, whether they are served or not: nobody else's tool beside them can have one. */
+/** Names of the built-in tools; reserved even while a tool is not served. */
 export const builtInNames: readonly string[] = [
   'hash',
   'time',
@@ -65,7 +65,7 @@ export const builtInNames: readonly string[] = [
   'execute_code',
 ]
 
-/** Checks the tools that a program registers: throws a TypeError that names the first one that cannot be served. */
+/** Checks the tools that a program registers; throws a TypeError for the first that cannot be served. */
 export function registeredTools(tools: readonly Tool[]): readonly Tool[] {
   const names = new Set<string>()
   for (const tool of tools) {

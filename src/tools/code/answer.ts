@@ -3,26 +3,25 @@ import { maxAnswer } from './bridge.ts'
 import { type InnerCall, type ListedCall, listCalls } from './call-log.ts'
 import { jsonLength, plainText, shortened, tooDeep } from './text.ts'
 
-/** What `execute_code` answers. */
 export interface CodeAnswer {
   readonly status: ExecutionOutcome['status']
   readonly error?: ExecutionOutcome['error']
-  /** What the program came to; text with a note in the middle where it was too long. */
+  /** The value of the program; shortened text if it was too long. */
   readonly value?: unknown
   readonly logs?: string
   readonly calls?: readonly ListedCall[]
   readonly truncated?: readonly string[]
-  /** Why the environment had to begin anew. */
+  /** Why the environment was reset. */
   readonly reset?: string
   readonly isolation: ExecutionOutcome['isolation'] | null
   readonly durationMs: number
 }
 
 const maxMessage = 2000
-/** For commas, names of members and the sentences about what was cut. */
+/** For punctuation, member names and the notes about what was cut. */
 const reserve = 600
 
-/** All of an outcome that a model should see, in no more than it can be shown. */
+/** The outcome for the model, within `maxAnswer` characters. */
 export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
   const { told, untold } = listCalls(calls)
   const { error, reset } = outcome
@@ -48,14 +47,14 @@ export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[
   })
 }
 
-/** Half a character can be written in JSON and cannot be read by everybody: it is replaced. */
+/** Replaces lone surrogates, which JSON can express but some clients cannot read. */
 function wellFormed(answer: CodeAnswer): CodeAnswer {
   const text = JSON.stringify(answer)
   if (!text.includes('\\ud')) return answer
   return JSON.parse(text.replaceAll(/(\\\\)|\\ud[89a-f]../g, (_, backslash = '\ufffd') => backslash))
 }
 
-/** The value before what was printed: it is what the program was run for. */
+/** The value takes precedence over the logs: it is what the program was run for. */
 function fitted({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))

@@ -22,16 +22,16 @@ import { resolveTool } from './tool-names.ts'
 
 export interface BridgeOptions {
   readonly access: Access
-  /** The call that runs the program: each of the program's calls has it as its parent, and its caller. */
+  /** The call that runs the program: the parent of each of the program's calls, which share its caller. */
   readonly call: Call
   readonly limits: CodeLimits
   readonly clock: Clock
 }
 
-/** The host's end of a sandbox. Everything that comes over it was written by a hostile program. */
+/** The host side of a sandbox. Treats all input as written by a hostile program. */
 export interface Bridge {
   readonly host: Program['host']
-  /** The program is over: what is under way is called off. Gives all calls that it has made. */
+  /** Cancels the calls in flight and returns all calls that the program made. */
   end(): Promise<readonly InnerCall[]>
 }
 
@@ -45,7 +45,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
   let answered = 0
   let open = 0
 
-  /** One call, as JSON text of what the program gets; throws a HostRefusal. */
+  /** Runs one call and returns the program's result as JSON text; throws a HostRefusal. */
   async function answer(question: ProgramCall, room: { left: number }, signal: AbortSignal): Promise<string> {
     if (++made > limits.calls) throw tooMany(limits.calls)
     const { server, tool } = question
@@ -74,7 +74,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
     }
   }
 
-  /** One after the other would be slow where a program cannot wait for several answers at once. */
+  /** Runs a batch in parallel, for programs that cannot await several calls at once. */
   const answers = (questions: readonly ProgramCall[], room: { left: number }, signal: AbortSignal) =>
     Promise.all(
       questions.map((question) =>
@@ -121,7 +121,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
   }
 }
 
-/** What the program gets, or why it cannot have it although the tool has run. */
+/** The JSON text for the program, or why it cannot have it although the tool has run. */
 function saidBy(
   result: Result,
   { server, tool }: { server: string; tool: string },
@@ -129,7 +129,7 @@ function saidBy(
 ): string | HostRefusal {
   const { body, isError, refusal } = result
   if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
-  // A result may hold the same twice, as text and as structured content; what is larger than that is not even read.
+  // A result may hold the same data twice, as text and as structured content; anything larger is not even parsed.
   const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
   if (text !== undefined && text.length <= room) return text
   const sentence = `${server}.${tool} has run, but its answer is larger than a program can take at once (${room} characters left). Ask it for less.`
@@ -145,7 +145,7 @@ const tooMany = (calls: number) =>
 const tooLong = (characters: number) =>
   new HostRefusal('INVALID_ARGUMENTS', `The arguments of a call may have ${characters} characters. Send less at once.`)
 
-/** A signal that says in our own words what the sandbox's signal says in its. */
+/** Aborts with our own error when the sandbox's signal aborts. */
 function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController()
   const abort = () => controller.abort(cancelled())
@@ -154,9 +154,9 @@ function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSigna
   return { signal: controller.signal, [Symbol.dispose]: () => signal.removeEventListener('abort', abort) }
 }
 
-/** Lets a few in at a time; the others wait in the order in which they came. */
+/** A FIFO semaphore. */
 interface Gate {
-  /** A place, to be given back by disposing of it. Rejects with the signal's reason where that aborts first. */
+  /** Dispose of the result to release the slot. Rejects with the signal's reason if that aborts first. */
   enter(signal: AbortSignal): Promise<Disposable>
 }
 
@@ -197,8 +197,8 @@ function createGate(places: number): Gate {
 }
 
 /**
- * The way back from a call inside a program: there is none. A program is nobody's conversation, so whatever needs a
- * person's yes fails closed, and what tools say on their way is as little the caller's concern as what they answer.
+ * The peer of calls inside a program. Nobody can answer questions there, so a call that needs approval fails closed.
+ * Notifications are dropped: the caller does not see the results of these calls either.
  */
 const unasked: Peer = {
   rounds: false,
@@ -214,15 +214,15 @@ const unasked: Peer = {
     ),
 }
 
-/** What one program may ask of its host. The host counts, whatever the sandbox counts for itself. */
+/** Limits per program. The host enforces them and does not rely on the sandbox. */
 export interface CodeLimits {
   readonly calls: number
   readonly inFlight: number
-  /** Characters of one question, arguments included. */
+  /** Max characters of one request, arguments included. */
   readonly question: number
-  /** Characters of all questions that are not answered yet. */
+  /** Max characters of all pending requests. */
   readonly open: number
-  /** Characters of one answer. */
+  /** Max characters of one response. */
   readonly answer: number
 }
 
@@ -234,5 +234,5 @@ export const codeLimits: CodeLimits = {
   answer: 1024 * 1024,
 }
 
-/** Of what a program said and gave, its calls and all else: what a model is shown in characters. */
+/** Max characters of the result of `execute_code`: value, logs, calls and everything else. */
 export const maxAnswer = 24_000

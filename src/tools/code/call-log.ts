@@ -1,27 +1,27 @@
 import type { Clock } from '../../core/clock.ts'
 
 /**
- * What came of a call: `ok` and `error`: the tool has run, and says itself how it went; `refused`: nothing was sent;
- * `unknown`: it was sent and not answered, so it may have run.
+ * `ok`, `error`: the tool ran, and reported success or failure. `refused`: nothing was sent. `unknown`: the call was
+ * sent but not answered, so it may have run.
  */
 export type CallStatus = 'ok' | 'error' | 'refused' | 'unknown'
 
 export interface InnerCall {
-  /** `server.tool`, or what the program called it where there is none. */
+  /** `server.tool`, or the program's own spelling if no such tool was found. */
   readonly tool: string
   readonly status: CallStatus
   readonly code?: string
   readonly durationMs: number
 }
 
-/** Every call that a program has made, in the order in which it made them: "did the write happen?" has an answer. */
+/** Every call of a program in order, so that a model can tell whether a write happened. */
 export interface CallLog {
   begin(tool: string): LoggedCall
   readonly calls: readonly InnerCall[]
 }
 
 export interface LoggedCall {
-  /** It turned out to be this tool. */
+  /** Replaces the program's spelling with the resolved name. */
   named(tool: string): void
   end(status: CallStatus, code?: string): void
 }
@@ -37,7 +37,7 @@ export function createCallLog(clock: Clock): CallLog {
       const end = (status: CallStatus, code?: string) => {
         calls[at] = { tool, status, ...(code !== undefined && { code }), durationMs: clock.monotonic() - start }
       }
-      // Until it is known better.
+      // The status until the call ends.
       end('refused')
       return {
         named(name) {
@@ -49,7 +49,7 @@ export function createCallLog(clock: Clock): CallLog {
   }
 }
 
-/** A call as the answer tells it; `count` of them one after the other where all went the same way. */
+/** `count` is the number of consecutive calls with the same outcome that this item stands for. */
 export interface ListedCall extends InnerCall {
   readonly count?: number
 }
@@ -57,7 +57,7 @@ export interface ListedCall extends InnerCall {
 const maxToldSingly = 12
 const maxTold = 60
 
-/** The calls of a program as they are told: each where there are few, else like ones together. */
+/** Lists each call if there are few; otherwise groups consecutive equal ones. */
 export function listCalls(calls: readonly InnerCall[]): { told: readonly ListedCall[]; untold: string | undefined } {
   if (calls.length <= maxToldSingly) return { told: calls.map(rounded), untold: undefined }
   const groups = grouped(calls)

@@ -11,10 +11,10 @@ import { plainText } from './text.ts'
 import { type Names, namesOf } from './tool-names.ts'
 
 const charactersPerToken = 4
-/** The most that is told of one tool; what is beyond is `unknown`. */
+/** Max characters per tool; types beyond that become `unknown`. */
 const maxTool = 6000
 
-/** Typed declarations of named tools, for whoever writes a program that calls them (B9). */
+/** TypeScript declarations of named tools, for models that write programs (B9). */
 export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'describe_tools',
@@ -30,7 +30,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     readOnly: true,
     async run({ agent_id, names, max_tokens }, { call }) {
       const view = access.view(asAgent(call, agent_id))
-      // What carries calls does not run inside a program, and the tools about tools are there under names of their own.
+      // Tools that carry calls do not run inside a program, and the meta tools have other names there.
       const usable = ({ entry }: Served) => !entry.traits.carries && entry.server !== call.entry.server
       const unknown: { name: string; message: string }[] = []
       const found = new Map<Served['entry'], Served>()
@@ -54,7 +54,7 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 
 type Usable = (served: Served) => boolean
 
-/** The tools that a name stands for, among those that the caller may use; a sentence where there are none. */
+/** The tools that a name stands for, among those that the caller may use; otherwise an error message. */
 async function meaning(view: View, name: string, usable: Usable, wait: Wait): Promise<readonly Served[] | string> {
   const spelling = name.startsWith('tools.') ? name.slice('tools.'.length) : name
   const spelt = () => bySpelling(namesOf(view.list('tool')), spelling).filter(usable)
@@ -64,17 +64,17 @@ async function meaning(view: View, name: string, usable: Usable, wait: Wait): Pr
     const { entry } = await view.resolve('tool', spelling, wait)
     const served = view.list('tool').filter((one) => one.entry === entry && usable(one))
     if (served.length > 0) return served
-    // Of a server that is closed, the same is said whether or not it has the tool.
+    // For a closed server, the message must not reveal whether it has the tool.
     const closed = view.refusal(entry.server)?.message
     return closed ?? `${plainText(spelling, 100)} is not among the tools that your programs may use.`
   } catch (thrown) {
-    // Looking for it may have woken its server, which a program may spell in its own way.
+    // Resolving may have started the server, and the name may be spelt with identifiers.
     const woken = spelt()
     return woken.length > 0 ? woken : ToolwayError.from(thrown).message
   }
 }
 
-/** Where a server's name ends cannot be seen: every dot may be the place. */
+/** Server names may contain dots, so try every dot as the separator. */
 function bySpelling(names: Names, spelling: string): Served[] {
   const found = new Set<Served>()
   for (let dot = spelling.indexOf('.'); dot !== -1; dot = spelling.indexOf('.', dot + 1)) {
@@ -84,7 +84,7 @@ function bySpelling(names: Names, spelling: string): Served[] {
   return [...found]
 }
 
-/** Whole tools as long as there is room, the first one in any case. */
+/** Includes whole tools while they fit, and always the first. */
 function written(tools: readonly Served[], names: Names, tokens: number) {
   const servers = new Map<string, string[]>()
   const leftOut: string[] = []

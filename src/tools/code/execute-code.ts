@@ -17,7 +17,7 @@ export interface ExecuteCodeOptions {
   readonly executor: Executor
   readonly access: Access
   readonly config: Pick<Config['sandbox'], 'languages' | 'timeout' | 'allowNetwork' | 'allowPaths'>
-  /** Makes a named environment ours, where others run programs, too. */
+  /** Leases a named environment, where other processes run programs too. */
   claim?(environment: string): Promise<Lease>
   readonly clock: Clock
   readonly limits?: CodeLimits
@@ -26,8 +26,8 @@ export interface ExecuteCodeOptions {
 const maxSource = 256 * 1024
 
 /**
- * `execute_code` (S7, B9): runs a program that may call all that its caller may call, and nothing else. What this machine
- * really offers is found out by the first program: to list a tool, no process should have to be started.
+ * `execute_code` (S7, B9): runs a program that may call exactly the tools that its caller may call. The first program
+ * probes what this machine supports, so that listing the tool starts no process.
  */
 export function executeCode(options: ExecuteCodeOptions): Tool {
   const { config } = options
@@ -51,7 +51,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
         .describe('A name of your own: variables stay for the next run of the same name.'),
       timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
     }),
-    // The program ends by its own deadline; this one is for what waits before it and for what comes after.
+    // The program has its own deadline; this one also covers the wait before it and the work after it.
     timeoutMs: 2 * config.timeout + 10_000,
     timeoutKey: 'sandbox.timeout',
     carries: true,
@@ -100,7 +100,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
   })
 }
 
-/** Calls of stateless clients are led there; those of a session, and of a chat, stay where they are. */
+/** Stateless clients' calls are forwarded to the process that holds it; calls of a session or a chat are not. */
 const heldElsewhere = (environment: string) =>
   new ToolwayError(
     'INVALID_ARGUMENTS',
@@ -118,12 +118,11 @@ function refuseUnavailable({ tier, languages, missing }: Isolation, language: La
   throw new ToolwayError('INVALID_ARGUMENTS', sentence.trim())
 }
 
-/** The name of the tool that runs programs. */
 export const codeTool = 'execute_code'
 
 /**
- * The key of a named environment. It belongs to one principal acting as one agent, whatever others call theirs; who
- * has shown no credential is nobody else only within a session. JavaScript and TypeScript are one language at run time.
+ * The key of a named environment, which belongs to one principal acting as one agent. Unauthenticated callers can only
+ * be told apart by session, so theirs includes it. JavaScript and TypeScript are one language at run time.
  */
 function environmentKey(caller: Caller, name: string, language: Language): string {
   const { authenticated, session } = caller
@@ -132,14 +131,14 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
   return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
 
-/** Whose programs share what there is for one. Who has shown no credential could be anybody in the next session. */
+/** The run queue shares its slots among owners. Not by session: an unauthenticated caller could be anybody in the next. */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
-/** What a program is written in that does not say so. */
+/** The default language. */
 const usualLanguage = (languages: readonly Language[]): Language =>
   languages.includes('javascript') ? 'javascript' : (languages[0] as Language)
 
-/** The key of the environment that the arguments of a call name, before anybody has checked them. */
+/** The key of the environment named in a call's arguments, which are not validated yet. */
 export function environmentAsked(
   caller: Caller,
   { environment, language }: Readonly<Record<string, unknown>>,
@@ -172,7 +171,7 @@ interface SandboxGrants {
   readonly allowPaths: readonly string[]
 }
 
-/** What a model has to know before it writes a program, in few words: they are in every context. */
+/** What a model must know before it writes a program. Short, because it is part of every context. */
 function describeSandbox(grants: SandboxGrants): string {
   const { languages } = grants
   const python = languages.includes('python')

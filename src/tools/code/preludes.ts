@@ -1,8 +1,8 @@
 import { reserved } from './tool-names.ts'
 
 /**
- * What a program finds in its scope. It is for the program's comfort only: the host decides everything about a call
- * anew, so it does not matter what a program does to any of this.
+ * Globals of a program, for convenience only: the host checks every call itself, so a program may tamper with them
+ * without effect.
  */
 export const javascriptPrelude = `(() => {
   const ask = host
@@ -40,7 +40,7 @@ export const javascriptPrelude = `(() => {
 })()
 `
 
-/** The same for Python. `host` waits for its answer, so several calls at once are one question (`call_tools`). */
+/** The same for Python. `host` blocks, so `call_tools` sends several calls in one request. */
 export const pythonPrelude = `
 def _prelude(host):
     import json

@@ -5,7 +5,7 @@ import type { Content, ResultBody } from '../../core/result.ts'
 import type { CallStatus } from './call-log.ts'
 import { plainText, tooDeep } from './text.ts'
 
-/** What a program asks for: a tool by its server and name, or by one spelling of both. */
+/** A tool call of a program. Without `server`, `tool` names both. */
 export interface ProgramCall {
   readonly server?: string
   readonly tool: string
@@ -14,7 +14,7 @@ export interface ProgramCall {
 
 const maxName = 300
 
-/** Reads what came out of a sandbox, where anything may have been written. */
+/** Parses a message from the sandbox, which may contain anything. */
 export function readProgramCall(input: string): ProgramCall {
   return questionFrom(read(input))
 }
@@ -49,7 +49,6 @@ const isName = (value: unknown): value is string => typeof value === 'string' &&
 const refused = (why: string) =>
   new HostRefusal('INVALID_ARGUMENTS', `A call was not understood: ${why}. Write tools.server.tool({ … }).`)
 
-/** Why a call has failed, as its program and its record are told. */
 interface Failure {
   readonly status: CallStatus
   readonly refusal: HostRefusal
@@ -60,7 +59,7 @@ const maxCode = 100
 
 export function failureOf(thrown: unknown, sent: boolean): Failure {
   if (thrown instanceof ServerError) {
-    // As the server has sent it: either may be anything.
+    // As the server sent them: code and message may have any type.
     const { code, message } = thrown.error.value
     return { status: 'error', refusal: refusalOf(plainText(JSON.stringify(code), maxCode), message) }
   }
@@ -71,15 +70,15 @@ export function failureOf(thrown: unknown, sent: boolean): Failure {
 export const refusalOf = (code: string, message: unknown): HostRefusal =>
   new HostRefusal(code, plainText(message, maxMessage) || 'It was not said why.')
 
-/** Refused by these before anything is sent to anybody. */
+/** Raised before anything is sent to a server. */
 const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED']
 
 const mayHaveRun = ({ code, kind, details }: ToolwayError): boolean =>
   !(kind.denial || kind.malformed || details.unsent || beforehand.includes(code))
 
 /**
- * What a program gets of a tool's result, as JSON text: structured content, else the text as the JSON that it is, else
- * the text, else the pieces of content as they are.
+ * A tool's result as JSON text for the program: structured content, else the text (parsed if it is JSON), else the
+ * content blocks as they are.
  */
 export function unwrapped(body: ResultBody): string {
   if (body.structuredContent !== undefined) return JSON.stringify(body.structuredContent)
@@ -90,15 +89,15 @@ export function unwrapped(body: ResultBody): string {
   return isJson(text) ? text : JSON.stringify(text)
 }
 
-/** The text of a result in words, for an error. */
+/** The text of a failed result, for the error message. */
 export const wordsOf = (body: ResultBody): string =>
   textOf(contentOf(body).filter((piece) => piece?.type === 'text')) ||
   JSON.stringify(body.structuredContent ?? contentOf(body))
 
-/** A result is carried as it came: there may be anything where the protocol wants pieces of content. */
+/** Results are passed on unchecked, so `content` may be anything. */
 const contentOf = ({ content }: ResultBody): readonly (Content | null)[] => (Array.isArray(content) ? content : [])
 
-/** Undefined as soon as one piece is something else than text. */
+/** Undefined if any block is not text. */
 function textOf(content: readonly (Content | null)[]): string | undefined {
   const texts = content.map((piece) =>
     piece?.type === 'text' && typeof piece.text === 'string' ? piece.text : undefined,
@@ -106,7 +105,7 @@ function textOf(content: readonly (Content | null)[]): string | undefined {
   return texts.includes(undefined) ? undefined : texts.join('\n')
 }
 
-/** Objects and lists only: a text that happens to be a number or a word was meant as text. */
+/** Only objects and arrays: text that happens to be a number or `true` was meant as text. */
 function isJson(text: string): boolean {
   if (!/^\s*[{[]/.test(text) || tooDeep(text)) return false
   try {

@@ -1,20 +1,20 @@
-/** Characters that hide, turn or end text: a server's words must be seen as they are, and stay where they were put. */
+/** Characters that hide, reorder or end text. Text of servers must be visible and must not escape its place. */
 const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]+/gu
 
-/** How much of a server's text is looked at, whatever is then shown of it. */
+/** Max characters of a server's text that are processed, however few are then shown. */
 const maxLooked = 8192
 
-/** A server's text in one line of at most `longest` characters, without anything that could not be seen. */
+/** A server's text as one line of at most `longest` characters, without invisible characters. */
 export function plainText(text: unknown, longest: number): string {
   if (typeof text !== 'string') return ''
   const line = text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
   return line.length <= longest ? line : `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** The same inside a comment, which it cannot end. */
+/** For use inside a block comment, which the text cannot end. */
 export const commentText = (text: unknown, longest: number): string => plainText(text, longest).replaceAll('*/', '*\\/')
 
-/** A JSON string that is also a TypeScript literal; what could not be seen is spelt out. */
+/** A JSON string that is also a TypeScript literal, with invisible characters escaped. */
 export const quoted = (text: string): string =>
   JSON.stringify(text).replaceAll(/[\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu, (character) =>
     [...Array(character.length).keys()]
@@ -22,10 +22,9 @@ export const quoted = (text: string): string =>
       .join(''),
   )
 
-/** How long a text is once it stands in JSON. */
 export const jsonLength = (text: string): number => JSON.stringify(text).length
 
-/** A text that takes no more than `room` characters in JSON: its beginning and its end, and between them what is missing. */
+/** Shortens a text to at most `room` characters of JSON: keeps its start and its end and notes what is missing. */
 export function shortened(text: string, room: number): string {
   if (text.length <= room && jsonLength(text) <= room) return text
   let fits = ''
@@ -50,10 +49,7 @@ function cut(text: string, kept: number): string {
   return `${beginning} … [${text.length - kept} of ${text.length} characters left out] … ${rest}`.toWellFormed()
 }
 
-/**
- * Whether JSON text is nested deeper than anybody needs. Text may be deeper than what was made of it can be written
- * out again, so it is looked at before it is read.
- */
+/** Checked before parsing, because `JSON.parse` accepts nesting that is too deep for `JSON.stringify`. */
 export function tooDeep(text: string, deepest = 128): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {

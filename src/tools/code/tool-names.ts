@@ -5,16 +5,16 @@ import type { ProgramCall } from './program-messages.ts'
 
 /** How programs spell the tools of a view. */
 export interface Names {
-  /** The tool that a program means by these two words: exact names first, then identifiers. */
+  /** Looks for exact names first, then identifiers. */
   find(server: string, tool: string): Served | undefined
-  /** The exact name of the server that a program means by a word. */
+  /** The exact name of a server that may be spelt as an identifier. */
   server(spelling: string): string | undefined
   identifiers(served: Served): { readonly server: string; readonly tool: string }
 }
 
 const known = new WeakMap<readonly Served[], Names>()
 
-/** Made once per list: lists are the same object as long as nothing has changed. */
+/** Cached per list: a list stays the same object until it changes. */
 export function namesOf(tools: readonly Served[]): Names {
   const made = known.get(tools) ?? createNames(tools)
   known.set(tools, made)
@@ -23,7 +23,7 @@ export function namesOf(tools: readonly Served[]): Names {
 
 interface OfServer {
   readonly exact: ReadonlyMap<string, Served>
-  /** Both ways, made when somebody first needs them: most servers are never asked. */
+  /** Computed on first use: most servers are never used by a program. */
   readonly spelt: () => Spelt
 }
 
@@ -67,8 +67,8 @@ function once<T>(make: () => T): () => T {
 }
 
 /**
- * An identifier for each name. A name that is one already is its own; any other is made one, with a part of its hash
- * behind it where that is taken or would be somebody else's too. What a name gets depends on the names, not on their order.
+ * An identifier for each name. A valid identifier stays as it is; any other name is converted, with part of its hash as
+ * a suffix if the result is taken or ambiguous. The result does not depend on the order of the names.
  */
 export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, string> {
   const all = [...new Set(names)].sort()
@@ -86,7 +86,7 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
   return identifiers
 }
 
-/** Properties that every object is asked for by the language itself: in a program these never name a tool. */
+/** Properties that JavaScript itself reads from objects; in a program they never name a tool. */
 export const reserved: ReadonlySet<string> = new Set([
   'then',
   'toJSON',
@@ -115,8 +115,8 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
 }
 
 /**
- * The tool that a program means; throws as the view does. Identifiers are made of what the caller may use and of
- * nothing else, and whether it may be used is decided when it is called.
+ * The tool that a program means; throws as the view does. Identifiers are derived only from what the caller may use;
+ * the call itself is authorized when it is made.
  */
 export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: Wait): Promise<Served> {
   if (server === undefined) return view.resolve('tool', tool, wait)
@@ -126,14 +126,14 @@ export async function resolveTool(view: View, { server, tool }: ProgramCall, wai
   try {
     return await view.find('tool', serverNamed(view, server), tool, wait)
   } catch (thrown) {
-    // Looking for it may have woken the server, and it may be spelt as an identifier.
+    // Looking for it may have started the server, and the tool may be spelt as an identifier.
     const woken = find()
     if (woken) return woken
     throw thrown
   }
 }
 
-/** Servers that have not said yet what they offer can be spelt as identifiers, too. */
+/** Also finds servers whose tools are not known yet by their identifiers. */
 function serverNamed(view: View, spelling: string): string {
   const exact = namesOf(view.list('tool')).server(spelling)
   if (exact !== undefined) return exact

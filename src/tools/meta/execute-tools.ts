@@ -25,13 +25,13 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     timeoutMs: outerTimeoutMs,
     carries: true,
     async run({ agent_id, calls, timeout_ms }, { call, signal }) {
-      // Many tools cannot share one progress token: their numbers would run backwards. The batch counts its own steps.
+      // The calls cannot share one progress token: their values would go backwards. The batch reports its own progress.
       const { progressToken, ...meta } = call.input.meta
       const written = call.input.arguments.member('calls')?.items()
       const answers: string[] = []
       let answered = 0
       let told = 0
-      /** Several calls may wait at once: their progress never runs backwards. */
+      /** Several calls may wait at once; drops values that would go backwards. */
       const tell = (progress: number, message?: string) => {
         if (progress <= told || signal.aborted) return
         told = progress
@@ -45,7 +45,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
         waiting: (waitedMs: number, servers: readonly string[]) =>
           tell(answered + waitedMs / 1e9, `Waiting for ${servers.join(', ')} to start.`),
       }
-      // Grouped, so that the calls of one server leave back to back.
+      // Grouped, so that calls to the same server are sent back to back.
       const byServer = Map.groupBy(calls.entries(), ([, { server }]) => server)
       await Promise.all(
         [...byServer.values()].flat().map(async ([index, { server, tool }]) => {
@@ -60,7 +60,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     },
   })
 
-/** One answer as JSON; whatever goes wrong with a call, its result included, is told in its own place. */
+/** One item as JSON. A failure of the call, or of reading its result, is reported in its own item. */
 async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<string> {
   try {
     const { body, isError } = await run()
@@ -70,14 +70,14 @@ async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<
   }
 }
 
-/** A server's own error unchanged (its code is a number), ours with its code from the table. */
+/** A server's error unchanged (its code is a number); our own with its string code. */
 function errorOf(thrown: unknown): object {
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
 
-/** A batch has one answer: none of its calls can hand a question back as its own result, so each asks in mid-call. */
+/** A batch has one result, so a call cannot return a question as its result (`rounds`): it asks in mid-call. */
 const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   rounds: false,
   get logLevel() {
@@ -92,7 +92,7 @@ function tellProgress(call: Call, progressToken: unknown, progress: object) {
   call.peer.notify('notifications/progress', Json.of({ progressToken, ...progress }))
 }
 
-/** Put together from the answers' JSON, which may be large: nothing is written out twice. */
+/** Concatenates the JSON of the items, which may be large, instead of serializing them again. */
 function batchResult(answers: readonly string[]): Result {
   const text = `{"results":[${answers.join(',')}]}`
   const body = `{"content":[{"type":"text","text":${JSON.stringify(text)}}],"structuredContent":${text}}`

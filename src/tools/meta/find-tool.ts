@@ -15,7 +15,7 @@ import {
   usableTools,
 } from './shared.ts'
 
-/** One tool under two names: `find_tool`, and `search_tools`, which is what code mode shows. */
+/** Listed as `find_tool`; code mode lists it as `search_tools`. */
 export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
   defineTool({
     name: 'find_tool',
@@ -49,7 +49,7 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     },
   })
 
-/** Code mode has no `execute_tool`; there, what was found is called by a program. */
+/** Code mode has no `execute_tool`: programs call the tools. */
 const description = (servers: readonly ServerSummary[], name: string) =>
   'Finds tools for a task among all servers, best first. Use it whenever none of the tools that you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`
@@ -76,7 +76,7 @@ interface Asked {
   readonly server: string | undefined
 }
 
-/** What to do where the answer is not all there is; nothing to say otherwise. */
+/** Advice if there are more matches, or none. */
 function hintFor({ tools, total }: SearchResult, { view, query, server }: Asked): string | undefined {
   if (total > tools.length) {
     const narrower = server === undefined ? ', name a server' : ''
@@ -90,10 +90,10 @@ function hintFor({ tools, total }: SearchResult, { view, query, server }: Asked)
   return `${where} has any of these words; try other words, or ${other}.`
 }
 
-/** Words beyond these are hardly all misspelt. */
+/** If there are more words than this, they are hardly all misspelt. */
 const maxCompared = 5
 
-/** Words in the names of tools that the words of a query come near to. */
+/** Words from tool names that are close to words of the query. */
 function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {
   const known = new Set(tools.flatMap(({ entry }) => wordsIn(entry.name)))
   const near = wordsIn(query)

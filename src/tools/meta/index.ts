@@ -8,7 +8,7 @@ import type { MetaToolsOptions } from './shared.ts'
 
 export type { GatewayStatus, MetaToolsOptions } from './shared.ts'
 
-/** The tools about tools. They have no output schemas: these would lengthen the very lists that meta-tools keep short. */
+/** Tools about tools. Without output schemas, which would lengthen the listings that meta-tools keep short. */
 export const metaTools = (options: MetaToolsOptions): Tool[] => [
   listServers(options),
   getServerTools(options),

@@ -32,7 +32,7 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       max_schema_tokens: z.int().min(0).optional().describe('Cut the list before it costs more tokens than this.'),
     }),
     readOnly: true,
-    // The time that the server has to start is bounded by its own timeout.
+    // The server's own timeout limits its start.
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, server, names, pattern, max_schema_tokens: budget }, { call }) {
       const view = access.view(asAgent(call, agent_id))
@@ -70,7 +70,7 @@ const listingOf = (requested: number | undefined, returned: number, tokens: numb
   ...(tokens !== null && { tokens }),
 })
 
-/** Ends at the first tool that does not fit: the list stays a beginning of the whole, so that asking on by name is easy. */
+/** Stops at the first tool that does not fit, so that the result is a prefix and the rest can be requested by name. */
 function within(budget: number, asked: readonly Served[]): { kept: readonly Served[]; tokens: number } {
   let tokens = 0
   for (const [index, { entry }] of asked.entries()) {
@@ -81,7 +81,7 @@ function within(budget: number, asked: readonly Served[]): { kept: readonly Serv
   return { kept: asked, tokens }
 }
 
-/** An empty list must not pass for good news: the server may be unknown, or down before it ever said what it has. */
+/** Explains an empty list: the server may be unknown, or failed before it listed its tools. */
 function whyEmpty(view: View, server: string): ToolwayError | undefined {
   const status = view.servers().find(({ name }) => name === server)?.status
   if (!status) return view.refusal(server) ?? serverNotFound(view, server)
@@ -96,7 +96,7 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }
 
-/** The fields of every other answer, so that a script need not look twice, and the error in both places where it is looked for. */
+/** Has the fields of a successful result, so that scripts need no special case, and the error in body and `_meta`. */
 function refusal(server: string, problem: ToolwayError, requested: number | undefined): Result {
   const { data, message } = problem
   const error = { ...data, message }

@@ -7,18 +7,17 @@ import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { tellWaiting, type Wait } from '../../core/waiting.ts'
 
-/** A call as execute_tool and execute_tools take it. */
 export interface NestedCallRequest {
   readonly server: string
   readonly tool: string
-  /** In the bytes in which they came. */
+  /** The original bytes. */
   readonly args: Json | undefined
 }
 
 export const nestedCallFields = {
   server: z.string().describe('A name from list_servers.'),
   tool: z.string().describe('The name of the tool as get_server_tools or find_tool gives it.'),
-  // Not a zod record, which would copy the object and drop odd keys: the tool gets what was sent.
+  // Not a Zod record, which would copy the object and drop odd keys: the tool gets exactly what was sent.
   args: z
     .unknown()
     .optional()
@@ -27,23 +26,22 @@ export const nestedCallFields = {
 
 export const timeoutMs = z.int().min(1).max(3_600_000).optional()
 
-/** The carried call has its own timeout; the one around it only must not strike first. */
+/** Longer than any timeout of a nested call, so that the inner one always fires first. */
 export const outerTimeoutMs = 24 * 3_600_000
 
 export interface NestedCallContext {
   readonly caller: Caller
   readonly timeoutMs: number | undefined
-  /** The `_meta` to send along. */
   readonly meta: Call['input']['meta']
-  /** What the caller brought beside the arguments, such as the answers of another round. */
+  /** What the client sent besides the arguments, such as its answers for the next round. */
   readonly rest?: Call['input']['rest']
-  /** The way back to the caller, where it is not the call's own. */
+  /** Replaces the peer of the outer call. */
   readonly peer?: Call['peer']
-  /** Hears of the waiting for a server that is still starting, where that is not the caller. */
+  /** Replaces the progress notifications while a server starts. */
   readonly waiting?: Wait['progress']
 }
 
-/** Runs a call inside a call: a new one with its own decision, limits and audit, and the same way back to the caller. */
+/** Runs a call in a call: a new one with its own decision, limits and audit record, but the same peer. */
 export async function runNestedCall(
   access: Access,
   call: Call,
@@ -58,7 +56,7 @@ export async function runNestedCall(
     timeoutMs,
     ...(carried.waiting && { progress: carried.waiting }),
   })
-  // Tools that carry calls do not carry one another, or one request could grow without end.
+  // Tools that carry calls cannot run each other, or one request could grow without bound.
   if (entry.traits.carries) {
     throw new ToolwayError(
       'INVALID_ARGUMENTS',
@@ -74,18 +72,18 @@ export async function runNestedCall(
     signal: call.signal,
     peer: carried.peer ?? call.peer,
     ...(call.trace && { trace: call.trace }),
-    // What the caller allows includes the time that the server needed to start.
+    // The caller's timeout includes the time that the server took to start.
     ...(timeoutMs !== undefined && { timeoutMs: Math.max(1, Math.round(timeoutMs - (performance.now() - began))) }),
   })
 }
 
-/** How a meta-tool waits for a server that is still starting, on behalf of its caller. */
+/** How a meta-tool waits for a starting server on behalf of its caller. */
 export const waitOf = ({ input, peer, signal }: Call): Wait => ({
   signal,
   progress: (waitedMs, servers) => tellWaiting(input.meta, peer, waitedMs, servers),
 })
 
-/** Models often write the arguments out as JSON; that is no reason to fail. */
+/** Also accepts arguments as a JSON string, which models often send. */
 function argumentsOf({ server, tool, args }: NestedCallRequest): Call['input']['arguments'] {
   if (args === undefined || args.value === undefined || args.value === null) return Json.of({})
   const given = typeof args.value === 'string' ? parsed(args.value) : args

@@ -32,7 +32,7 @@ const summary = ({ name, status, tools }: ServerSummary) => ({
   tools,
 })
 
-/** One server as `list_servers` shows it with metadata; what is not known is null. */
+/** For `list_servers` with metadata; unknown values are null. */
 const withMetadata = (server: ServerSummary) => ({
   ...summary(server),
   transport: server.status.transport,

@@ -6,20 +6,18 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
 
-/** All that the meta-tools hold: they see and run what their caller may, and nothing more. */
+/** All that meta-tools can access: they see and run only what their caller may. */
 export interface MetaToolsOptions {
   readonly access: Access
   readonly clock: Clock
-  /** Nothing where this caller may not see it. */
+  /** Undefined if this caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  /** The caller of a call as the agent it asked for; throws INVALID_AGENT_ID where its credential may not be that one. */
+  /** The caller as the agent it asked for; throws INVALID_AGENT_ID if its credential does not allow that agent. */
   asAgent(call: Call, agentId: string | undefined): Caller
 }
 
-/** The argument by which a caller with several agents says which one it is. */
 export const agentId = z.string().optional().describe('The agent to act as, if you may act as several.')
 
-/** The gateway's own state, as far as the tool cannot see it for itself. */
 export interface GatewayStatus {
   readonly version: string
   readonly reload_status: {
@@ -31,7 +29,7 @@ export interface GatewayStatus {
     readonly warnings: readonly string[]
   }
   readonly policy_state: {
-    /** The agents that have rules; none means one agent that may use everything. */
+    /** Agents that have rules; if empty, there is one agent that may use everything. */
     readonly agents: readonly string[]
     readonly default_agent: string | null
     readonly deny_on_missing_agent: boolean
@@ -39,7 +37,6 @@ export interface GatewayStatus {
   readonly config_paths: readonly string[]
 }
 
-/** The first line of a description, short enough for a list. */
 export function oneLine(text: string | undefined, longest = 160): string {
   const line = (text ?? '')
     .trimStart()
@@ -51,8 +48,8 @@ export function oneLine(text: string | undefined, longest = 160): string {
 const longest = 600
 
 /**
- * What is behind the gateway, in one sentence for a description: agents ignore a search tool that does not say
- * what it could find. Details give way to names, and names to a count, before it gets too long.
+ * One sentence about the servers for a description: agents ignore a search tool that does not say what it can find.
+ * To stay within the limit, it drops the descriptions first, then names.
  */
 export function serversSentence(servers: readonly ServerSummary[]): string {
   const open = servers.filter(({ status }) => status.health !== 'disabled')
@@ -73,7 +70,7 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
 
 const count = (number: number, word: string) => `${number} ${word}${number === 1 ? '' : 's'}`
 
-/** A server that has not been asked yet has no number to tell. */
+/** Omits the count of a server whose tools are not known yet. */
 const withCount = ({ name, tools }: ServerSummary) => (tools === 0 ? name : `${name} (${tools})`)
 
 function withDescription(server: ServerSummary): string {
@@ -81,19 +78,19 @@ function withDescription(server: ServerSummary): string {
   return description === '' ? withCount(server) : `${withCount(server)}: ${description}`
 }
 
-/** The tools of the servers that a caller may use, meta-tools aside; of one server only, if it is named. */
+/** The tools that a caller may use, without meta-tools; of one server only if given. */
 export function usableTools(view: View, server?: string): readonly Served[] {
   const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
   return view.list('tool').filter(({ entry }) => names.has(entry.server))
 }
 
-/** Throws where the caller may use no tool of the named server: an empty list would not say why. */
+/** Throws if the caller may use no tool of the server: an empty list would not say why. */
 export function refuseClosed(view: View, server: string | undefined): void {
   const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
   if (refusal) throw refusal
 }
 
-/** The servers asked for: all, or the one that is named. A name that is none is refused with its near misses. */
+/** All servers, or the given one. Throws with near misses if that does not exist. */
 export function requestedServers(view: View, server?: string): readonly ServerSummary[] {
   const servers = view.servers()
   if (server === undefined) return servers
@@ -103,8 +100,8 @@ export function requestedServers(view: View, server?: string): readonly ServerSu
 }
 
 /**
- * The servers asked for whose tools are not known, so that a short list does not pass for a complete one. A disabled
- * server counts only where it is named.
+ * Servers whose tools are not known, so that an incomplete list does not look complete. A disabled server is only
+ * reported if it was asked for by name.
  */
 export function missingFrom(view: View, server?: string): readonly MissingServer[] {
   if (server === undefined) return view.missing()

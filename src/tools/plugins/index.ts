@@ -13,25 +13,25 @@ import { writableByOthers } from './writable-by-others.ts'
 export { PluginsRefused } from './refused.ts'
 
 export interface PluginOptions {
-  /** Modules of ours by themselves: what plugins import as `toolway`, and what runs in a child. */
+  /** Our separate entry points: what plugins import as `toolway`, and the program of a child process. */
   readonly modules: { readonly library: URL; readonly child: URL }
   readonly clock: Clock
   readonly log: Log
-  /** Imports a module; tests run where `import` is somebody else's. */
+  /** Replaces `import`, which the test runner overrides. */
   load?(url: string): Promise<Record<string, unknown>>
 }
 
-/** All that the plugins of a configuration bring along. Disposing of it ends their processes. */
+/** The tools and sinks of all plugins of a configuration. Disposing ends their processes. */
 export interface Plugins extends AsyncDisposable {
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
-  /** Every file that they are made of: a change of one makes them others. */
+  /** Every file that the plugins consist of, to watch for changes. */
   readonly places: readonly string[]
 }
 
 /**
- * Loads the modules and folders of `native.plugins` (S2), all of them or none: throws `PluginsRefused`, which says what
- * is wrong with each. One that has changed since it was last loaded is loaded anew.
+ * Loads the modules and folders of `native.plugins` (S2), all or none: throws `PluginsRefused` with the problems of each.
+ * Reloads a module whose files have changed.
  */
 export async function loadPlugins(paths: readonly string[], options: PluginOptions): Promise<Plugins> {
   const problems: string[] = []
@@ -39,7 +39,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
   for (const path of paths) {
     const found = findModules(path)
     if ('problem' in found) problems.push(found.problem)
-    // In turn: what one sets up, another may need.
+    // Sequentially: a module may need what an earlier one sets up.
     else for (const file of found.files) modules.push(await loadModule(file, options))
   }
   problems.push(...modules.flatMap(({ problem }) => problem ?? []), ...namedTwice(modules))
@@ -56,7 +56,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
   }
 }
 
-/** The tools of a module, those that want to be isolated moved into one child. */
+/** The tools of a module. All isolated ones share one child process. */
 function inProcessOrChild(
   { file, tools }: LoadedModule,
   options: PluginOptions,
@@ -88,7 +88,7 @@ function namedTwice(modules: readonly LoadedModule[]): string[] {
 const isModule = (name: string) => /^[^._].*\.[cm]?[jt]s$/.test(name) && !/\.(?:d|test|spec)\.[cm]?[jt]s$/.test(name)
 const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
 
-/** The modules of one place in `native.plugins`: the file; the index of a folder, or each module in it. */
+/** The modules of one path of `native.plugins`: the file itself, the index of the folder, or each module in it. */
 function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
   if (!existsSync(path)) return { problem: `There is no plugin at ${path}; mend native.plugins.` }
   const problem = writableByOthers(path)

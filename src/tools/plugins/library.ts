@@ -1,4 +1,4 @@
-/** What a plugin gets when it imports `toolway`: the part of the public surface that makes tools and sinks. */
+/** What plugins import as `toolway`: the part of the public API that makes tools and sinks. */
 
 export { ServerError, ToolwayError } from '../../core/errors.ts'
 export { Json } from '../../core/json.ts'

@@ -9,7 +9,7 @@ export interface LoadedModule {
   readonly file: string
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
-  /** All that it was loaded from. */
+  /** All files that it was loaded from. */
   readonly files: readonly string[]
   readonly problem?: string
 }
@@ -20,10 +20,10 @@ export interface LoadModuleOptions {
   load?(url: string): Promise<Record<string, unknown>>
 }
 
-/** A module that waits for something at its top would hold the configuration up for ever. */
+/** Limit for top-level await, which could block the configuration forever. */
 const maxMs = 10_000
 
-/** Loads one module of a plugin and looks at what it exports. Whatever is wrong with it is told, not thrown. */
+/** Loads one module and checks its exports. Returns problems instead of throwing. */
 export async function loadModule(file: string, options: LoadModuleOptions): Promise<LoadedModule> {
   const { modules, clock, load = (url) => import(url) } = options
   registerPluginHooks(modules.library)
@@ -45,11 +45,11 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
 interface Exported {
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
-  /** Why what a module exports cannot be what its author meant. */
+  /** Why the exports cannot be what the author meant. */
   readonly problem?: string
 }
 
-/** What a module offers: tools and sinks, alone or in lists, under any name. Other exports are its own affair. */
+/** Collects exported tools and sinks, single or in arrays, under any name. Ignores other exports. */
 function exportedBy(module: Readonly<Record<string, unknown>>): Exported {
   const found = new Set<unknown>()
   for (const [name, value] of Object.entries(module)) {
@@ -70,7 +70,7 @@ function exportedBy(module: Readonly<Record<string, unknown>>): Exported {
 const isTool = (value: unknown): value is Tool =>
   isObject(value) && typeof value.run === 'function' && isObject(value.definition) && typeof value.name === 'string'
 
-/** Something that was meant to be a tool or a sink, and is none yet. */
+/** Detects objects that look like a tool or a sink but were not made by `defineTool` or `defineSink`. */
 function wrongness(value: unknown): string | undefined {
   if (!isObject(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
   if (typeof value.run === 'function') return 'looks like a tool that was not made by defineTool'

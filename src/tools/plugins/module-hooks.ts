@@ -6,11 +6,11 @@ import { writableByOthers } from './writable-by-others.ts'
 
 const parameter = 'toolway-plugin'
 
-/** The files that were loaded under a tag. */
+/** The loaded files by tag. */
 const loaded = new Map<string, Set<string>>()
 let isRegistered = false
 
-/** The address by which a plugin is imported: another tag is another module, so that a changed one is loaded anew. */
+/** The URL that a plugin is imported by. A new tag makes it a new module, so that a changed one is reloaded. */
 export function taggedUrl(file: string, tag: string): string {
   loaded.set(tag, (loaded.get(tag) ?? new Set<string>()).add(file))
   return withTag(pathToFileURL(file).href, tag)
@@ -19,8 +19,8 @@ export function taggedUrl(file: string, tag: string): string {
 export const filesOf = (tag: string): readonly string[] => [...(loaded.get(tag) ?? [])]
 
 /**
- * Modules of plugins lie anywhere: for them `toolway` and `zod` are ours, so that there is one of each. What they
- * import from beside them has their tag, too, and must be as safe from others as they are.
+ * Plugins may be in any folder. Their `toolway` and `zod` resolve to ours, so that there is one copy of each. Modules
+ * that they import by path get the same tag and the same permission check.
  */
 export function registerPluginHooks(library: URL): void {
   if (isRegistered) return
@@ -54,15 +54,15 @@ const tagOf = (url: string | undefined): string | undefined =>
 
 interface Known {
   readonly tag: string
-  /** The state of every file that it was made of. */
+  /** Fingerprint of all files of the module. */
   marks: string
 }
 
-/** Modules stay in memory for as long as the process runs, so what is known of them does, too. */
+/** Never shrinks: Node.js keeps loaded modules for the lifetime of the process. */
 const known = new Map<string, Known>()
 let count = 0
 
-/** The tag to import a module with: the same as before, unless one of its files has changed since. */
+/** The tag to import a module with; a new one if any of its files has changed. */
 export function tagFor(file: string): string {
   const before = known.get(file)
   if (before && before.marks === marksOf(before.tag)) return before.tag
@@ -71,7 +71,7 @@ export function tagFor(file: string): string {
   return tag
 }
 
-/** Remembers what a module has turned out to be made of. */
+/** Records the fingerprint of the files that a module turned out to consist of. */
 export function noteFiles(file: string): void {
   const found = known.get(file)
   if (found) found.marks = marksOf(found.tag)

@@ -1,8 +1,8 @@
 import { ToolwayError } from '../../core/errors.ts'
 
-/** Plugins that cannot be loaded: the whole configuration is refused, rather than taking over a part of it. */
+/** Some plugins cannot be loaded. The whole configuration is rejected rather than applied in part. */
 export class PluginsRefused extends ToolwayError {
-  /** One sentence each: which file, what is wrong, what to do. */
+  /** One message per problem: which file, what is wrong, what to do. */
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {
@@ -11,10 +11,9 @@ export class PluginsRefused extends ToolwayError {
   }
 }
 
-/** Somebody other than the operator could change a module that a plugin needs. */
+/** Users other than the operator could change a module that a plugin imports. */
 export class Untrusted extends Error {}
 
-/** What went wrong while a module was loaded, in a sentence. */
 export function loadProblem(file: string, thrown: unknown): string {
   if (thrown instanceof Untrusted) return thrown.message
   const { code, name, message, stack } = errorOf(thrown)

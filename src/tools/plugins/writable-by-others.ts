@@ -5,8 +5,8 @@ const maxLinks = 40
 const sticky = 0o1000
 
 /**
- * Who else than this user and the superuser could change what a path leads to: the file, or any folder or link on the
- * way to it. A sentence where somebody could; `undefined` where nobody can. Throws where there is nothing.
+ * Checks whether users other than this one and root could change the file, or any folder or symbolic link on the way to
+ * it. Returns a message if so. Throws if the path does not exist.
  */
 export function writableByOthers(path: string): string | undefined {
   if (process.getuid === undefined) return undefined
@@ -14,7 +14,7 @@ export function writableByOthers(path: string): string | undefined {
   const rest = partsOf(path.slice(root.length))
   let at = root
   let links = 0
-  /** The folder that we are in lets others put things beside ours, but not touch ours. */
+  /** The current folder is a sticky one: others can add files, but not change ours. */
   let shared = false
   for (let name = rest.shift(); name !== undefined; name = rest.shift()) {
     if (name === '..') {
@@ -47,7 +47,7 @@ function problemOf(path: string, facts: Stats): string | undefined {
   if (facts.uid !== 0 && facts.uid !== process.getuid?.()) {
     return `${path} belongs to another user, who could change it; keep plugins in folders of your own.`
   }
-  // The mode of a link says nothing, and in a sticky folder nobody can touch what belongs to others.
+  // The mode of a link is meaningless, and in a sticky folder users cannot change each other's files.
   const isShared = facts.isDirectory() && (facts.mode & sticky) !== 0
   if (facts.isSymbolicLink() || isShared || !openToOthers(facts)) return undefined
   return `Others can write to ${path}; run "chmod go-w ${path}".`

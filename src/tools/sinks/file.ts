@@ -14,7 +14,7 @@ export interface FileSinkConfig {
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
-/** Keeps each artifact in a file of its own, inside one folder and nowhere else. */
+/** Writes each artifact to its own file, never outside of one folder. */
 export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'description'> => ({
   name,
   async write(artifact) {
@@ -32,7 +32,7 @@ export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'desc
   },
 })
 
-/** Writes the whole file under another name first, so that nobody ever sees a part of it, and gives its path. */
+/** Writes to a temporary file first, so that nobody reads a partial one. Returns the path. */
 async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Promise<string> {
   const names = [...safeNames(template, artifact)]
   const wanted = names.pop() as string
@@ -43,7 +43,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
   const draft = folder.at(`.${randomUUID()}.tmp`)
   try {
     await writeNew(draft, artifact.content)
-    // Moved or replaced meanwhile: a pointer to it would lead elsewhere.
+    // The folder was moved or replaced meanwhile, so its path would lead elsewhere.
     if (!(await folder.isThere())) {
       throw new ToolwayError('INVALID_PATH', 'The folder of this sink was replaced in mid-write: nothing was written.')
     }
@@ -51,7 +51,7 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
     await folder.sync()
     return join(folder.path, taken)
   } finally {
-    // Also what was written in part: where a disk is full, each attempt would leave another one.
+    // Also after a partial write: on a full disk, each attempt would leave another file.
     await unlink(draft).catch(unless('ENOENT'))
   }
 }
@@ -66,7 +66,7 @@ async function writeNew(path: string, content: string): Promise<void> {
   }
 }
 
-/** Gives the draft its name, or the next one that is free: what is there already stays as it is. */
+/** Gives the draft its name, or the next free one. Never overwrites. */
 async function publish(folder: HeldFolder, draft: string, wanted: string): Promise<string> {
   for (const name of candidates(wanted)) {
     try {
@@ -86,7 +86,7 @@ function* candidates(name: string): Generator<string> {
   for (let tries = 0; tries < 3; tries++) yield `${stem}-${randomUUID()}${ending}`
 }
 
-/** A second name for a file fails where the name is taken, which renaming does not. Some file systems have none. */
+/** A hard link fails if the name is taken; a rename would overwrite. Some file systems have no hard links. */
 async function linked(draft: string, name: string): Promise<void> {
   try {
     await link(draft, name)
@@ -98,29 +98,28 @@ async function linked(draft: string, name: string): Promise<void> {
 }
 
 /**
- * A folder that is held open. Names in it are found through the open folder and not by its path, where the system can
- * do that: whoever puts a link in its place meanwhile leads nobody astray.
+ * A folder that is held open. Where the system supports it, names are resolved through the descriptor and not the path,
+ * so that replacing the folder with a link meanwhile has no effect.
  */
 interface HeldFolder extends AsyncDisposable {
   readonly path: string
-  /** How to reach a name in it. */
+  /** The path to open for a name in this folder. */
   at(name: string): string
-  /** Whether its path still leads to it. */
+  /** Whether the path still leads to this folder. */
   isThere(): Promise<boolean>
-  /** Makes what was put into it last. */
+  /** Flushes new directory entries to disk. */
   sync(): Promise<void>
 }
 
 const openFolder = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0)
 const throughDescriptors = process.platform === 'linux' && existsSync('/proc/self/fd')
 
-/** Opens a folder that exists; one that is a link is refused. `path` must be real. */
+/** Opens an existing folder; fails for a symbolic link. `path` must be a real path. */
 async function holdFolder(path: string, at: string = path): Promise<HeldFolder> {
   const handle = await open(at, openFolder)
   return held(path, handle)
 }
 
-/** Opens a folder in a folder, and makes it if need be. */
 async function holdInside(folder: HeldFolder, name: string): Promise<HeldFolder> {
   await mkdir(folder.at(name)).catch(unless('EEXIST'))
   try {
@@ -143,7 +142,7 @@ function held(path: string, handle: FileHandle): HeldFolder {
   }
 }
 
-/** Passes errors with these codes over. */
+/** Ignores errors with these codes. */
 const unless =
   (...codes: readonly string[]) =>
   (thrown: unknown): undefined => {

@@ -16,16 +16,15 @@ import { webhookSink } from './webhook.ts'
 
 export interface SinksOptions {
   readonly sinks: Config['sinks']
-  /** Sinks of plugins. */
   readonly custom?: readonly Sink[]
   readonly access: Access
   readonly clock: Clock
   readonly log: Log
-  /** Prints to standard output; absent where that belongs to a client, who would take it for the protocol. */
+  /** Prints to standard output. Absent if a client reads that as protocol messages. */
   readonly stdout?: (text: string) => Promise<void> | void
 }
 
-/** The sinks of a configuration and of its plugins, as tools for a source named `sink` (J4). */
+/** The sinks of a configuration and its plugins, as tools of the source `sink` (J4). */
 export function createSinks(options: SinksOptions): Tool[] {
   const { sinks, custom = [], clock } = options
   const configured = Object.entries(sinks).flatMap(([name, config]) => {
@@ -67,7 +66,7 @@ function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<S
   }
 }
 
-/** Prints. What could speak to a terminal is taken out: an agent's words are for people. */
+/** Strips terminal control sequences: the text comes from an agent. */
 const stdoutSink = (name: string, print: (text: string) => Promise<void> | void): Omit<Sink, 'description'> => ({
   name,
   async write({ id, content }) {
@@ -82,12 +81,12 @@ interface ToolSinkConfig {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** Hands artifacts to a tool: a call of its own, for the same caller and under the same rules as any. */
+/** Passes artifacts to a tool, as a nested call for the same caller and under the same rules. */
 const toolSink = (name: string, config: ToolSinkConfig, access: Access): Omit<Sink, 'description'> => ({
   name,
   async write(artifact, { call, signal }) {
     const { entry } = await access.view(call.caller).resolve('tool', config.tool)
-    // A sink behind a sink could be behind itself.
+    // A sink behind a sink could lead back to itself.
     if (entry.server === 'sink' || entry.traits.carries) {
       throw new ToolwayError(
         'INTERNAL',
@@ -110,7 +109,7 @@ const toolSink = (name: string, config: ToolSinkConfig, access: Access): Omit<Si
   },
 })
 
-/** Where the tool says that it has put it, if it does. */
+/** The location that the tool reports, if any. */
 function uriIn({ content = [], structuredContent }: ResultBody): string | undefined {
   const linked = content.find(({ type }) => type === 'resource_link')?.uri
   const told = linked ?? (structuredContent as { uri?: unknown } | null | undefined)?.uri

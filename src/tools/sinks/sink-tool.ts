@@ -11,7 +11,7 @@ import type { Artifact, Pointer, Sink } from './sink.ts'
 const maxCharacters = 16 * 1024 * 1024
 const maxMetadata = 64 * 1024
 
-/** A sink as a tool: `sink.NAME(content, metadata?)` answers with a pointer that lasts (J4). */
+/** A sink as a tool: `sink.NAME(content, metadata?)` returns a permanent pointer (J4). */
 export function sinkTool(sink: Sink, clock: Clock): Tool {
   const once = createOnce()
   return defineTool({
@@ -42,7 +42,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
   })
 }
 
-/** The id that the caller has given: it becomes part of names and headers. */
+/** The caller's id. Restricted, because it becomes part of file names and headers. */
 function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id
@@ -68,7 +68,7 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
   })
 }
 
-/** Who writes again under an id of its own, because it never heard how it went, gets the first answer. */
+/** Makes writes with an id idempotent: a retry gets the first result. */
 interface Once {
   run(owner: string, id: string, content: string, signal: AbortSignal, write: () => Promise<Result>): Promise<Result>
 }
@@ -78,7 +78,7 @@ interface Known {
   readonly answer: Promise<Result>
 }
 
-/** Remembers the latest writes that came with an id. What failed is forgotten and may be tried again. */
+/** Remembers recent writes that had an id. Failed ones are removed, so that they can be retried. */
 function createOnce(most = 1_000): Once {
   const known = new Map<string, Known>()
   return {

@@ -1,56 +1,56 @@
 import type { Call } from '../../core/call.ts'
 import type { Result } from '../../core/result.ts'
 
-/** Something that an agent has made and wants to keep. */
+/** Content that an agent produced and wants to keep. */
 export interface Artifact {
-  /** Unique; the same again where somebody writes the same thing again and says so with `metadata.id`. */
+  /** Unique, unless a caller retries a write with the same `metadata.id`. */
   readonly id: string
   readonly sink: string
   readonly agent: string
   readonly content: string
   readonly metadata: Readonly<Record<string, unknown>>
-  /** When it was handed over, in ISO 8601. */
+  /** When the sink received it, in ISO 8601. */
   readonly timestamp: string
 }
 
 export interface SinkContext {
-  /** Aborted when nobody waits any more. */
+  /** Aborted when the result is no longer needed. */
   readonly signal: AbortSignal
   readonly call: Call
 }
 
-/** Where an artifact is from now on, and what else there is to say about it. */
+/** The location of a stored artifact, with any further facts. */
 export interface Pointer {
   readonly uri: string
   readonly [fact: string]: unknown
 }
 
-/** A destination for what agents produce (J4); made by `defineSink`, or by the configuration. */
+/** A destination for artifacts (J4); made by `defineSink` or from the configuration. */
 export interface Sink {
   readonly name: string
   readonly description: string
   readonly timeoutMs?: number
-  /** The setting that it comes from. */
+  /** The setting behind `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** Settles when the artifact is kept. A result is an answer of its own, such as the failure of a tool behind it. */
+  /** Resolves once the artifact is stored. A result is returned as is, such as the failure of a tool behind the sink. */
   write(artifact: Artifact, context: SinkContext): Promise<Pointer | Result>
 }
 
 export interface SinkOptions {
-  /** Up to 64 of `[A-Za-z0-9_-]`; it is called as `sink.NAME`. */
+  /** Up to 64 of `[A-Za-z0-9_-]`; the tool is called `sink.NAME`. */
   readonly name: string
-  /** What it is for, for a model. */
+  /** For the model. */
   readonly description: string
   readonly timeoutMs?: number
-  /** Keeps the artifact and says where: a URI, or an object with one. */
+  /** Stores the artifact and returns its location: a URI, or an object with one. */
   write(artifact: Artifact, context: SinkContext): Pointer | string | Promise<Pointer | string>
 }
 
-/** Marks what `defineSink` made, whichever copy of this module did it. */
+/** Marks sinks made by `defineSink`, whichever copy of this module made them. */
 const brand: unique symbol = Symbol.for('dev.toolway/sink')
 
 /**
- * Makes a sink out of a function. To refuse, throw a `ToolwayError` whose sentence tells a model what to do.
+ * Makes a sink out of a function. To reject, throw a `ToolwayError` whose message tells a model what to do.
  *
  * @example
  * ```ts

@@ -3,11 +3,11 @@ import type { Artifact } from './sink.ts'
 const blank = /\{(content|agent|timestamp|date|id|sink|metadata\.([A-Za-z0-9_-]{1,64}))\}/g
 const only = new RegExp(`^(?:${blank.source})$`)
 
-/** Fills the blanks of a template, all in one pass: what is filled in is never read as a template. */
+/** Fills in all placeholders in one pass, so that inserted values are never expanded. */
 const fill = (template: string, artifact: Artifact, form: (value: string) => string = (value) => value): string =>
   template.replace(blank, (_, name: string, key?: string) => form(textOf(standsFor(artifact, name, key))))
 
-/** The same in every text of a value. A text that is one blank and nothing else becomes what it stands for, as it is. */
+/** Fills in every string of a value. A string that is exactly one placeholder becomes the value itself, with its type. */
 export function fillAll(value: unknown, artifact: Artifact): unknown {
   if (Array.isArray(value)) return value.map((inner) => fillAll(inner, artifact))
   if (typeof value === 'object' && value !== null) {
@@ -29,13 +29,13 @@ function textOf(value: unknown): string {
   return typeof value === 'object' ? JSON.stringify(value) : String(value)
 }
 
-/** Room for a suffix and for the names of encrypted file systems, which get longer. */
+/** Leaves room for a suffix and for encrypted file systems, which lengthen names. */
 const maxBytes = 180
 const maxOfAValue = 100
 
 /**
- * The folders and the name of a file, each of them a plain name: whatever a template or a value holds, none of them is
- * empty, means another folder, or is a device of some system.
+ * The folders and the file name. Whatever the template or the values contain, none of them is empty, leads to another
+ * folder, or is a device name on some system.
  */
 export function safeNames(template: string, artifact: Artifact): readonly string[] {
   const filled = { ...artifact, timestamp: artifact.timestamp.replace(/[:.]/g, '-') }
@@ -48,7 +48,7 @@ export function safeNames(template: string, artifact: Artifact): readonly string
 
 const maxDeep = 8
 
-/** A value as part of a name: letters, digits and a few signs; a dot does not begin it. */
+/** A value as part of a name: letters, digits and a few signs, without a leading dot. */
 const harmless = (value: string): string =>
   value
     .slice(0, maxOfAValue)
@@ -57,7 +57,7 @@ const harmless = (value: string): string =>
     .replace(/[^\p{L}\p{N}\p{M} ._@+=,()-]/gu, '-')
     .replace(/^[. ]+/, '_') || '_'
 
-/** The template's own signs are the operator's; but two dots may have met. */
+/** Trusts the operator's own characters in the template, but dots may have become adjacent. */
 function plainName(text: string): string {
   const plain = text.toWellFormed().replace(/[\p{C}\p{Zl}\p{Zp}/\\]/gu, '-')
   const name = shortened(plain.replace(/[. ]+$/, ''))
@@ -65,7 +65,7 @@ function plainName(text: string): string {
   return /^(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)\s*(?:\.|$)/i.test(name) ? `_${name}` : name
 }
 
-/** Cut before its ending, between characters. */
+/** Truncates before the extension, at a character boundary. */
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= maxBytes) return name
   const { stem, ending } = split(name)
@@ -79,7 +79,7 @@ function shortened(name: string): string {
   )
 }
 
-/** A name and its ending, `.md`; a name that begins with its only dot has none. */
+/** Splits off the extension; a name whose only dot is its first character has none. */
 export function split(name: string): { readonly stem: string; readonly ending: string } {
   const at = name.lastIndexOf('.')
   if (at <= 0 || name.length - at > 16) return { stem: name, ending: '' }

@@ -25,8 +25,8 @@ const firstPauseMs = 500
 const maxPauseMs = 10_000
 
 /**
- * Posts artifacts. What surely or maybe did not arrive is sent again under the same key, by which a receiver can tell
- * that it has it already; what was acknowledged or refused never is.
+ * Posts artifacts. Retries what did not or may not have arrived, with the same idempotency key, so that the receiver can
+ * detect duplicates. Never resends what was acknowledged or refused.
  */
 export function webhookSink({
   name,
@@ -35,7 +35,7 @@ export function webhookSink({
   log,
   random = Math.random,
 }: WebhookOptions): Omit<Sink, 'description'> {
-  /** A random part of what it may be at most: those who failed together do not come back together. */
+  /** Jittered, so that deliveries that failed together are not retried together. */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
     const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
     return Math.max(Math.round(jittered), retryAfterMs)
@@ -43,7 +43,7 @@ export function webhookSink({
 
   return {
     name,
-    // All attempts and the pauses between them.
+    // Covers all attempts and the pauses between them.
     timeoutMs: config.attempts * (config.timeout + maxPauseMs),
     timeoutKey: `sinks.${name}.timeout`,
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
@@ -98,17 +98,16 @@ function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived
   )
 }
 
-/** What came of one attempt. */
 interface Attempt {
   /**
-   * `unsent`: nothing of it arrived. `lost`: it may have. `busy`: the receiver does not want it now. `refused`: it never
-   * will. `acknowledged`: it has it.
+   * `unsent`: nothing arrived. `lost`: it may have arrived. `busy`: the receiver cannot take it now. `refused`: it never
+   * will. `acknowledged`: it arrived.
    */
   readonly kind: 'acknowledged' | 'refused' | 'busy' | 'unsent' | 'lost'
-  /** In a few words, without anything that could be a secret. */
+  /** Short, and without anything that could be a secret. */
   readonly reason: string
   readonly status?: number
-  /** Where the receiver has put it, if it says so. */
+  /** The location that the receiver reports, if any. */
   readonly location?: string
   readonly retryAfterMs?: number
 }
@@ -116,20 +115,20 @@ interface Attempt {
 interface DeliverOptions {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** For this attempt. */
+  /** Per attempt. */
   readonly timeout: number
-  /** The setting that it comes from. */
+  /** The setting behind `timeout`, for error messages. */
   readonly timeoutKey: string
   readonly clock: Clock
   readonly signal: AbortSignal
 }
 
-/** Sends an artifact once. Throws only where nobody waits any more. */
+/** Sends an artifact once. Throws only if the signal aborts. */
 async function deliver(artifact: Artifact, options: DeliverOptions): Promise<Attempt> {
   const { clock, signal, timeout, timeoutKey } = options
   const url = new URL(options.url)
   const { Client } = await import('undici')
-  // No address is vetted: the operator has chosen it. Nothing is followed that it leads to.
+  // The address is not vetted, because the operator configured it. Redirects are not followed.
   const client = new Client(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
   using limit = deadline(
     clock,
@@ -149,7 +148,7 @@ async function deliver(artifact: Artifact, options: DeliverOptions): Promise<Att
       body: JSON.stringify(artifact),
       signal: limit.signal,
     })
-    // The head says it all; whatever happens to the body changes nothing about it.
+    // The status and headers decide; errors in the body do not matter.
     answer.body.on('error', () => {})
     answer.body.destroy()
     return outcomeOf(url, answer.statusCode, answer.headers, clock.now())
@@ -184,7 +183,7 @@ function outcomeOf(url: URL, status: number, headers: Headers, now: number): Att
   return { kind, reason, status, ...(waitMs !== undefined && { retryAfterMs: waitMs }) }
 }
 
-/** An address of the receiver's that can be shown: no credentials, no other scheme. */
+/** The Location header, if it can be shown: http or https, without credentials. */
 function publicAddress(url: URL, location: string | string[] | undefined): string | undefined {
   const written = String(location ?? '')
   const base = url.origin + url.pathname
@@ -193,7 +192,7 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   return /^https?:$/.test(found.protocol) && found.username === '' && found.password === '' ? found.href : undefined
 }
 
-/** A code such as ECONNREFUSED; a name with several addresses fails with one error for each. */
+/** A code such as ECONNREFUSED. A host with several addresses fails with one error per address. */
 function reasonOf(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (error instanceof ToolwayError) return error.message

@@ -14,11 +14,11 @@ import {
   unknownType,
 } from './type-text.ts'
 
-/** Deeper than this nobody reads, and parsers of types have stacks. */
+/** Deeper types are unreadable, and type parsers recurse. */
 const deepest = 8
 const maxValues = 50
 
-/** The TypeScript type of what a JSON Schema allows, as near as a type can say it. Whatever the schema: it is a type. */
+/** The closest TypeScript type to a JSON Schema. Returns a valid type for any input. */
 export function schemaType(schema: unknown, place: SchemaPosition): TypeText {
   if (schema === false) return atom('never')
   if (!isSchema(schema) || place.depth > deepest || place.allowance.spent) return unknownType
@@ -39,7 +39,7 @@ function referredType(reference: unknown, place: SchemaPosition): TypeText {
   return schemaType(referred(place.root, reference), { ...place, through: [...place.through, reference] })
 }
 
-/** What the schema itself says about the value, apart from the schemas that it is put together from. */
+/** The type without `$ref`, `anyOf`, `oneOf` and `allOf`. */
 function valueType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
   const { allowance } = place
   if ('const' in schema) return constants([schema.const], allowance) ?? namedTypes(schema, place)
@@ -63,7 +63,7 @@ function namedTypes(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
   return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, place)))
 }
 
-/** Many schemas leave out what goes without saying. */
+/** Many schemas omit `type` where other keywords imply it. */
 function implied(schema: ToolJsonSchema): readonly string[] {
   if (['properties', 'additionalProperties', 'patternProperties'].some((keyword) => keyword in schema))
     return ['object']
@@ -100,22 +100,20 @@ function each(schemas: unknown, place: SchemaPosition): TypeText[] {
   return types
 }
 
-/** Where in a schema the writer is. */
 export interface SchemaPosition {
-  /** The whole document, which references are about. */
+  /** The whole document, for resolving references. */
   readonly root: unknown
   readonly allowance: TextBudget
   readonly depth: number
-  /** The references that led here: one that comes again leads round in a circle. */
+  /** The references followed so far, to detect cycles. */
   readonly through: readonly string[]
 }
 
-/** Hands the schemas inside a schema back to whoever writes schemas. */
 export type WriteSchema = (schema: unknown, place: SchemaPosition) => TypeText
 
 const maxTuple = 32
 
-/** `string[]`, or a tuple where places have schemas of their own, in the words of either draft. */
+/** `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in older drafts). */
 function arrayType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText {
   const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
   if (places.length === 0) return atom(`${closed(write(itemsOf(schema), place))}[]`)
@@ -125,14 +123,13 @@ function arrayType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSc
   return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(write(rest, place))}[]`])].join(', ')}]`)
 }
 
-/** A list of none says nothing about the others. */
+/** An empty list of item schemas does not restrict the items. */
 const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? true : items)
 
 const maxKey = 200
-/** What fits on one line is easier to read there. */
 const maxLine = 100
 
-/** `{ path: string; head?: number }`, with what else may be in it behind an `&`. */
+/** `{ path: string; head?: number }`, intersected with a record for additional properties. */
 function objectType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText {
   const properties = isSchema(schema.properties) ? schema.properties : {}
   const required = new Set(listOf(schema.required).slice(0, 1000))
@@ -159,14 +156,13 @@ function objectType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteS
 
 export const propertyName = (key: string): string => (/^[A-Za-z_$][\w$]*$/.test(key) ? key : quoted(key))
 
-/** Members in braces: on one line where they fit, else each on its own. */
 export function body(members: readonly string[]): string {
   const line = `{ ${members.join('; ')} }`
   if (line.length <= maxLine && !line.includes('\n')) return line
   return `{\n${members.map((text) => `  ${text.replaceAll('\n', '\n  ')};`).join('\n')}\n}`
 }
 
-/** What members without a name of their own are; undefined where nothing is said about them. */
+/** The type of pattern and additional properties; undefined if the schema does not restrict them. */
 function others(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText | undefined {
   const patterns = isSchema(schema.patternProperties) ? schema.patternProperties : {}
   const types: TypeText[] = []
@@ -181,10 +177,7 @@ function others(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchem
 
 const maxPointer = 1000
 
-/**
- * What a `$ref` leads to inside its own document; undefined for everything else. Nothing is ever fetched or read: a
- * server would decide what.
- */
+/** Resolves a `$ref` within its own document only. Never fetches or reads anything: the server would choose what. */
 function referred(root: unknown, reference: string): unknown {
   if (reference.length > maxPointer) return undefined
   if (reference === '#') return root

@@ -4,18 +4,18 @@ import { body, propertyName, schemaType } from './schema-type.ts'
 import { createTextBudget, isSchema } from './type-text.ts'
 
 const maxDescription = 1000
-/** What is left for a result once the arguments have been written: those are what a program must get right. */
+/** Share of the budget for the result. Arguments get all of it: a program must get those right. */
 const resultShare = 0.4
 
 export interface Declared {
-  /** How programs spell it. */
+  /** The spelling in programs. */
   readonly identifier: string
-  /** How its server spells it. */
+  /** The spelling of its server. */
   readonly name: string
   readonly definition: Definition
 }
 
-/** One tool as a method: what it is for, what it takes, what it gives. Never much longer than `characters`. */
+/** A tool as a method signature with a comment, not much longer than `characters`. */
 export function toolDeclaration({ identifier, name, definition }: Declared, characters: number): string {
   const { description, inputSchema, outputSchema } = definition
   const args = typeOf(inputSchema, characters)
@@ -32,7 +32,7 @@ const typeOf = (schema: unknown, characters: number): string =>
 const needsSome = (schema: unknown): boolean =>
   isSchema(schema) && Array.isArray(schema.required) && schema.required.length > 0
 
-/** The methods of each server, by the identifier of the server, as one declaration of `tools`. */
+/** One declaration of `tools` from the methods of each server, by server identifier. */
 export function declare(servers: ReadonlyMap<string, readonly string[]>): string {
   if (servers.size === 0) return ''
   const members = [...servers].map(([server, methods]) => `${propertyName(server)}: ${body(methods)}`)

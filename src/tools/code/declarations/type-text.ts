@@ -1,6 +1,6 @@
 import { commentText, plainText, quoted } from '../text.ts'
 
-/** A type as text, and whether it needs brackets where something else is joined to it. */
+/** `joined`: needs parentheses when combined with another type. */
 export interface TypeText {
   readonly text: string
   readonly joined: boolean
@@ -9,10 +9,9 @@ export interface TypeText {
 export const atom = (text: string): TypeText => ({ text, joined: false })
 export const unknownType = atom('unknown')
 
-/** The type in brackets where it needs them. */
 export const closed = ({ text, joined }: TypeText): string => (joined ? `(${text})` : text)
 
-/** Any of these. What can be anything makes the whole so. */
+/** `unknown` absorbs all other members. */
 export function union(types: readonly TypeText[]): TypeText {
   const different = distinct(types)
   if (different.length === 0 || different.some(({ text }) => text === 'unknown')) return unknownType
@@ -20,7 +19,7 @@ export function union(types: readonly TypeText[]): TypeText {
   return { text: different.map(closed).join(' | '), joined: true }
 }
 
-/** All of these at once. What can be anything adds nothing. */
+/** Drops `unknown`, which adds nothing. */
 export function intersection(types: readonly TypeText[]): TypeText {
   const different = distinct(types).filter(({ text }) => text !== 'unknown')
   if (different.length <= 1) return different[0] ?? unknownType
@@ -32,14 +31,13 @@ const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
 ]
 
 /**
- * How much may still be written of one tool. Schemas come from servers, and references let a small one stand for an
- * endless one: all work is counted here, so it grows with what may be written and not with what could be.
+ * The remaining work for one tool's declaration. Schemas come from servers, and references let a small one expand
+ * without end; counting all work here bounds it by the size of the output.
  */
 export interface TextBudget {
-  /** Nothing more should be begun. */
   readonly spent: boolean
   spend(count: number): void
-  /** The keys of an object, which cost something to look at even where they are not written. */
+  /** The keys of an object. Reading them costs budget even if they are not written. */
   keys(object: object): readonly string[]
 }
 
@@ -60,7 +58,7 @@ export function createTextBudget(characters: number): TextBudget {
   }
 }
 
-/** A JSON Schema as servers write it: anything may be anywhere in it. */
+/** A JSON Schema from a server, not validated. */
 export type ToolJsonSchema = Readonly<Record<string, unknown>>
 
 export const isSchema = (value: unknown): value is ToolJsonSchema =>
@@ -71,7 +69,7 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 const maxString = 500
 const deepest = 4
 
-/** A constant as the type that only it has; undefined where it is too large to be written out. */
+/** The literal type of a constant; undefined if it is too large. */
 export function literalType(value: unknown, allowance: TextBudget, depth = 0): string | undefined {
   if (allowance.spent || depth > deepest) return undefined
   const text = simpleLiteral(value)
@@ -93,12 +91,12 @@ export function literalType(value: unknown, allowance: TextBudget, depth = 0): s
 
 function simpleLiteral(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value)
-  // One beyond all bounds has been read as no number at all.
+  // JSON.parse reads a number that is too large as Infinity.
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
   return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
 }
 
-/** All of them, or nothing as soon as one cannot be had. */
+/** All results, or undefined if any is undefined. */
 function all<T>(values: readonly T[], write: (value: T) => string | undefined): string[] | undefined {
   const written: string[] = []
   for (const value of values) {
@@ -112,7 +110,7 @@ function all<T>(values: readonly T[], write: (value: T) => string | undefined): 
 const maxDescription = 300
 const maxFact = 60
 
-/** What a type cannot say, in one line for a comment: what it is for, its format and bounds, what it is by default. */
+/** What a type cannot express, as one line for a comment: description, format, bounds, default. */
 export function remarks(schema: ToolJsonSchema): string {
   const said = plainText(schema.description ?? schema.title, maxDescription)
   const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))

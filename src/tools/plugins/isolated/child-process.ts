@@ -8,22 +8,21 @@ import type { Log } from '../../../core/log.ts'
 import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 
 export interface IsolatedPluginOptions {
-  /** The module of the plugin. */
   readonly file: string
-  /** Variables of ours that it may see. */
+  /** Environment variables that are passed on to it. */
   readonly variables: readonly string[]
   readonly modules: { readonly library: URL; readonly child: URL }
   readonly clock: Clock
   readonly log: Log
 }
 
-/** A process in which the tools of one plugin run: started with the first call, kept warm, ended when it hangs. */
+/** The child process of one plugin: starts with the first call, stays warm, and is killed when it hangs. */
 export interface IsolatedPlugin extends AsyncDisposable {
   run(tool: string, call: Call): Promise<Result>
 }
 
 const startMs = 20_000
-/** What was called off may stop by itself for so long. */
+/** How long a cancelled call may take to stop. */
 const graceMs = 1_000
 const idleMs = 600_000
 const memory = '--max-old-space-size=512'
@@ -47,7 +46,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
       env: environment(options.variables),
       execArgv: [memory, '--disable-sigusr1'],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // A group of its own, so that whatever it starts ends with it.
+      // Its own process group, so that killing it also kills its children.
       detached: true,
     })
     const ready = Promise.withResolvers<void>()
@@ -94,7 +93,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
     })
   }
 
-  /** Calls a call off; a child that goes on with it is ended, and with it the others in there. */
+  /** Cancels a call. Kills the child, with all its other calls, if the call does not stop. */
   function callOff(running: Running, id: number): void {
     tell(running, { kind: 'cancel', id })
     clock.after(graceMs, () => {
@@ -115,7 +114,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
       await readyInTime(running, signal)
       const id = ++count
       const answer = Promise.withResolvers<Result>()
-      // Nobody may be waiting any more when it comes.
+      // The caller may be gone by the time it rejects.
       answer.promise.catch(() => {})
       running.waiting.set(id, answer)
       const stop = () => callOff(running, id)
@@ -157,7 +156,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
     try {
       await waitFor(running.ready, limit.signal)
     } catch (thrown) {
-      // A broken one would stay; the next call tries again.
+      // Kill it, so that the next call starts a new one.
       if (!signal.aborted) end(running)
       throw thrown
     }
@@ -175,7 +174,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
   }
 }
 
-/** It may be gone already; its end settles whatever waits. */
+/** Does nothing if the child is gone: its exit rejects all pending calls. */
 function tell({ process: child }: Running, message: ToChild): void {
   if (child.connected) child.send(message, () => {})
 }
@@ -187,14 +186,14 @@ const environment = (variables: readonly string[]) =>
     [...usual, ...variables].flatMap((name) => (name in process.env ? [[name, process.env[name]]] : [])),
   )
 
-/** A plugin may make codes up. */
+/** Checks the code, which a plugin may have invented. */
 const received = ({ code, message, details, cause }: SentError): ToolwayError =>
   new ToolwayError(Object.hasOwn(errorKinds, code) ? code : 'INTERNAL', message, {
     ...details,
     ...(cause !== undefined && { cause }),
   })
 
-/** What the gateway says to a child. All of it is JSON. */
+/** Messages from the gateway to the child, as JSON. */
 export type ToChild =
   | { readonly kind: 'load'; readonly file: string; readonly library: string }
   | {
@@ -208,14 +207,13 @@ export type ToChild =
     }
   | { readonly kind: 'cancel'; readonly id: number }
 
-/** What a child says to the gateway. */
 export type FromChild =
   | { readonly kind: 'ready' }
   | { readonly kind: 'broken'; readonly problem: string }
   | { readonly kind: 'result'; readonly id: number; readonly body: ResultBody }
   | { readonly kind: 'failure'; readonly id: number; readonly error: SentError }
 
-/** An error of ours on its way between processes; the cause is for the log alone. */
+/** A ToolwayError between processes. The cause is only logged. */
 export interface SentError {
   readonly code: ErrorCode
   readonly message: string
@@ -223,7 +221,7 @@ export interface SentError {
   readonly cause?: string
 }
 
-/** Whether a message is one of ours: the plugin has the same channel, and may say anything on it. */
+/** Validates a message: the plugin has access to the same channel and may send anything. */
 function isFromChild(message: unknown): message is FromChild {
   if (!isObject(message)) return false
   const { kind, problem, id, body, error } = message

@@ -6,7 +6,7 @@ import type { Tool } from '../../define-tool.ts'
 import { loadModule } from '../load-module.ts'
 import type { FromChild, SentError, ToChild } from './child-process.ts'
 
-/** The program of a child: loads one plugin and runs its tools for the gateway, until the gateway is gone. */
+/** The entry of the child process: loads one plugin and runs its tools until the gateway disconnects. */
 
 let tools: ReadonlyMap<string, Tool> = new Map()
 const running = new Map<number, AbortController>()
@@ -44,7 +44,7 @@ async function run(asked: Extract<ToChild, { kind: 'call' }>): Promise<void> {
   }
 }
 
-/** The call as far as it can be told between processes: there is no way back to the caller from here. */
+/** Rebuilds the call from what was sent. It has no connection back to the caller. */
 function callOf(asked: Extract<ToChild, { kind: 'call' }>, tool: Tool, signal: AbortSignal): Call {
   const { definition, readOnly, idempotent, timeoutMs = 0, run, name } = tool
   return {
