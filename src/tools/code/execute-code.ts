@@ -131,7 +131,7 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
   return createHash('sha256').update(JSON.stringify(key)).digest('hex')
 }
 
-/** The run queue shares its slots among owners. Not by session: an unauthenticated caller could be anybody in the next. */
+/** The run queue shares its slots among owners. Excludes the session: anybody can begin another one. */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
 /** The default language. */

@@ -7,7 +7,6 @@ import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { get, type ModelTask, noAnswer, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
-/** Images from a description (F17). */
 export function diffusion(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('diffusion', options)
   if (choice.names.length === 0) return undefined
@@ -45,7 +44,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /** Images come in the answer where the server can be asked for that; some cannot, and do it anyway. */
+  /** Requests base64. Some servers reject `response_format`, but send base64 anyway. */
   async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
       return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)
@@ -63,7 +62,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
       body: Buffer.from(JSON.stringify({ model: model.model, ...wishes })),
       contentType: 'application/json',
       accept: 'application/json',
-      // Base64 takes a third more, and there may be several.
+      // Base64 is a third larger, and there may be several images.
       maxBytes: maxBytes * 2,
       signal,
     })
@@ -72,7 +71,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     return read.data.data
   }
 
-  /** An address on the server itself is the operator's; any other is vetted like one that a caller gives. */
+  /** A URL on the model server itself was chosen by the operator; any other is vetted like a caller's. */
   async function bytesOf(place: ModelTask, { b64_json, url }: Made, signal: AbortSignal): Promise<Buffer> {
     if (b64_json) return Buffer.from(b64_json, 'base64')
     const model = servedModel(options, place.name)

@@ -20,7 +20,7 @@ const message = z.strictObject({
   content: z.string().max(longest),
 })
 
-/** Text from a language model, held to a schema where one is given (F17). Nothing where there is no model. */
+/** Text from a language model, constrained by a schema if given (F17). Undefined without a model. */
 export function generate(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('generate', options)
   if (choice.names.length === 0) return undefined
@@ -69,7 +69,6 @@ export function generate(options: InferenceOptions): Tool | undefined {
   })
 }
 
-/** The language model of a name that a choice has found. */
 export function languageModel({ models }: InferenceOptions, choice: Choice, asked: string | undefined): LanguageModel {
   const name = choice.pick(asked)
   const model = models.get(name)

@@ -5,28 +5,27 @@ import { withoutHidden } from '../hidden-characters.ts'
 import { readBody } from '../native/fetch/guarded-get.ts'
 import type { InferenceTask, ServedModel } from './models.ts'
 
-/** What is sent to a model server beside the completions of the chat loop: speech, images, recordings. */
+/** A request to a model server other than the completions of the chat loop. */
 export interface InferenceRequest {
-  /** Behind the base address, such as `/audio/speech`. */
+  /** Relative to the base URL, such as `/audio/speech`. */
   readonly path: string
   readonly body: Buffer
   readonly contentType: string
   readonly accept: string
-  /** Of the answer. */
+  /** Max size of the response. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
 
 export interface InferenceAnswer {
-  /** The media type, without parameters. */
   readonly type: string
   readonly bytes: Buffer
 }
 
-/** An error is short; what is longer is none that anybody has written for us. */
+/** Real error messages are shorter. */
 const maxOfError = 64 * 1024
 
-/** Posts to a model server and gives its answer whole. Redirects are not followed: they would get the key. */
+/** Posts to a model server and reads the whole response. Does not follow redirects: the target would get the key. */
 export const post = (place: ModelTask, model: ServedModel, request: InferenceRequest): Promise<InferenceAnswer> => {
   const { path, body, contentType, accept, maxBytes, signal } = request
   const url = new URL(model.baseUrl)
@@ -35,7 +34,7 @@ export const post = (place: ModelTask, model: ServedModel, request: InferenceReq
   return exchange(place, model, { method: 'POST', path: target, body, headers, maxBytes, signal })
 }
 
-/** Gets something that a model server has pointed to on itself. */
+/** Downloads something from a URL on the model server itself. */
 export const get = (
   place: ModelTask,
   model: ServedModel,
@@ -56,7 +55,7 @@ async function exchange(place: ModelTask, model: ServedModel, asked: Exchange): 
   const { maxBytes, signal, headers, ...request } = asked
   const { authorization, secrets } = credentials(place, model)
   const { createHttpClient } = await import('../../lib/http-client.ts')
-  // The call has its own deadline; a model may well think for longer than a timeout that knows nothing of it.
+  // The call has its own deadline; a model may take longer than any fixed timeout.
   const patience = { connections: 1, headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let begun = false
   try {
@@ -82,7 +81,7 @@ async function exchange(place: ModelTask, model: ServedModel, asked: Exchange): 
   }
 }
 
-/** A key of `none` is none; a name and password in the address become a header. */
+/** `none` means no key; a user name and password in the URL become a header. */
 function credentials({ name }: ModelTask, { baseUrl, apiKey }: ServedModel) {
   const url = new URL(baseUrl)
   const authorization = basicAuthOf(url)
@@ -93,7 +92,7 @@ function credentials({ name }: ModelTask, { baseUrl, apiKey }: ServedModel) {
   throw new ToolwayError('INVALID_ARGUMENTS', `The key of the model ${name} cannot be sent. ${advice}`)
 }
 
-/** Whom a sentence is about: a model by its name in the configuration, and what it was wanted for. */
+/** The model, by its name in the configuration, and the task; for error messages. */
 export interface ModelTask {
   readonly name: string
   readonly task: InferenceTask
@@ -101,16 +100,16 @@ export interface ModelTask {
 
 interface Said {
   readonly text: string
-  /** Blotted out, wherever they stand. */
+  /** Redacted from the text. */
   readonly secrets: readonly string[]
   readonly retryAfter: string
 }
 
-/** What an answer means that is not the one that was asked for. */
+/** Maps an HTTP error status to an error. */
 function refused(place: ModelTask, status: number, said: Said): ToolwayError {
   const { name, task } = place
   const http = `HTTP ${status}`
-  // What it says about a key may hold a part of it.
+  // The server's message about a key may quote part of it.
   if (status === 401 || status === 403) return failed(place, `refuses our key (${http}). Check models.${name}.apiKey.`)
   const quote = quoteOf(said)
   if (status === 404 || status === 405) {
@@ -133,14 +132,13 @@ function refused(place: ModelTask, status: number, said: Said): ToolwayError {
   return new ToolwayError('INVALID_ARGUMENTS', sentence)
 }
 
-/** Something else than what was asked for. */
 export const noAnswer = (place: ModelTask, wanted: string): ToolwayError =>
   failed(place, `answered with something else than ${wanted}. Check native.inference.${place.task}.`)
 
 const tooLarge = (place: ModelTask, most: number): ToolwayError =>
   failed(place, `sent more than ${most} bytes. Ask for less; the operator can raise native.inference.maxBytes.`)
 
-/** The connection failed, before the answer or in it. */
+/** The connection failed before or during the response. */
 function lost(place: ModelTask, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reasonOf(thrown)
@@ -162,7 +160,7 @@ function reasonOf(thrown: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? error.name
 }
 
-/** The server's own words, on one line. */
+/** The server's error message on one line, without secrets. */
 function quoteOf({ text, secrets }: Said): string {
   const whole = secrets
     .filter((secret) => secret.length > 3)

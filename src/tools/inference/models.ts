@@ -8,7 +8,6 @@ import { didYouMean } from '../../lib/near.ts'
 import { sniffedType } from '../media-type.ts'
 import type { Vet } from '../native/fetch/guarded-get.ts'
 
-/** What a model is wanted for. */
 export type InferenceTask = 'generate' | 'vision' | 'speech' | 'transcription' | 'diffusion'
 
 export type ModelConfig = Config['models'][string]
@@ -16,17 +15,17 @@ export type ServedModel = Extract<ModelConfig, { kind: 'openai' }>
 
 /** The models for one task. */
 export interface Choice {
-  /** Those that may be asked for, the usual one first; none where the task cannot be done. */
+  /** Allowed models, the default first; empty if the task is not available. */
   readonly names: readonly string[]
-  /** The name of the one asked for, or of the usual one. */
+  /** Validates the requested name; falls back to the default. */
   pick(asked: string | undefined): string
 }
 
-/** Model files in process write text and nothing else. */
+/** In-process model files only generate text. */
 const fits = (task: InferenceTask, { kind, disabled }: ModelConfig) =>
   !disabled && (task === 'generate' || kind === 'openai')
 
-/** Which models a task can use: the one that was named for it, that of the chat loop, or the first. */
+/** The default is the model configured for the task, else that of the chat loop, else the first. */
 export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions): Choice {
   const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
@@ -51,14 +50,14 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
   }
 }
 
-/** The model that a choice has found, where a server runs it. */
+/** The configuration of a model that `choiceFor` accepted for a task that only servers run. */
 export const servedModel = ({ config }: InferenceOptions, name: string): ServedModel =>
   config.models[name] as ServedModel
 
-/** A language model as far as these tools need one; the models of the chat loop are such. */
+/** The part of a language model that these tools use; the models of the chat loop implement it. */
 export interface LanguageModel {
   readonly name: string
-  /** Tells the answer as it comes, `end` last. Throws a `ToolwayError`, or the signal's reason. */
+  /** Streams the response; `end` is the last event. Throws a `ToolwayError`, or the signal's reason. */
   complete(request: InferenceCompletionRequest): AsyncIterable<CompletionEvent>
 }
 
@@ -67,11 +66,11 @@ interface InferenceCompletionRequest {
   readonly signal: AbortSignal
   readonly maxTokens?: number
   readonly temperature?: number
-  /** What the answer has to look like. */
+  /** The schema of the response. */
   readonly constraint?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
 }
 
-/** What a model tells; other kinds are passed over. */
+/** Events of other kinds than `text` and `end` are ignored. */
 type CompletionEvent =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking' | 'call' }
@@ -79,7 +78,7 @@ type CompletionEvent =
       readonly kind: 'end'
       readonly reason: string
       readonly usage?: { readonly promptTokens: number; readonly completionTokens: number }
-      /** Makes of a value that fits the constraint as it was sent one that fits it as it was asked for. */
+      /** Converts a value that fits the schema as it was sent into one that fits the schema as it was given. */
       restore(value: unknown): unknown
     }
 
@@ -90,7 +89,7 @@ interface Completion {
   restore(value: unknown): unknown
 }
 
-/** Asks for one answer and waits for all of it. */
+/** Collects the whole response. */
 export async function completionOf(model: LanguageModel, request: InferenceCompletionRequest): Promise<Completion> {
   const texts: string[] = []
   let end: Extract<CompletionEvent, { kind: 'end' }> | undefined
@@ -116,27 +115,26 @@ export interface InferenceOptions {
     readonly chat: Pick<Config['chat'], 'model'>
     readonly native: Pick<Config['native'], 'inference'>
   }
-  /** The language models that are not disabled, by their names in the configuration. */
+  /** The enabled language models, by their names in the configuration. */
   readonly models: ReadonlyMap<string, LanguageModel>
   /**
-   * Makes a value of what a model wrote under a schema, or says what is wrong with it. `restore` makes of one that fits
-   * the schema as it was sent one that fits it as it was asked for. Plain JSON, if absent.
+   * Parses what a model wrote under a schema, or says what is wrong with it. `restore` converts a value that fits the
+   * schema as it was sent into one that fits the schema as it was given. Default: plain JSON.
    */
   read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
-  /** Says which images may be fetched, and from which addresses. */
+  /** Checks URLs of images and resolves the addresses that may be used. */
   readonly vet: Vet
   readonly clock: Clock
   readonly log: Log
 }
 
-/** The argument by which a caller says which model it wants. */
 export const modelArgument = ({ names }: Choice) =>
   z
     .string()
     .optional()
     .describe(`Which model: ${names.slice(0, 20).join(', ')}. The first if absent.`)
 
-/** Bytes out of base64, also out of a `data:` URL; what they are is read from them. */
+/** Decodes base64 or a `data:` URL. Detects the media type from the bytes. */
 export function bytesFrom(field: string, data: string, kind: 'image' | 'audio', most: number) {
   const encoded = data.replace(/^data:[^,]{0,200};base64,/i, '').replace(/\s+/g, '')
   const refuse = (what: string) => new ToolwayError('INVALID_ARGUMENTS', `"${field}" ${what}`)

@@ -7,7 +7,6 @@ import { sniffedType } from '../media-type.ts'
 import { type ModelTask, noAnswer, post } from './model-server.ts'
 import { bytesFrom, choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
-/** Text to speech, and speech to text (F17). */
 export function speech(options: InferenceOptions): Tool | undefined {
   const speakers = choiceFor('speech', options)
   const writers = choiceFor('transcription', options)
@@ -60,7 +59,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
       maxBytes,
       signal,
     })
-    // Plain samples have no beginning to tell them by.
+    // Raw PCM has no magic bytes, so trust the header.
     const mimeType = sniffedType(bytes) ?? (type.startsWith('audio/') ? type : '')
     if (bytes.length === 0 || !mimeType.startsWith('audio/')) throw noAnswer(place, 'audio')
     return resultOf({
@@ -87,7 +86,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
   }
 }
 
-/** Servers tell formats by the ending of a name. */
+/** Servers detect the format by the file extension. */
 const endingOf = (mimeType: string): string =>
   ({ 'audio/mpeg': 'mp3', 'audio/mp4': 'm4a' })[mimeType] ?? mimeType.slice(6)
 
@@ -107,7 +106,7 @@ interface FormFile {
   readonly bytes: Buffer
 }
 
-/** A form with one file, as browsers send it. Names are ours; a value cannot end its own part. */
+/** A multipart form with one file. Names are ours; a value cannot contain the random boundary. */
 function formOf(fields: Readonly<Record<string, string>>, file: FormFile) {
   const boundary = `toolway-${randomUUID()}`
   const head = (name: string, more = '') => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n`

@@ -14,7 +14,7 @@ const image = z.strictObject({
   url: z.string().optional().describe('Or where it is, https.'),
 })
 
-/** A language model looks at images and says what was asked about them (F17). */
+/** Answers questions about images (F17). */
 export function vision(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('vision', options)
   if (choice.names.length === 0) return undefined
@@ -58,7 +58,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /** Fetched here, where addresses are vetted: the model's server gets the bytes and never the address. */
+  /** Fetches the image here, where addresses are vetted; the model server gets the bytes and never the URL. */
   async function dataUrl({ data, url }: z.output<typeof image>, field: string, signal: AbortSignal): Promise<string> {
     if ((data === undefined) === (url === undefined)) {
       throw new ToolwayError('INVALID_ARGUMENTS', `"${field}" must have either "data" or "url".`)

@@ -9,7 +9,6 @@ const digests = ['sha256', 'sha384', 'sha512', 'sha3-256', 'sha3-512', 'blake2b5
 const encodings = ['base64', 'base64url', 'hex', 'utf8'] as const
 const algorithms = [...digests, 'crc32', ...encodings] as const
 
-/** Digests, checksums and encodings of text or bytes. */
 export const hash = defineTool({
   name: 'hash',
   title: 'Hash or encode',
@@ -48,7 +47,7 @@ function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string 
   }
 }
 
-/** Node drops what does not fit; a digest of other data than was given would be a silent lie, so it is refused. */
+/** Rejects malformed input: Node.js drops invalid characters silently, so the digest would be of other data. */
 function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
   const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')
   if (!wellFormed[encoding](compact)) {

@@ -52,7 +52,7 @@ const output = z.object({
 })
 type Answer = z.output<typeof output>
 
-/** Known without asking for it: what the engine knows of zones is only loaded when somebody names one. */
+/** Avoids loading the engine's time zone data until a caller names a zone. */
 const utc: Zone = { name: 'UTC', offsetAt: () => 0 }
 
 const operations: Readonly<Record<Arguments['name'], Operation>> = {
@@ -101,7 +101,7 @@ const operations: Readonly<Record<Arguments['name'], Operation>> = {
   },
 }
 
-/** Clocks, calendars and time zones, exactly: what models get wrong when they reckon in their heads. */
+/** Exact clock, calendar and time zone arithmetic, which models get wrong on their own. */
 export const timeTool = (clock: Clock): Tool =>
   defineTool({
     name: 'time',
@@ -120,7 +120,7 @@ export const timeTool = (clock: Clock): Tool =>
     },
   })
 
-/** One flat schema serves all the operations, so what one of them lacks or cannot use is told here. */
+/** All operations share one flat schema, so check here which fields each needs and accepts. */
 function checkFields(args: Arguments, { needs, takes }: Operation) {
   const missing = needs.find((field) => args[field] === undefined)
   if (missing) throw new ToolwayError('INVALID_ARGUMENTS', `${args.name} needs "${missing}".`)
@@ -131,7 +131,7 @@ function checkFields(args: Arguments, { needs, takes }: Operation) {
   throw new ToolwayError('INVALID_ARGUMENTS', `${args.name} has no use for "${extra}"; it takes ${list}.`)
 }
 
-/** A value that names its own offset keeps it, unless the answer is asked for in another zone. */
+/** A value with its own offset keeps it, unless `timezone` is given. */
 function read(value: string | number | undefined, timezone: string | undefined, now: number): Moment {
   const zone: Zone = timezone === undefined ? utc : zoneNamed(timezone)
   const moment = momentFrom(value ?? 'now', zone, now)

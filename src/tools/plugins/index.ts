@@ -30,7 +30,7 @@ export interface Plugins extends AsyncDisposable {
 }
 
 /**
- * Loads the modules and folders of `native.plugins` (S2), all or none: throws `PluginsRefused` with the problems of each.
+ * Loads the modules and folders of `native.plugins` (S2), all or none: throws `PluginsRefused` with all problems.
  * Reloads a module whose files have changed.
  */
 export async function loadPlugins(paths: readonly string[], options: PluginOptions): Promise<Plugins> {

@@ -32,7 +32,7 @@ export interface Sink {
   readonly timeoutMs?: number
   /** The setting behind `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** Resolves once the artifact is stored. A result is returned as is, such as the failure of a tool behind the sink. */
+  /** Resolves once the artifact is stored. A result is returned as is, such as the failure of a tool sink. */
   write(artifact: Artifact, context: SinkContext): Promise<Pointer | Result>
 }
 

@@ -25,8 +25,8 @@ const firstPauseMs = 500
 const maxPauseMs = 10_000
 
 /**
- * Posts artifacts. Retries what did not or may not have arrived, with the same idempotency key, so that the receiver can
- * detect duplicates. Never resends what was acknowledged or refused.
+ * Posts artifacts. Retries what did not or may not have arrived, with the same idempotency key, so that the receiver
+ * can detect duplicates. Never resends what was acknowledged or refused.
  */
 export function webhookSink({
   name,
@@ -100,8 +100,8 @@ function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived
 
 interface Attempt {
   /**
-   * `unsent`: nothing arrived. `lost`: it may have arrived. `busy`: the receiver cannot take it now. `refused`: it never
-   * will. `acknowledged`: it arrived.
+   * `unsent`: nothing arrived. `lost`: it may have arrived. `busy`: the receiver cannot take it now. `refused`: it
+   * never will. `acknowledged`: it arrived.
    */
   readonly kind: 'acknowledged' | 'refused' | 'busy' | 'unsent' | 'lost'
   /** Short, and without anything that could be a secret. */

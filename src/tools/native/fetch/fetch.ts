@@ -15,7 +15,7 @@ export interface FetchOptions {
 
 const accept = 'text/html, application/xhtml+xml, application/json, text/*;q=0.9, image/*;q=0.5, */*;q=0.1'
 
-/** Pages and files of the web, as text (S2). Only public addresses, unless the operator allows others. */
+/** Fetches web pages and files as text (S2). Only public addresses, unless the operator allows others. */
 export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
   defineTool({
     name: 'fetch',
@@ -67,7 +67,7 @@ interface Told {
   readonly title?: string
 }
 
-/** An answer such as 404 is one that the tool did not want, and it may say why. */
+/** Returns the body of an error response such as 404 too: it may say why. */
 function answer({ url, status, contentType }: Got, told: Told): Result {
   const { title, text, truncated, next_start, total_chars } = told
   const more = next_start === undefined ? 'the rest was too large to read' : `go on with start: ${next_start}`
@@ -101,11 +101,11 @@ const unreadable = (type: string) =>
       'it takes pages, text, JSON, XML and images.',
   )
 
-/** A part of a text, and where the next one begins. No character is cut in two. */
+/** A part of a text, and where the next one starts. Does not split surrogate pairs. */
 function slice(text: string, start: number, most: number) {
   const from = boundary(text, start)
   const to = boundary(text, Math.min(text.length, from + most))
-  // A limit of one could not pass a character of two otherwise.
+  // With a limit of one, a surrogate pair would otherwise never be passed.
   const end = to === from && from < text.length ? Math.min(text.length, from + 2) : to
   return {
     text: text.slice(from, end),
@@ -120,16 +120,14 @@ function boundary(text: string, at: number): number {
   return at > 0 && at < text.length && isTrail(text.charCodeAt(at)) && isLead(text.charCodeAt(at - 1)) ? at - 1 : at
 }
 
-/** How an answer is to be read. */
 type Form = 'html' | 'text' | 'image' | 'other'
 
-/** The media type alone, in lower case. */
 const mediaTypeOf = (contentType: string): string => (contentType.split(';', 1)[0] ?? '').trim().toLowerCase()
 
 const textual =
   /^(?:text\/.*|application\/(?:json|ld\+json|xml|javascript|ecmascript|x-javascript|x-ndjson|ndjson|jsonl|yaml|x-yaml|toml|sql|graphql|rtf|x-sh|x-www-form-urlencoded)|[^;]+\+(?:json|xml|yaml))$/
 
-/** By its type; one that has none, or says only that it is bytes, by its bytes. SVG is text. */
+/** By magic bytes, then by media type; without a specific type, by content. SVG counts as text. */
 function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): Form {
   if (sniffed !== undefined) return sniffed.startsWith('image/') ? 'image' : 'other'
   if (mediaType === 'text/html' || mediaType === 'application/xhtml+xml') return 'html'
@@ -140,10 +138,10 @@ function formOf(mediaType: string, bytes: Buffer, sniffed: string | undefined): 
   return start.startsWith('<!doctype html') || start.startsWith('<html') ? 'html' : 'text'
 }
 
-/** How many bytes of a page may name its encoding, as browsers have it. */
+/** Bytes of a page that may declare its encoding, as in browsers. */
 const head = 1024
 
-/** Text out of bytes: by their mark, the header, the page's own word, and UTF-8 otherwise. Never throws. */
+/** The encoding comes from the byte order mark, the header, the page, or defaults to UTF-8. Never throws. */
 function decodeText(bytes: Buffer, contentType: string): string {
   const named = markOf(bytes) ?? charsetOf(contentType) ?? declaredIn(bytes) ?? 'utf-8'
   return decoderOf(named).decode(bytes)
@@ -163,7 +161,7 @@ function declaredIn(bytes: Buffer): string | undefined {
   const [, xml] = /^\s{0,9}<\?xml[^>]{0,200}encoding\s*=\s*["']([\w.:-]{1,40})/i.exec(start) ?? []
   const [, meta] = /<meta[^>]{0,200}charset\s*=\s*["']?([\w.:-]{1,40})/i.exec(start) ?? []
   const named = xml ?? meta
-  // A page that could be read as ASCII so far is not in UTF-16, whatever it says.
+  // The declaration was readable as ASCII, so the page cannot be UTF-16, whatever it declares.
   return named && /^utf-?16/i.test(named) ? 'utf-8' : named
 }
 

@@ -8,26 +8,26 @@ import { readBeginning } from '../../../lib/read-bounded.ts'
 export interface GetOptions {
   readonly vet: Vet
   readonly signal: AbortSignal
-  /** What lies beyond is not read. */
+  /** Stops reading after this many bytes. */
   readonly maxBytes: number
   readonly accept: string
 }
 
 export interface Got {
-  /** Where it came from, after redirects. */
+  /** After redirects. */
   readonly url: URL
   readonly status: number
-  /** The media type and its parameters, as the server gave them; empty where it gave none. */
+  /** The Content-Type header; empty if absent. */
   readonly contentType: string
   readonly bytes: Buffer
-  /** There was more of it. */
+  /** The body was longer than `maxBytes`. */
   readonly cut: boolean
 }
 
 const maxRedirects = 5
 const redirects = new Set([301, 302, 303, 307, 308])
 
-/** Gets a URL that somebody else has chosen (F9): every hop is vetted, and none leads to another origin. */
+/** Fetches an untrusted URL (F9): vets every hop and does not follow redirects to another origin. */
 export async function guardedGet(text: string, options: GetOptions): Promise<Got> {
   let target = text
   for (let hops = 0; hops <= maxRedirects; hops++) {
@@ -51,7 +51,7 @@ async function hop(text: string, options: GetOptions): Promise<{ readonly got: G
   }
   const header = (name: string) => String(answer.headers[name] ?? '')
   const { statusCode: status, body } = answer
-  // Nobody hears how the rest of a body ended that was not read.
+  // Ignore errors of a body that is not read to its end.
   body.on('error', () => {})
   if (redirects.has(status) && header('location') !== '') return { location: elsewhere(url, header('location')) }
   try {
@@ -73,7 +73,7 @@ async function vetted(text: string, { vet, signal }: GetOptions): ReturnType<Vet
   }
 }
 
-/** Another origin may be another owner: the caller has to want it, and then it is vetted like the first. */
+/** Another origin may have another owner: the caller must request it explicitly, and it is vetted like the first. */
 function elsewhere(from: URL, location: string): URL {
   const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined
   if (target?.origin === from.origin) return target
@@ -86,7 +86,7 @@ function elsewhere(from: URL, location: string): URL {
 
 const shown = ({ origin, pathname, search }: URL) => `${origin}${pathname}${search}`.slice(0, 500)
 
-/** Something went wrong between here and a host; said without the path, which may hold a secret. */
+/** Omits the path, which may hold a secret. */
 const cannotReach = ({ host }: URL, thrown: unknown): ToolwayError =>
   new ToolwayError(
     'SERVER_UNAVAILABLE',
@@ -94,26 +94,25 @@ const cannotReach = ({ host }: URL, thrown: unknown): ToolwayError =>
     { cause: thrown },
   )
 
-/** A code such as ECONNREFUSED; a name with several addresses fails with one error for each. */
+/** A code such as ECONNREFUSED. A host with several addresses fails with one error per address. */
 function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
   return (error as NodeJS.ErrnoException).code ?? error.message
 }
 
-/** An address that a URL may be fetched from. */
 export interface VettedAddress {
   readonly address: string
   readonly family: number
 }
 
 /**
- * Checks a URL and finds the addresses to connect to; to no others, since its name may lead elsewhere by then. What it
- * throws says why not, to go on from "The URL …".
+ * Checks a URL and resolves the addresses to connect to. Use no others: the name may resolve differently later. The
+ * message of an error continues "The URL …".
  */
 export type Vet = (url: string) => Promise<{ readonly url: URL; readonly addresses: readonly VettedAddress[] }>
 
-/** A connection of one's own that can only lead to these addresses, whatever the name means by now. */
+/** A client that only connects to these addresses, however the name resolves by now. */
 export async function pinned(url: URL, addresses: readonly VettedAddress[]): Promise<Client & AsyncDisposable> {
   const { Client } = await import('undici')
   const lookup: LookupFunction = (_host, { all }, found) => {
@@ -125,7 +124,7 @@ export async function pinned(url: URL, addresses: readonly VettedAddress[]): Pro
   const client = new Client(url.origin, {
     connect: { lookup, timeout: 10_000, autoSelectFamily: true },
     allowH2: false,
-    // The call has a deadline of its own, which ends everything.
+    // The call has its own deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -140,8 +139,8 @@ const decoders: Readonly<Record<string, () => Transform>> = {
 }
 
 /**
- * Reads a body up to a size and stops the sender there. What is compressed counts by what comes out: a small bomb is
- * not read any further than a large page.
+ * Reads a body up to a size, then closes the connection. The limit applies to the decompressed size, so that a
+ * decompression bomb is cut off like a large page.
  */
 export async function readBody(
   body: Readable,
@@ -166,7 +165,7 @@ export async function readBody(
   }
 }
 
-/** Not `pipeline`: it would throw for a reader that has had enough. */
+/** Not `pipeline`, which throws when the reader stops early. */
 function decoded(body: Readable, decoder: Transform): Transform {
   body.on('error', (error) => decoder.destroy(error))
   return body.pipe(decoder)

@@ -8,7 +8,6 @@ const months = [
   ...['August', 'September', 'October', 'November', 'December'],
 ]
 
-/** Formats that have a name instead of a pattern. */
 const named: Readonly<Record<string, (moment: Moment) => string>> = {
   iso: (moment) => isoText(moment),
   unix: ({ instant }) => String(Math.floor(instant / 1000)),
@@ -44,7 +43,7 @@ const fields = {
   zone: ({ moment }: Shown) => moment.zone.name,
 }
 
-/** Both families of letters that programs know, so that a model need not guess which: `yyyy-MM-dd` and `%Y-%m-%d`. */
+/** Supports both `yyyy-MM-dd` and `%Y-%m-%d`, so that a model need not guess. */
 const letters: Readonly<Record<string, (shown: Shown) => string>> = {
   ...{ yyyy: fields.year, YYYY: fields.year, yy: fields.shortYear, YY: fields.shortYear },
   ...{ MMMM: fields.month, MMM: fields.shortMonth, MM: ({ month }) => two(month), M: ({ month }) => String(month) },
@@ -66,7 +65,7 @@ const percents: Readonly<Record<string, (shown: Shown) => string>> = {
   ...{ F: ({ moment }) => fill('yyyy-MM-dd', moment), T: ({ moment }) => fill('HH:mm:ss', moment) },
 }
 
-/** Writes a moment by a named format or by a pattern. */
+/** Formats a moment by a named format or a pattern. */
 export const formatted = (format: string, moment: Moment): string =>
   Object.hasOwn(named, format) ? named[format]!(moment) : fill(format, moment)
 
@@ -77,7 +76,7 @@ export const weekdayOf = ({ instant, zone }: Moment): string => {
   return weekdays[date.getUTCDay()] as string
 }
 
-/** `2026-11-15T10:30:00+01:00`; `Z` in UTC; milliseconds only where there are any. */
+/** `2026-11-15T10:30:00+01:00`; `Z` in UTC; milliseconds only if not zero. */
 export const isoText = (moment: Moment): string =>
   fill(moment.instant % 1000 === 0 ? 'yyyy-MM-ddTHH:mm:ss' : 'yyyy-MM-ddTHH:mm:ss.SSS', moment) +
   (moment.zone.name === 'UTC' ? 'Z' : offsetText(moment))
@@ -93,7 +92,7 @@ function fill(pattern: string, moment: Moment): string {
   if (pattern.includes('%')) {
     return pattern.replace(/%(.?)/gs, (_, letter: string) => field(percents, letter, `%${letter}`)(shown))
   }
-  // Quoted ('…' or […]) is literal, a run of one letter is a field, everything else stands for itself.
+  // Quoted text ('…' or […]) is literal, a run of one letter is a field, everything else is copied.
   return pattern.replace(/'([^']*)'|\[([^\]]*)\]|([A-Za-z])\3*/g, (run, quoted?: string, bracketed?: string) =>
     quoted === '' ? "'" : (quoted ?? bracketed ?? field(letters, run, run)(shown)),
   )

@@ -14,7 +14,7 @@ const clockTime = String.raw`(?<hour>\d{1,2}):(?<minute>\d{2})(?::(?<second>\d{2
 const offset = String.raw`\s*(?<offset>Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?`
 const place = String.raw`\s*(?:\[(?<zone>[^\]]+)\])?`
 
-/** Dates whose parts may stand in either order (3/4/2026) are left out on purpose: they mean different days to different people. */
+/** Ambiguous dates such as 3/4/2026 are excluded on purpose: they mean different days to different people. */
 const forms = [
   String.raw`(?<year>\d{4})-(?<month>\d{2})-(?<day>\d{2})(?:[T ]\s*${clockTime}${offset}${place})?`,
   String.raw`(?<year>\d{4})(?<month>\d{2})(?<day>\d{2})(?:T(?<hour>\d{2})(?<minute>\d{2})(?<second>\d{2})?${offset})?`,
@@ -23,7 +23,7 @@ const forms = [
   clockTime + offset + place,
 ].map((form) => new RegExp(`^${form}$`, 'i'))
 
-/** Reads a point in time as people and programs write it; one without an offset is meant in `zone`. */
+/** Parses a point in time as people and programs write it; `zone` applies if the value has no offset. */
 export function momentFrom(value: string | number, zone: Zone, now: number): Moment {
   const text = String(value).trim()
   if (text.toLowerCase() === 'now') return { instant: now, zone }
@@ -38,13 +38,13 @@ export function momentFrom(value: string | number, zone: Zone, now: number): Mom
   return checked(moment)
 }
 
-/** Refuses what lies outside the years 1 to 9999, where calendars and clients stop to agree. */
+/** Rejects times outside the years 1 to 9999, where calendars and clients no longer agree. */
 function checked(moment: Moment): Moment {
   if (moment.instant >= earliest && moment.instant <= latest) return moment
   throw new ToolwayError('INVALID_ARGUMENTS', 'That time lies outside the years 1 to 9999.')
 }
 
-/** Seconds since 1970, or milliseconds where seconds would lie thousands of years away. Eight digits are a date. */
+/** Seconds since 1970, or milliseconds if seconds would be thousands of years away. Eight digits are a date. */
 function fromNumber(text: string, zone: Zone): Moment | undefined {
   if (!/^-?\d{1,15}(\.\d{1,9})?$/.test(text) || /^\d{8}$/.test(text)) return undefined
   const number = Number(text)
@@ -95,7 +95,7 @@ function checkWall(wall: Wall, text: string) {
   }
 }
 
-/** Months and days follow the calendar and the local clock; the rest is exact. */
+/** Months and days follow the calendar and the local clock; milliseconds are exact. */
 interface Duration {
   readonly months: number
   readonly days: number
@@ -118,7 +118,7 @@ const units: readonly (readonly [RegExp, Partial<Duration>])[] = [
   [/^(ms|milliseconds?)$/, { milliseconds: 1 }],
 ]
 
-/** Reads `P1DT2H`, `90m`, `2 hours 30 minutes`, each with an optional sign in front. */
+/** Parses `P1DT2H`, `90m`, `2 hours 30 minutes`, each with an optional sign. */
 export function durationFrom(text: string): Duration {
   const unsigned = text.trim().replace(/^[+-]/, '').trim().toLowerCase()
   const parts = unsigned.startsWith('p') ? isoParts(unsigned) : wordParts(unsigned)
@@ -159,7 +159,7 @@ function wordParts(text: string): Part[] | undefined {
   return rest.replace(/\band\b|[\s,]/g, '') === '' ? parts : undefined
 }
 
-/** A month later is the same day of the next month, or its last one; a day later is the same time of day. */
+/** Adding a month keeps the day, or takes the last day of a shorter month; adding a day keeps the time of day. */
 export function later(moment: Moment, { months, days, milliseconds }: Duration): Moment {
   const { instant, zone } = moment
   if (months === 0 && days === 0) return checked({ instant: instant + milliseconds, zone })
@@ -170,7 +170,7 @@ export function later(moment: Moment, { months, days, milliseconds }: Duration):
   return checked({ instant: instantOf(local, zone) + milliseconds, zone })
 }
 
-/** Whole days, hours, minutes and seconds between two instants, for programs (`-P2DT3H`) and for people. */
+/** Days, hours, minutes and seconds between two instants, for programs (`-P2DT3H`) and for people. */
 export function describeDifference(milliseconds: number): { duration: string; text: string } {
   const distance = Math.abs(milliseconds)
   const counts = {

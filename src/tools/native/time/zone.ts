@@ -1,7 +1,7 @@
 import { ToolwayError } from '../../../core/errors.ts'
 import { nearMisses } from '../../../lib/near.ts'
 
-/** A wall clock's reading: the date and time of day somewhere, without the somewhere. Months count from 1. */
+/** A local date and time without a zone. Months count from 1. */
 export interface Wall {
   readonly year: number
   readonly month: number
@@ -12,16 +12,15 @@ export interface Wall {
   readonly millisecond: number
 }
 
-/** A time zone that is known to exist. */
 export interface Zone {
   readonly name: string
-  /** Minutes east of Greenwich at that instant. */
+  /** Minutes east of UTC. */
   offsetAt(instant: number): number
 }
 
 const offsets = new Map<string, Zone['offsetAt']>()
 
-/** Finds a zone by its IANA name (any case, blanks for underscores) or its offset (`+02:00`); no name: this machine's. */
+/** By IANA name (any case, spaces for underscores) or offset (`+02:00`); the zone of this machine if absent. */
 export function zoneNamed(given: string | undefined): Zone {
   const spelling = given?.trim().replace(/ /g, '_')
   const canonical = canonicalName(spelling)
@@ -30,7 +29,7 @@ export function zoneNamed(given: string | undefined): Zone {
     offsetAt = offsetsOf(canonical)
     offsets.set(canonical, offsetAt)
   }
-  // The canonical name of "EST" is "America/Panama": right, but not what anyone wants to read.
+  // The canonical name of "EST" is "America/Panama", which is correct but surprising.
   const same = spelling === undefined || spelling.toLowerCase() === canonical.toLowerCase()
   return { name: same ? canonical : spelling, offsetAt }
 }
@@ -84,21 +83,20 @@ function offsetsOf(timeZone: string): Zone['offsetAt'] {
       second: Number(part.second),
       millisecond: 0,
     })
-    // Before time zones, offsets had seconds; nobody writes them, so they are rounded away.
+    // Historical offsets include seconds; round them, since offsets are written in minutes.
     return Math.round((wall - Math.floor(instant / 1000) * 1000) / 60_000)
   }
 }
 
-/** The instant at which a clock in Greenwich shows this; days and hours past their end carry over. */
+/** The instant of a UTC date and time; days and hours out of range carry over. */
 export function utcOf({ year, month, day, hour, minute, second, millisecond }: Wall): number {
-  // Date.UTC would take the years 0 to 99 for 1900 to 1999.
+  // Date.UTC maps the years 0 to 99 to 1900 to 1999.
   const date = new Date(0)
   date.setUTCFullYear(year, month - 1, day)
   date.setUTCHours(hour, minute, second, millisecond)
   return date.getTime()
 }
 
-/** What a clock in Greenwich shows at an instant. */
 export function wallInUtc(instant: number): Wall {
   const date = new Date(instant)
   return {
@@ -112,12 +110,11 @@ export function wallInUtc(instant: number): Wall {
   }
 }
 
-/** What a clock in the zone shows at an instant. */
 export const wallAt = (instant: number, zone: Zone): Wall => wallInUtc(instant + zone.offsetAt(instant) * 60_000)
 
 /**
- * When a clock in the zone shows this. A reading that comes twice (clocks set back) means the first one;
- * one that never comes (clocks set forward) means as long after the jump as it was meant to be.
+ * The instant of a local time. An ambiguous time (clocks set back) means its first occurrence; a skipped one (clocks
+ * set forward) moves forward by the length of the gap.
  */
 export function instantOf(wall: Wall, zone: Zone): number {
   const day = 86_400_000

@@ -1,22 +1,22 @@
 const set = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 
-/** Without content and end tag. */
+/** Elements without content and end tag. */
 const voids = set('area base br col embed hr img input link meta param source track wbr')
 
-/** Nobody reads these: programs, style, and what only a browser can show. */
+/** Skipped: scripts, styles, and what only a browser can show. */
 export const unread = set(
   'script style template noscript iframe object svg canvas video audio select button dialog datalist xmp noembed noframes textarea nav',
 )
 
-/** Begin a line of their own. */
+/** Start on a new line. */
 export const blocks = set(
   'address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form header hgroup html main ol pre section summary table tbody tfoot thead tr ul li',
 )
 
-/** Have an empty line around them. */
+/** Surrounded by blank lines. */
 export const paragraphs = set('p h1 h2 h3 h4 h5 h6 pre blockquote table ul ol dl article section figure hr')
 
-/** What an opening tag ends although nobody has said so, up to the elements that hold it. */
+/** Elements that an opening tag closes implicitly, up to the nearest container. */
 const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; readonly within: ReadonlySet<string> }>> = {
   li: { closed: set('li'), within: set('ul ol menu') },
   dt: { closed: set('dt dd'), within: set('dl') },
@@ -27,7 +27,7 @@ const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; read
   a: { closed: set('a'), within: set('table') },
 }
 
-/** Whether an author hides an element from people: what they cannot see is not for a model to read. */
+/** Skips what the author hides: a model should not read what people cannot see. */
 export function isHidden(attributes: ReadonlyMap<string, string>): boolean {
   if (attributes.has('hidden') || attributes.get('aria-hidden')?.toLowerCase() === 'true') return true
   const style = attributes.get('style')
@@ -37,23 +37,22 @@ export function isHidden(attributes: ReadonlyMap<string, string>): boolean {
   )
 }
 
-/** An element that has begun, and what is to be done at its end. */
 interface OpenElement {
   readonly name: string
   end?(): void
 }
 
-/** The elements around the present place. A page can close them in any order, or never. */
+/** The stack of open elements. A page can close them in any order, or never. */
 interface OpenElements {
-  /** Closes what the opening tag of this name closes without a word. */
+  /** Closes the elements that an opening tag of this name closes implicitly. */
   before(name: string): void
   push(element: OpenElement): void
-  /** Closes the innermost element of this name and all in it; nothing where none is open. */
+  /** Closes the innermost element of this name and everything in it; does nothing if none is open. */
   close(name: string): void
   closeAll(): void
 }
 
-/** Deeper pages exist to exhaust those who read them. */
+/** Deeper nesting is only used to exhaust parsers. */
 const deepest = 256
 
 export function createOpenElements(): OpenElements {

@@ -5,17 +5,17 @@ import { createWriter, type Writer } from './writer.ts'
 
 export interface Readable {
   readonly title: string
-  /** Markdown, more or less: headings, links, lists, quotes, code; the cells of a table between bars. */
+  /** Approximately Markdown: headings, links, lists, quotes, code; table cells are separated by bars. */
   readonly text: string
 }
 
-/** Longer than any page that came whole; relative links could grow it without end otherwise. */
+/** More than any complete page needs; without it, resolving relative links could grow the text without bound. */
 const maxCharacters = 4_000_000
 const maxLink = 1_000
-/** A megabyte takes a quarter of a second, in which nothing else would happen. */
+/** How often to yield to the event loop: a megabyte takes 250 ms. */
 const tokensAtOnce = 500
 
-/** What a person would read of a page. Takes any text, in time linear to its length, and lets others go first. */
+/** The readable part of a page. Accepts any input, runs in linear time, and yields to the event loop. */
 export async function readableText(html: string, address: URL, signal?: AbortSignal): Promise<Readable> {
   const writer = createWriter(maxCharacters)
   const open = createOpenElements()
@@ -24,7 +24,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
   let title = ''
   let inTitle = false
   let inLink = false
-  /** How many elements around this place are not read, or keep their spaces. */
+  /** Nesting depth of skipped elements, and of elements that preserve whitespace. */
   let skipped = 0
   let verbatim = 0
 
@@ -53,7 +53,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     }
   }
 
-  /** The signs around an element; returns what ends it. */
+  /** Writes the Markdown around an element; returns the function that ends it. */
   const shape = (name: string, attributes: ReadonlyMap<string, string>): (() => void) | undefined => {
     switch (name) {
       case 'h1':
@@ -102,7 +102,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     }
   }
 
-  /** One in another stays text: the text of each would be gone over again for all that are around it. */
+  /** A nested link stays text: otherwise its text would be processed again for each link around it. */
   const anchor = (target: URL | undefined): (() => void) | undefined => {
     const end = inLink ? undefined : link(writer, target)
     if (!end) return undefined
@@ -146,19 +146,18 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     title,
     text: writer
       .toString()
-      // Only from where a run begins: a run that does not end its line would be gone over from each place in it.
+      // The lookbehind keeps this linear: otherwise each position in a run would be tried as a start.
       .replace(/(?<![ \t|])[ \t|]+$/gm, '')
       .trim(),
   }
 }
 
-/** Does something now, and hands back how to undo it. */
 function set(now: () => unknown, later: () => unknown): () => void {
   now()
   return () => void later()
 }
 
-/** Text between the tags becomes the label; without any, or without an address that can be fetched, it stays text. */
+/** The text between the tags becomes the label. Stays plain text if that is empty or the URL cannot be fetched. */
 function link(writer: Writer, target: URL | undefined): (() => void) | undefined {
   const href = target?.href.replaceAll('(', '%28').replaceAll(')', '%29') ?? ''
   if (!/^(?:https?|mailto):/.test(href) || href.length > maxLink) return undefined
@@ -173,7 +172,7 @@ function link(writer: Writer, target: URL | undefined): (() => void) | undefined
 
 function absolute(href: string | undefined, base: URL): URL | undefined {
   const written = decodeEntities(href ?? '').trim()
-  // A place on the same page leads nowhere else.
+  // Links within the same page are useless here.
   if (written === '' || written.startsWith('#') || written.length > maxLink) return undefined
   return URL.parse(written, base.href) ?? undefined
 }

@@ -1,22 +1,21 @@
-/** What a page is made of, in the order it comes. */
 export type HtmlToken =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'open'; readonly name: string; readonly attributes: ReadonlyMap<string, string> }
   | { readonly kind: 'close'; readonly name: string }
 
-/** Elements whose content is no markup: it ends at their own end tag only. */
+/** Elements whose content is not markup: only their own end tag ends it. */
 const raw = new Set(['script', 'style', 'title', 'textarea', 'xmp', 'iframe', 'noembed', 'noframes', 'noscript'])
 
 const letter = /[a-z]/i
 const nameEnd = /[\s/>]/g
 const space = /\s/
 
-/** More attributes than this only cost time. */
+/** More attributes only cost time. */
 const maxAttributes = 64
 
 /**
- * Cuts a page into tags and text. Any text is a page, however broken; every character is passed once, because nothing
- * is ever looked at again: a tag or comment without an end takes the rest with it, as in a browser.
+ * Splits a page into tags and text. Accepts any input. Linear because it never backtracks: an unterminated tag or
+ * comment consumes the rest, as in a browser.
  */
 export function* tokensOf(html: string): Generator<HtmlToken> {
   let at = 0
@@ -35,7 +34,7 @@ export function* tokensOf(html: string): Generator<HtmlToken> {
     } else if (letter.test(next)) {
       const { attributes, end, name } = openingTag(html, tag + 1)
       at = end
-      // Cut off in mid-tag: there is nothing after it.
+      // Truncated inside a tag: nothing follows.
       if (end > html.length) return
       yield { kind: 'open', name, attributes }
       if (!raw.has(name)) continue
@@ -57,7 +56,7 @@ function after(html: string, mark: string, from: number): number {
 function nameAt(html: string, from: number): string {
   nameEnd.lastIndex = from
   const end = nameEnd.exec(html)?.index ?? html.length
-  // No element has a name of any length: the rest of a page is none.
+  // No element has a name this long: the rest of the page is not a name.
   return end - from > 64 ? '' : html.slice(from, end).toLowerCase()
 }
 
@@ -70,7 +69,7 @@ function endOfRaw(html: string, name: string, from: number): number {
 interface Opening {
   readonly name: string
   readonly attributes: ReadonlyMap<string, string>
-  /** Behind its `>`; beyond the page where it has none. */
+  /** After its `>`; beyond the end of the page if there is none. */
   readonly end: number
 }
 
@@ -85,7 +84,7 @@ function openingTag(html: string, from: number): Opening {
     if (at >= html.length) return { name, attributes, end: html.length + 1 }
     if (html[at] === '>') return { name, attributes, end: at + 1 }
     const keyStart = at
-    // An equals sign may begin a name, but not end it.
+    // A name may start with an equals sign, but any later one ends it.
     at++
     while (at < html.length && !/[\s/>=]/.test(html[at] as string)) at++
     const key = html.slice(keyStart, at).toLowerCase()
@@ -111,7 +110,7 @@ function valueAt(html: string, from: number): { readonly text: string; readonly 
   return { text: html.slice(start, at), end: at }
 }
 
-/** The names that pages really use; others stay as they are written. */
+/** Entities that are common in practice; others are kept as written. */
 const named: Readonly<Record<string, string>> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', copy: '©', reg: '®', trade: '™', deg: '°' },
   ...{ hellip: '…', mdash: '—', ndash: '–', lsquo: '‘', rsquo: '’', ldquo: '“', rdquo: '”', sbquo: '‚', bdquo: '„' },
@@ -131,10 +130,10 @@ const named: Readonly<Record<string, string>> = {
   ...{ iquest: '¿', ensp: ' ', emsp: ' ', thinsp: ' ', shy: '', zwnj: '', zwj: '', lrm: '', rlm: '', zwsp: '' },
 }
 
-/** These were read without their semicolon before there was a standard. */
+/** Entities that older pages write without the semicolon. */
 const loose = new Set(['amp', 'lt', 'gt', 'quot', 'nbsp', 'copy'])
 
-/** Replaces entities in one pass: what comes out of one is not read as another. */
+/** Decodes entities in one pass, so that the output of one is never decoded again. */
 export const decodeEntities = (text: string): string =>
   text.includes('&')
     ? text.replace(

@@ -1,15 +1,15 @@
-/** Puts readable text together: spaces collapse, lines begin where blocks do, and it ends at a length. */
+/** Assembles readable text: collapses whitespace, starts blocks on new lines, and stops at a maximum length. */
 export interface Writer {
-  /** Text of a line; with `verbatim` its spaces and lines stay. */
+  /** With `verbatim`, whitespace and line breaks are kept. */
   text(text: string, verbatim?: boolean): void
-  /** What follows begins a new line, with an empty one before it if `apart`. */
+  /** Starts a new line before the next text, after a blank one if `apart`. */
   line(apart?: boolean): void
-  /** Stands in front of every line until it is taken away: quotes, lists. */
+  /** Prefixes every line until `outdent`: for quotes and lists. */
   indent(mark: string): void
   outdent(): void
-  /** Inside a cell of a table everything stays on one line. */
+  /** Keeps everything on one line while a table cell is open. */
   cell(open: boolean): void
-  /** Marks where a piece begins, to be replaced when it is complete. */
+  /** A position to pass to `replace` once the piece is complete. */
   mark(): number
   replace(from: number, change: (text: string) => string): void
   readonly full: boolean
@@ -25,7 +25,7 @@ export function createWriter(maxCharacters: number): Writer {
   let spaced = false
   let cells = 0
   const indents: string[] = []
-  /** How many of them hold on both sides of the break that is to come. */
+  /** How many indents apply on both sides of the pending break. */
   let shared = 0
   const margin = (depth: number) => indents.slice(0, Math.min(depth, deepestIndent)).join('')
 
