@@ -46,11 +46,8 @@ export interface Tool {
   readonly idempotent: boolean
   /** Overrides the timeout of the source. */
   readonly timeoutMs?: number
-  /** The setting behind `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
-  /** Only runs other calls, which are counted themselves. */
   readonly carries?: true
-  /** Must run in a child process; the plugin loader starts it. */
   readonly isolated?: Isolated
   /** The pipeline checks the arguments against the schema of the definition. */
   readonly checkedBySchema?: true
@@ -89,7 +86,6 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
 
-/** A tool in the terms of the protocol, with its handler. */
 export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSchema | undefined = undefined>
   extends Omit<ToolOptions<z.ZodObject>, 'input' | 'output' | 'run' | 'carries'> {
   /** A Zod object, any Standard Schema of an object, or JSON Schema. Omit it for a tool without arguments. */
@@ -185,13 +181,11 @@ interface Parts {
   readonly inputSchema: ToolSchema
   readonly outputSchema: ToolSchema | undefined
   run(args: unknown, context: ToolContext): unknown
-  /** Turns an exception into a result, or throws. */
   explain(thrown: unknown): Result
 }
 
 const noArguments: ToolSchema = { type: 'object', properties: {}, additionalProperties: false }
 
-/** Reduces the two forms of options to one. */
 function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Parts {
   if ('handler' in options) {
     const { inputSchema = noArguments, outputSchema, handler } = options

@@ -14,7 +14,6 @@ export interface ToolSourceOptions {
   readonly clock: Clock
 }
 
-/** Serves in-process tools as a catalog source. */
 export function toolSource({ name, origin, description, tools, timeoutMs, clock }: ToolSourceOptions): Source {
   const twice = tools.find((tool, index) => tools.findIndex((other) => other.name === tool.name) !== index)
   if (twice) throw new TypeError(`${name} has two tools named "${twice.name}".`)

@@ -11,7 +11,6 @@ export interface CodeAnswer {
   readonly logs?: string
   readonly calls?: readonly ListedCall[]
   readonly truncated?: readonly string[]
-  /** Why the environment was reset. */
   readonly reset?: string
   readonly isolation: ExecutionOutcome['isolation'] | null
   readonly durationMs: number

@@ -22,7 +22,7 @@ import { resolveTool } from './tool-names.ts'
 
 export interface BridgeOptions {
   readonly access: Access
-  /** The call that runs the program: the parent of each of the program's calls, which share its caller. */
+  /** The call that runs the program; parent of the program's calls. */
   readonly call: Call
   readonly limits: CodeLimits
   readonly clock: Clock
@@ -31,7 +31,7 @@ export interface BridgeOptions {
 /** The host side of a sandbox. Treats all input as written by a hostile program. */
 export interface Bridge {
   readonly host: Program['host']
-  /** Cancels the calls in flight and returns all calls that the program made. */
+  /** Cancels the calls in flight. */
   end(): Promise<readonly InnerCall[]>
 }
 
@@ -121,7 +121,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
   }
 }
 
-/** The JSON text for the program, or why it cannot have it although the tool has run. */
+/** An error if the program cannot have the result although the tool has run. */
 function saidBy(
   result: Result,
   { server, tool }: { server: string; tool: string },
@@ -156,7 +156,6 @@ function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSigna
 
 /** A FIFO semaphore. */
 interface Gate {
-  /** Dispose of the result to release the slot. Rejects with the signal's reason if that aborts first. */
   enter(signal: AbortSignal): Promise<Disposable>
 }
 
@@ -196,10 +195,7 @@ function createGate(places: number): Gate {
   }
 }
 
-/**
- * The peer of calls inside a program. Nobody can answer questions there, so a call that needs approval fails closed.
- * Notifications are dropped: the caller does not see the results of these calls either.
- */
+/** A program has no user to ask, so a call that needs approval fails closed. Notifications are not passed on. */
 const unasked: Peer = {
   rounds: false,
   logLevel: undefined,
@@ -218,11 +214,11 @@ const unasked: Peer = {
 export interface CodeLimits {
   readonly calls: number
   readonly inFlight: number
-  /** Max characters of one request, arguments included. */
+  /** Characters of one request, arguments included. */
   readonly question: number
-  /** Max characters of all pending requests. */
+  /** Characters of all pending requests. */
   readonly open: number
-  /** Max characters of one response. */
+  /** Characters of one response. */
   readonly answer: number
 }
 
@@ -234,5 +230,5 @@ export const codeLimits: CodeLimits = {
   answer: 1024 * 1024,
 }
 
-/** Max characters of the result of `execute_code`: value, logs, calls and everything else. */
+/** Max characters of the whole result of `execute_code`. */
 export const maxAnswer = 24_000

@@ -1,9 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 
-/**
- * `ok`, `error`: the tool ran, and reported success or failure. `refused`: nothing was sent. `unknown`: the call was
- * sent but not answered, so it may have run.
- */
+/** `ok`, `error`: the tool ran. `refused`: nothing was sent. `unknown`: sent but not answered, so it may have run. */
 export type CallStatus = 'ok' | 'error' | 'refused' | 'unknown'
 
 export interface InnerCall {
@@ -21,7 +18,6 @@ export interface CallLog {
 }
 
 export interface LoggedCall {
-  /** Replaces the program's spelling with the resolved name. */
   named(tool: string): void
   end(status: CallStatus, code?: string): void
 }
@@ -49,7 +45,7 @@ export function createCallLog(clock: Clock): CallLog {
   }
 }
 
-/** `count` is the number of consecutive calls with the same outcome that this item stands for. */
+/** `count` consecutive calls with the same outcome. */
 export interface ListedCall extends InnerCall {
   readonly count?: number
 }
@@ -57,7 +53,6 @@ export interface ListedCall extends InnerCall {
 const maxToldSingly = 12
 const maxTold = 60
 
-/** Lists each call if there are few; otherwise groups consecutive equal ones. */
 export function listCalls(calls: readonly InnerCall[]): { told: readonly ListedCall[]; untold: string | undefined } {
   if (calls.length <= maxToldSingly) return { told: calls.map(rounded), untold: undefined }
   const groups = grouped(calls)

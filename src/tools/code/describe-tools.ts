@@ -54,7 +54,6 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
 
 type Usable = (served: Served) => boolean
 
-/** The tools that a name stands for, among those that the caller may use; otherwise an error message. */
 async function meaning(view: View, name: string, usable: Usable, wait: Wait): Promise<readonly Served[] | string> {
   const spelling = name.startsWith('tools.') ? name.slice('tools.'.length) : name
   const spelt = () => bySpelling(namesOf(view.list('tool')), spelling).filter(usable)

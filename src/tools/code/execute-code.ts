@@ -134,7 +134,6 @@ function environmentKey(caller: Caller, name: string, language: Language): strin
 /** The run queue shares its slots among owners. Excludes the session: anybody can begin another one. */
 const ownerOf = ({ principal, agent }: Caller): string => JSON.stringify([principal, agent])
 
-/** The default language. */
 const usualLanguage = (languages: readonly Language[]): Language =>
   languages.includes('javascript') ? 'javascript' : (languages[0] as Language)
 

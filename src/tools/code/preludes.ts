@@ -1,9 +1,6 @@
 import { reserved } from './tool-names.ts'
 
-/**
- * Globals of a program, for convenience only: the host checks every call itself, so a program may tamper with them
- * without effect.
- */
+/** Globals of a program. Convenience only: the host checks every call, so tampering with them has no effect. */
 export const javascriptPrelude = `(() => {
   const ask = host
   class ToolError extends Error {

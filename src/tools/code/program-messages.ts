@@ -76,10 +76,7 @@ const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY
 const mayHaveRun = ({ code, kind, details }: ToolwayError): boolean =>
   !(kind.denial || kind.malformed || details.unsent || beforehand.includes(code))
 
-/**
- * A tool's result as JSON text for the program: structured content, else the text (parsed if it is JSON), else the
- * content blocks as they are.
- */
+/** For the program, as JSON: structured content, else the text (parsed if it is JSON), else the content blocks. */
 export function unwrapped(body: ResultBody): string {
   if (body.structuredContent !== undefined) return JSON.stringify(body.structuredContent)
   const content = contentOf(body)
@@ -89,7 +86,6 @@ export function unwrapped(body: ResultBody): string {
   return isJson(text) ? text : JSON.stringify(text)
 }
 
-/** The text of a failed result, for the error message. */
 export const wordsOf = (body: ResultBody): string =>
   textOf(contentOf(body).filter((piece) => piece?.type === 'text')) ||
   JSON.stringify(body.structuredContent ?? contentOf(body))
@@ -97,7 +93,6 @@ export const wordsOf = (body: ResultBody): string =>
 /** Results are passed on unchecked, so `content` may be anything. */
 const contentOf = ({ content }: ResultBody): readonly (Content | null)[] => (Array.isArray(content) ? content : [])
 
-/** Undefined if any block is not text. */
 function textOf(content: readonly (Content | null)[]): string | undefined {
   const texts = content.map((piece) =>
     piece?.type === 'text' && typeof piece.text === 'string' ? piece.text : undefined,

@@ -3,7 +3,6 @@ import type { Served, View } from '../../core/access.ts'
 import type { Wait } from '../../core/waiting.ts'
 import type { ProgramCall } from './program-messages.ts'
 
-/** How programs spell the tools of a view. */
 export interface Names {
   /** Looks for exact names first, then identifiers. */
   find(server: string, tool: string): Served | undefined
@@ -114,10 +113,7 @@ function withHash(name: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/**
- * The tool that a program means; throws as the view does. Identifiers are derived only from what the caller may use;
- * the call itself is authorized when it is made.
- */
+/** Identifiers are derived only from what the caller may use; the call itself is authorized when it is made. */
 export async function resolveTool(view: View, { server, tool }: ProgramCall, wait: Wait): Promise<Served> {
   if (server === undefined) return view.resolve('tool', tool, wait)
   const find = () => namesOf(view.list('tool')).find(server, tool)

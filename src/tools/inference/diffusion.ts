@@ -7,6 +7,7 @@ import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { get, type ModelTask, noAnswer, post } from './model-server.ts'
 import { choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
+/** Images from a description (F17). */
 export function diffusion(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('diffusion', options)
   if (choice.names.length === 0) return undefined
@@ -44,7 +45,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /** Requests base64. Some servers reject `response_format`, but send base64 anyway. */
+  /** Some servers reject `response_format`, but send base64 anyway. */
   async function request(place: ModelTask, wishes: object, signal: AbortSignal): Promise<readonly Made[]> {
     try {
       return await ask(place, { ...wishes, response_format: 'b64_json' }, signal)

@@ -12,7 +12,7 @@ export interface InferenceRequest {
   readonly body: Buffer
   readonly contentType: string
   readonly accept: string
-  /** Max size of the response. */
+  /** Of the response. */
   readonly maxBytes: number
   readonly signal: AbortSignal
 }
@@ -92,7 +92,6 @@ function credentials({ name }: ModelTask, { baseUrl, apiKey }: ServedModel) {
   throw new ToolwayError('INVALID_ARGUMENTS', `The key of the model ${name} cannot be sent. ${advice}`)
 }
 
-/** The model, by its name in the configuration, and the task; for error messages. */
 export interface ModelTask {
   readonly name: string
   readonly task: InferenceTask
@@ -105,7 +104,6 @@ interface Said {
   readonly retryAfter: string
 }
 
-/** Maps an HTTP error status to an error. */
 function refused(place: ModelTask, status: number, said: Said): ToolwayError {
   const { name, task } = place
   const http = `HTTP ${status}`
@@ -138,7 +136,6 @@ export const noAnswer = (place: ModelTask, wanted: string): ToolwayError =>
 const tooLarge = (place: ModelTask, most: number): ToolwayError =>
   failed(place, `sent more than ${most} bytes. Ask for less; the operator can raise native.inference.maxBytes.`)
 
-/** The connection failed before or during the response. */
 function lost(place: ModelTask, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reasonOf(thrown)
@@ -160,7 +157,6 @@ function reasonOf(thrown: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? error.name
 }
 
-/** The server's error message on one line, without secrets. */
 function quoteOf({ text, secrets }: Said): string {
   const whole = secrets
     .filter((secret) => secret.length > 3)

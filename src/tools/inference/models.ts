@@ -13,7 +13,6 @@ export type InferenceTask = 'generate' | 'vision' | 'speech' | 'transcription' |
 export type ModelConfig = Config['models'][string]
 export type ServedModel = Extract<ModelConfig, { kind: 'openai' }>
 
-/** The models for one task. */
 export interface Choice {
   /** Allowed models, the default first; empty if the task is not available. */
   readonly names: readonly string[]
@@ -66,11 +65,9 @@ interface InferenceCompletionRequest {
   readonly signal: AbortSignal
   readonly maxTokens?: number
   readonly temperature?: number
-  /** The schema of the response. */
   readonly constraint?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
 }
 
-/** Events of other kinds than `text` and `end` are ignored. */
 type CompletionEvent =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking' | 'call' }
@@ -89,7 +86,6 @@ interface Completion {
   restore(value: unknown): unknown
 }
 
-/** Collects the whole response. */
 export async function completionOf(model: LanguageModel, request: InferenceCompletionRequest): Promise<Completion> {
   const texts: string[] = []
   let end: Extract<CompletionEvent, { kind: 'end' }> | undefined
@@ -115,14 +111,9 @@ export interface InferenceOptions {
     readonly chat: Pick<Config['chat'], 'model'>
     readonly native: Pick<Config['native'], 'inference'>
   }
-  /** The enabled language models, by their names in the configuration. */
   readonly models: ReadonlyMap<string, LanguageModel>
-  /**
-   * Parses what a model wrote under a schema, or says what is wrong with it. `restore` converts a value that fits the
-   * schema as it was sent into one that fits the schema as it was given. Default: plain JSON.
-   */
+  /** Parses what a model wrote under a schema. Default: plain JSON. For `restore`, see `CompletionEvent`. */
   read?(text: string, schema: Schema, restore: (value: unknown) => unknown): Promise<ParsedAnswer>
-  /** Checks URLs of images and resolves the addresses that may be used. */
   readonly vet: Vet
   readonly clock: Clock
   readonly log: Log

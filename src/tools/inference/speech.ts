@@ -7,6 +7,7 @@ import { sniffedType } from '../media-type.ts'
 import { type ModelTask, noAnswer, post } from './model-server.ts'
 import { bytesFrom, choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
 
+/** Text to speech, and speech to text (F17). */
 export function speech(options: InferenceOptions): Tool | undefined {
   const speakers = choiceFor('speech', options)
   const writers = choiceFor('transcription', options)

@@ -58,7 +58,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
     },
   })
 
-  /** Fetches the image here, where addresses are vetted; the model server gets the bytes and never the URL. */
+  /** Fetched here, where addresses are vetted: the model server gets the bytes and never the URL. */
   async function dataUrl({ data, url }: z.output<typeof image>, field: string, signal: AbortSignal): Promise<string> {
     if ((data === undefined) === (url === undefined)) {
       throw new ToolwayError('INVALID_ARGUMENTS', `"${field}" must have either "data" or "url".`)

@@ -60,7 +60,7 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     },
   })
 
-/** One item as JSON. A failure of the call, or of reading its result, is reported in its own item. */
+/** A failure of the call, or of reading its result, is reported in its own item. */
 async function answerTo({ server, tool }: NestedCallRequest, run: () => Promise<Result>): Promise<string> {
   try {
     const { body, isError } = await run()

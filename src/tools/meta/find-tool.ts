@@ -76,7 +76,6 @@ interface Asked {
   readonly server: string | undefined
 }
 
-/** Advice if there are more matches, or none. */
 function hintFor({ tools, total }: SearchResult, { view, query, server }: Asked): string | undefined {
   if (total > tools.length) {
     const narrower = server === undefined ? ', name a server' : ''
@@ -93,7 +92,6 @@ function hintFor({ tools, total }: SearchResult, { view, query, server }: Asked)
 /** If there are more words than this, they are hardly all misspelt. */
 const maxCompared = 5
 
-/** Words from tool names that are close to words of the query. */
 function wordsMeant(query: string, tools: readonly Served[]): readonly string[] {
   const known = new Set(tools.flatMap(({ entry }) => wordsIn(entry.name)))
   const near = wordsIn(query)

@@ -81,7 +81,7 @@ function within(budget: number, asked: readonly Served[]): { kept: readonly Serv
   return { kept: asked, tokens }
 }
 
-/** Explains an empty list: the server may be unknown, or failed before it listed its tools. */
+/** An empty list must not look like success: the server may be unknown, or down before it listed its tools. */
 function whyEmpty(view: View, server: string): ToolwayError | undefined {
   const status = view.servers().find(({ name }) => name === server)?.status
   if (!status) return view.refusal(server) ?? serverNotFound(view, server)

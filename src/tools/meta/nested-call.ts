@@ -26,7 +26,7 @@ export const nestedCallFields = {
 
 export const timeoutMs = z.int().min(1).max(3_600_000).optional()
 
-/** Longer than any timeout of a nested call, so that the inner one always fires first. */
+/** The nested call has its own timeout; this one must not fire first. */
 export const outerTimeoutMs = 24 * 3_600_000
 
 export interface NestedCallContext {
@@ -35,7 +35,6 @@ export interface NestedCallContext {
   readonly meta: Call['input']['meta']
   /** What the client sent besides the arguments, such as its answers for the next round. */
   readonly rest?: Call['input']['rest']
-  /** Replaces the peer of the outer call. */
   readonly peer?: Call['peer']
   /** Replaces the progress notifications while a server starts. */
   readonly waiting?: Wait['progress']
@@ -77,7 +76,6 @@ export async function runNestedCall(
   })
 }
 
-/** How a meta-tool waits for a starting server on behalf of its caller. */
 export const waitOf = ({ input, peer, signal }: Call): Wait => ({
   signal,
   progress: (waitedMs, servers) => tellWaiting(input.meta, peer, waitedMs, servers),

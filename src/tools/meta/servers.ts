@@ -32,7 +32,6 @@ const summary = ({ name, status, tools }: ServerSummary) => ({
   tools,
 })
 
-/** For `list_servers` with metadata; unknown values are null. */
 const withMetadata = (server: ServerSummary) => ({
   ...summary(server),
   transport: server.status.transport,

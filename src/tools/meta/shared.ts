@@ -47,10 +47,7 @@ export function oneLine(text: string | undefined, longest = 160): string {
 
 const longest = 600
 
-/**
- * One sentence about the servers for a description: agents ignore a search tool that does not say what it can find.
- * To stay within the limit, it drops the descriptions first, then names.
- */
+/** Agents ignore a search tool that does not say what it can find. Drops descriptions, then names, to stay short. */
 export function serversSentence(servers: readonly ServerSummary[]): string {
   const open = servers.filter(({ status }) => status.health !== 'disabled')
   if (open.length === 0) return ''
@@ -90,7 +87,6 @@ export function refuseClosed(view: View, server: string | undefined): void {
   if (refusal) throw refusal
 }
 
-/** All servers, or the given one. Throws with near misses if that does not exist. */
 export function requestedServers(view: View, server?: string): readonly ServerSummary[] {
   const servers = view.servers()
   if (server === undefined) return servers
@@ -99,10 +95,7 @@ export function requestedServers(view: View, server?: string): readonly ServerSu
   return found
 }
 
-/**
- * Servers whose tools are not known, so that an incomplete list does not look complete. A disabled server is only
- * reported if it was asked for by name.
- */
+/** Reported so that an incomplete list does not look complete; a disabled server only if it was asked for by name. */
 export function missingFrom(view: View, server?: string): readonly MissingServer[] {
   if (server === undefined) return view.missing()
   const missing = view.missing().filter((one) => one.server === server)

@@ -5,7 +5,6 @@ import { hash } from './hash.ts'
 import { timeTool } from './time.ts'
 
 export interface NativeToolsOptions {
-  /** From the configuration. */
   readonly names: readonly string[]
   readonly fetch?: FetchOptions
   /** Tools from other folders (inference, code), without those that cannot run here. */

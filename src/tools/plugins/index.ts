@@ -21,7 +21,7 @@ export interface PluginOptions {
   load?(url: string): Promise<Record<string, unknown>>
 }
 
-/** The tools and sinks of all plugins of a configuration. Disposing ends their processes. */
+/** Disposing ends the child processes. */
 export interface Plugins extends AsyncDisposable {
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
@@ -56,7 +56,7 @@ export async function loadPlugins(paths: readonly string[], options: PluginOptio
   }
 }
 
-/** The tools of a module. All isolated ones share one child process. */
+/** All isolated tools of a module share one child process. */
 function inProcessOrChild(
   { file, tools }: LoadedModule,
   options: PluginOptions,
@@ -88,7 +88,7 @@ function namedTwice(modules: readonly LoadedModule[]): string[] {
 const isModule = (name: string) => /^[^._].*\.[cm]?[jt]s$/.test(name) && !/\.(?:d|test|spec)\.[cm]?[jt]s$/.test(name)
 const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
 
-/** The modules of one path of `native.plugins`: the file itself, the index of the folder, or each module in it. */
+/** The file itself, the index of the folder, or else each module in the folder. */
 function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
   if (!existsSync(path)) return { problem: `There is no plugin at ${path}; mend native.plugins.` }
   const problem = writableByOthers(path)

@@ -9,7 +9,6 @@ export interface LoadedModule {
   readonly file: string
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
-  /** All files that it was loaded from. */
   readonly files: readonly string[]
   readonly problem?: string
 }
@@ -45,11 +44,10 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
 interface Exported {
   readonly tools: readonly Tool[]
   readonly sinks: readonly Sink[]
-  /** Why the exports cannot be what the author meant. */
   readonly problem?: string
 }
 
-/** Collects exported tools and sinks, single or in arrays, under any name. Ignores other exports. */
+/** Tools and sinks, single or in arrays, under any name. Ignores other exports. */
 function exportedBy(module: Readonly<Record<string, unknown>>): Exported {
   const found = new Set<unknown>()
   for (const [name, value] of Object.entries(module)) {
@@ -70,7 +68,7 @@ function exportedBy(module: Readonly<Record<string, unknown>>): Exported {
 const isTool = (value: unknown): value is Tool =>
   isObject(value) && typeof value.run === 'function' && isObject(value.definition) && typeof value.name === 'string'
 
-/** Detects objects that look like a tool or a sink but were not made by `defineTool` or `defineSink`. */
+/** Detects what was meant to be a tool or a sink but was not made by `defineTool` or `defineSink`. */
 function wrongness(value: unknown): string | undefined {
   if (!isObject(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
   if (typeof value.run === 'function') return 'looks like a tool that was not made by defineTool'

@@ -6,11 +6,10 @@ import { writableByOthers } from './writable-by-others.ts'
 
 const parameter = 'toolway-plugin'
 
-/** The loaded files by tag. */
 const loaded = new Map<string, Set<string>>()
 let isRegistered = false
 
-/** The URL that a plugin is imported by. A new tag makes it a new module, so that a changed one is reloaded. */
+/** A new tag makes it a new module for Node.js, so that a changed one is reloaded. */
 export function taggedUrl(file: string, tag: string): string {
   loaded.set(tag, (loaded.get(tag) ?? new Set<string>()).add(file))
   return withTag(pathToFileURL(file).href, tag)
@@ -71,7 +70,6 @@ export function tagFor(file: string): string {
   return tag
 }
 
-/** Records the fingerprint of the files that a module turned out to consist of. */
 export function noteFiles(file: string): void {
   const found = known.get(file)
   if (found) found.marks = marksOf(found.tag)

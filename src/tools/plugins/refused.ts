@@ -11,7 +11,6 @@ export class PluginsRefused extends ToolwayError {
   }
 }
 
-/** Users other than the operator could change a module that a plugin imports. */
 export class Untrusted extends Error {}
 
 export function loadProblem(file: string, thrown: unknown): string {

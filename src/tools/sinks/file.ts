@@ -103,9 +103,7 @@ async function linked(draft: string, name: string): Promise<void> {
  */
 interface HeldFolder extends AsyncDisposable {
   readonly path: string
-  /** The path to open for a name in this folder. */
   at(name: string): string
-  /** Whether the path still leads to this folder. */
   isThere(): Promise<boolean>
   /** Flushes new directory entries to disk. */
   sync(): Promise<void>
@@ -142,7 +140,6 @@ function held(path: string, handle: FileHandle): HeldFolder {
   }
 }
 
-/** Ignores errors with these codes. */
 const unless =
   (...codes: readonly string[]) =>
   (thrown: unknown): undefined => {

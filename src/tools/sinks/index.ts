@@ -109,7 +109,6 @@ const toolSink = (name: string, config: ToolSinkConfig, access: Access): Omit<Si
   },
 })
 
-/** The location that the tool reports, if any. */
 function uriIn({ content = [], structuredContent }: ResultBody): string | undefined {
   const linked = content.find(({ type }) => type === 'resource_link')?.uri
   const told = linked ?? (structuredContent as { uri?: unknown } | null | undefined)?.uri

@@ -78,7 +78,7 @@ interface Known {
   readonly answer: Promise<Result>
 }
 
-/** Remembers recent writes that had an id. Failed ones are removed, so that they can be retried. */
+/** Failed writes are removed, so that they can be retried. */
 function createOnce(most = 1_000): Once {
   const known = new Map<string, Known>()
   return {

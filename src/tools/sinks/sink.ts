@@ -1,7 +1,6 @@
 import type { Call } from '../../core/call.ts'
 import type { Result } from '../../core/result.ts'
 
-/** Content that an agent produced and wants to keep. */
 export interface Artifact {
   /** Unique, unless a caller retries a write with the same `metadata.id`. */
   readonly id: string
@@ -19,7 +18,6 @@ export interface SinkContext {
   readonly call: Call
 }
 
-/** The location of a stored artifact, with any further facts. */
 export interface Pointer {
   readonly uri: string
   readonly [fact: string]: unknown
@@ -39,7 +37,6 @@ export interface Sink {
 export interface SinkOptions {
   /** Up to 64 of `[A-Za-z0-9_-]`; the tool is called `sink.NAME`. */
   readonly name: string
-  /** For the model. */
   readonly description: string
   readonly timeoutMs?: number
   /** Stores the artifact and returns its location: a URI, or an object with one. */

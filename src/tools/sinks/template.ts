@@ -48,7 +48,6 @@ export function safeNames(template: string, artifact: Artifact): readonly string
 
 const maxDeep = 8
 
-/** A value as part of a name: letters, digits and a few signs, without a leading dot. */
 const harmless = (value: string): string =>
   value
     .slice(0, maxOfAValue)
@@ -65,7 +64,6 @@ function plainName(text: string): string {
   return /^(?:con|prn|aux|nul|com\d|lpt\d|conin\$|conout\$)\s*(?:\.|$)/i.test(name) ? `_${name}` : name
 }
 
-/** Truncates before the extension, at a character boundary. */
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= maxBytes) return name
   const { stem, ending } = split(name)
@@ -79,7 +77,7 @@ function shortened(name: string): string {
   )
 }
 
-/** Splits off the extension; a name whose only dot is its first character has none. */
+/** A name whose only dot is its first character has no extension. */
 export function split(name: string): { readonly stem: string; readonly ending: string } {
   const at = name.lastIndexOf('.')
   if (at <= 0 || name.length - at > 16) return { stem: name, ending: '' }

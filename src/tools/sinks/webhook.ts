@@ -107,7 +107,6 @@ interface Attempt {
   /** Short, and without anything that could be a secret. */
   readonly reason: string
   readonly status?: number
-  /** The location that the receiver reports, if any. */
   readonly location?: string
   readonly retryAfterMs?: number
 }
@@ -115,9 +114,7 @@ interface Attempt {
 interface DeliverOptions {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** Per attempt. */
   readonly timeout: number
-  /** The setting behind `timeout`, for error messages. */
   readonly timeoutKey: string
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -192,7 +189,7 @@ function publicAddress(url: URL, location: string | string[] | undefined): strin
   return /^https?:$/.test(found.protocol) && found.username === '' && found.password === '' ? found.href : undefined
 }
 
-/** A code such as ECONNREFUSED. A host with several addresses fails with one error per address. */
+/** A host with several addresses fails with one error per address. */
 function reasonOf(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (error instanceof ToolwayError) return error.message

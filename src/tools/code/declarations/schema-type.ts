@@ -101,7 +101,6 @@ function each(schemas: unknown, place: SchemaPosition): TypeText[] {
 }
 
 export interface SchemaPosition {
-  /** The whole document, for resolving references. */
   readonly root: unknown
   readonly allowance: TextBudget
   readonly depth: number
@@ -129,7 +128,6 @@ const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? 
 const maxKey = 200
 const maxLine = 100
 
-/** `{ path: string; head?: number }`, intersected with a record for additional properties. */
 function objectType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText {
   const properties = isSchema(schema.properties) ? schema.properties : {}
   const required = new Set(listOf(schema.required).slice(0, 1000))
@@ -162,7 +160,6 @@ export function body(members: readonly string[]): string {
   return `{\n${members.map((text) => `  ${text.replaceAll('\n', '\n  ')};`).join('\n')}\n}`
 }
 
-/** The type of pattern and additional properties; undefined if the schema does not restrict them. */
 function others(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText | undefined {
   const patterns = isSchema(schema.patternProperties) ? schema.patternProperties : {}
   const types: TypeText[] = []

@@ -10,12 +10,10 @@ const resultShare = 0.4
 export interface Declared {
   /** The spelling in programs. */
   readonly identifier: string
-  /** The spelling of its server. */
   readonly name: string
   readonly definition: Definition
 }
 
-/** A tool as a method signature with a comment, not much longer than `characters`. */
 export function toolDeclaration({ identifier, name, definition }: Declared, characters: number): string {
   const { description, inputSchema, outputSchema } = definition
   const args = typeOf(inputSchema, characters)
@@ -32,7 +30,6 @@ const typeOf = (schema: unknown, characters: number): string =>
 const needsSome = (schema: unknown): boolean =>
   isSchema(schema) && Array.isArray(schema.required) && schema.required.length > 0
 
-/** One declaration of `tools` from the methods of each server, by server identifier. */
 export function declare(servers: ReadonlyMap<string, readonly string[]>): string {
   if (servers.size === 0) return ''
   const members = [...servers].map(([server, methods]) => `${propertyName(server)}: ${body(methods)}`)

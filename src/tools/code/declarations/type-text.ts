@@ -11,7 +11,6 @@ export const unknownType = atom('unknown')
 
 export const closed = ({ text, joined }: TypeText): string => (joined ? `(${text})` : text)
 
-/** `unknown` absorbs all other members. */
 export function union(types: readonly TypeText[]): TypeText {
   const different = distinct(types)
   if (different.length === 0 || different.some(({ text }) => text === 'unknown')) return unknownType
@@ -19,7 +18,6 @@ export function union(types: readonly TypeText[]): TypeText {
   return { text: different.map(closed).join(' | '), joined: true }
 }
 
-/** Drops `unknown`, which adds nothing. */
 export function intersection(types: readonly TypeText[]): TypeText {
   const different = distinct(types).filter(({ text }) => text !== 'unknown')
   if (different.length <= 1) return different[0] ?? unknownType
@@ -30,10 +28,7 @@ const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
   ...new Map(types.map((type) => [type.text, type])).values(),
 ]
 
-/**
- * The remaining work for one tool's declaration. Schemas come from servers, and references let a small one expand
- * without end; counting all work here bounds it by the size of the output.
- */
+/** Bounds the work by the size of the output: with references, a small schema of a server can expand without end. */
 export interface TextBudget {
   readonly spent: boolean
   spend(count: number): void
@@ -69,7 +64,6 @@ export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(val
 const maxString = 500
 const deepest = 4
 
-/** The literal type of a constant; undefined if it is too large. */
 export function literalType(value: unknown, allowance: TextBudget, depth = 0): string | undefined {
   if (allowance.spent || depth > deepest) return undefined
   const text = simpleLiteral(value)
@@ -96,7 +90,6 @@ function simpleLiteral(value: unknown): string | undefined {
   return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
 }
 
-/** All results, or undefined if any is undefined. */
 function all<T>(values: readonly T[], write: (value: T) => string | undefined): string[] | undefined {
   const written: string[] = []
   for (const value of values) {

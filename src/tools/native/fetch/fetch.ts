@@ -101,7 +101,7 @@ const unreadable = (type: string) =>
       'it takes pages, text, JSON, XML and images.',
   )
 
-/** A part of a text, and where the next one starts. Does not split surrogate pairs. */
+/** Does not split surrogate pairs. */
 function slice(text: string, start: number, most: number) {
   const from = boundary(text, start)
   const to = boundary(text, Math.min(text.length, from + most))

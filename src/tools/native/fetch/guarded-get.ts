@@ -8,7 +8,6 @@ import { readBeginning } from '../../../lib/read-bounded.ts'
 export interface GetOptions {
   readonly vet: Vet
   readonly signal: AbortSignal
-  /** Stops reading after this many bytes. */
   readonly maxBytes: number
   readonly accept: string
 }
@@ -20,7 +19,6 @@ export interface Got {
   /** The Content-Type header; empty if absent. */
   readonly contentType: string
   readonly bytes: Buffer
-  /** The body was longer than `maxBytes`. */
   readonly cut: boolean
 }
 
@@ -94,7 +92,7 @@ const cannotReach = ({ host }: URL, thrown: unknown): ToolwayError =>
     { cause: thrown },
   )
 
-/** A code such as ECONNREFUSED. A host with several addresses fails with one error per address. */
+/** A host with several addresses fails with one error per address. */
 function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
@@ -106,10 +104,7 @@ export interface VettedAddress {
   readonly family: number
 }
 
-/**
- * Checks a URL and resolves the addresses to connect to. Use no others: the name may resolve differently later. The
- * message of an error continues "The URL …".
- */
+/** Connect to no other addresses: the name may resolve differently later. An error's message continues "The URL …". */
 export type Vet = (url: string) => Promise<{ readonly url: URL; readonly addresses: readonly VettedAddress[] }>
 
 /** A client that only connects to these addresses, however the name resolves by now. */
@@ -138,10 +133,7 @@ const decoders: Readonly<Record<string, () => Transform>> = {
   br: createBrotliDecompress,
 }
 
-/**
- * Reads a body up to a size, then closes the connection. The limit applies to the decompressed size, so that a
- * decompression bomb is cut off like a large page.
- */
+/** The limit applies to the decompressed size, so that a decompression bomb is cut off like a large page. */
 export async function readBody(
   body: Readable,
   encoding: string,

@@ -65,7 +65,6 @@ const percents: Readonly<Record<string, (shown: Shown) => string>> = {
   ...{ F: ({ moment }) => fill('yyyy-MM-dd', moment), T: ({ moment }) => fill('HH:mm:ss', moment) },
 }
 
-/** Formats a moment by a named format or a pattern. */
 export const formatted = (format: string, moment: Moment): string =>
   Object.hasOwn(named, format) ? named[format]!(moment) : fill(format, moment)
 

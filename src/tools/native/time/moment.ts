@@ -23,7 +23,7 @@ const forms = [
   clockTime + offset + place,
 ].map((form) => new RegExp(`^${form}$`, 'i'))
 
-/** Parses a point in time as people and programs write it; `zone` applies if the value has no offset. */
+/** `zone` applies if the value has no offset. */
 export function momentFrom(value: string | number, zone: Zone, now: number): Moment {
   const text = String(value).trim()
   if (text.toLowerCase() === 'now') return { instant: now, zone }
@@ -118,7 +118,7 @@ const units: readonly (readonly [RegExp, Partial<Duration>])[] = [
   [/^(ms|milliseconds?)$/, { milliseconds: 1 }],
 ]
 
-/** Parses `P1DT2H`, `90m`, `2 hours 30 minutes`, each with an optional sign. */
+/** `P1DT2H`, `90m`, `2 hours 30 minutes`, each with an optional sign. */
 export function durationFrom(text: string): Duration {
   const unsigned = text.trim().replace(/^[+-]/, '').trim().toLowerCase()
   const parts = unsigned.startsWith('p') ? isoParts(unsigned) : wordParts(unsigned)
@@ -170,7 +170,6 @@ export function later(moment: Moment, { months, days, milliseconds }: Duration):
   return checked({ instant: instantOf(local, zone) + milliseconds, zone })
 }
 
-/** Days, hours, minutes and seconds between two instants, for programs (`-P2DT3H`) and for people. */
 export function describeDifference(milliseconds: number): { duration: string; text: string } {
   const distance = Math.abs(milliseconds)
   const counts = {

@@ -88,7 +88,7 @@ function offsetsOf(timeZone: string): Zone['offsetAt'] {
   }
 }
 
-/** The instant of a UTC date and time; days and hours out of range carry over. */
+/** Days and hours out of range carry over. */
 export function utcOf({ year, month, day, hour, minute, second, millisecond }: Wall): number {
   // Date.UTC maps the years 0 to 99 to 1900 to 1999.
   const date = new Date(0)
@@ -112,10 +112,7 @@ export function wallInUtc(instant: number): Wall {
 
 export const wallAt = (instant: number, zone: Zone): Wall => wallInUtc(instant + zone.offsetAt(instant) * 60_000)
 
-/**
- * The instant of a local time. An ambiguous time (clocks set back) means its first occurrence; a skipped one (clocks
- * set forward) moves forward by the length of the gap.
- */
+/** An ambiguous time (clocks set back) is the first of the two; a skipped one (set forward) moves past the gap. */
 export function instantOf(wall: Wall, zone: Zone): number {
   const day = 86_400_000
   const utc = utcOf(wall)

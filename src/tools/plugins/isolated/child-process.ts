@@ -9,7 +9,6 @@ import { type Result, type ResultBody, resultOf } from '../../../core/result.ts'
 
 export interface IsolatedPluginOptions {
   readonly file: string
-  /** Environment variables that are passed on to it. */
   readonly variables: readonly string[]
   readonly modules: { readonly library: URL; readonly child: URL }
   readonly clock: Clock
@@ -193,7 +192,6 @@ const received = ({ code, message, details, cause }: SentError): ToolwayError =>
     ...(cause !== undefined && { cause }),
   })
 
-/** Messages from the gateway to the child, as JSON. */
 export type ToChild =
   | { readonly kind: 'load'; readonly file: string; readonly library: string }
   | {
@@ -213,7 +211,7 @@ export type FromChild =
   | { readonly kind: 'result'; readonly id: number; readonly body: ResultBody }
   | { readonly kind: 'failure'; readonly id: number; readonly error: SentError }
 
-/** A ToolwayError between processes. The cause is only logged. */
+/** The cause is only logged. */
 export interface SentError {
   readonly code: ErrorCode
   readonly message: string

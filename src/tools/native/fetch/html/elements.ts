@@ -27,7 +27,7 @@ const ends: Readonly<Record<string, { readonly closed: ReadonlySet<string>; read
   a: { closed: set('a'), within: set('table') },
 }
 
-/** Skips what the author hides: a model should not read what people cannot see. */
+/** A model should not read what people cannot see. */
 export function isHidden(attributes: ReadonlyMap<string, string>): boolean {
   if (attributes.has('hidden') || attributes.get('aria-hidden')?.toLowerCase() === 'true') return true
   const style = attributes.get('style')
@@ -44,10 +44,9 @@ interface OpenElement {
 
 /** The stack of open elements. A page can close them in any order, or never. */
 interface OpenElements {
-  /** Closes the elements that an opening tag of this name closes implicitly. */
   before(name: string): void
   push(element: OpenElement): void
-  /** Closes the innermost element of this name and everything in it; does nothing if none is open. */
+  /** Also closes everything inside; does nothing if none is open. */
   close(name: string): void
   closeAll(): void
 }

@@ -53,7 +53,6 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     }
   }
 
-  /** Writes the Markdown around an element; returns the function that ends it. */
   const shape = (name: string, attributes: ReadonlyMap<string, string>): (() => void) | undefined => {
     switch (name) {
       case 'h1':
@@ -157,7 +156,7 @@ function set(now: () => unknown, later: () => unknown): () => void {
   return () => void later()
 }
 
-/** The text between the tags becomes the label. Stays plain text if that is empty or the URL cannot be fetched. */
+/** Stays plain text if the label is empty or the URL cannot be fetched. */
 function link(writer: Writer, target: URL | undefined): (() => void) | undefined {
   const href = target?.href.replaceAll('(', '%28').replaceAll(')', '%29') ?? ''
   if (!/^(?:https?|mailto):/.test(href) || href.length > maxLink) return undefined

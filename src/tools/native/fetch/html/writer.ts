@@ -4,12 +4,10 @@ export interface Writer {
   text(text: string, verbatim?: boolean): void
   /** Starts a new line before the next text, after a blank one if `apart`. */
   line(apart?: boolean): void
-  /** Prefixes every line until `outdent`: for quotes and lists. */
   indent(mark: string): void
   outdent(): void
   /** Keeps everything on one line while a table cell is open. */
   cell(open: boolean): void
-  /** A position to pass to `replace` once the piece is complete. */
   mark(): number
   replace(from: number, change: (text: string) => string): void
   readonly full: boolean
@@ -25,7 +23,7 @@ export function createWriter(maxCharacters: number): Writer {
   let spaced = false
   let cells = 0
   const indents: string[] = []
-  /** How many indents apply on both sides of the pending break. */
+  /** Indents that apply on both sides of the pending break. */
   let shared = 0
   const margin = (depth: number) => indents.slice(0, Math.min(depth, deepestIndent)).join('')
 
