@@ -7,7 +7,6 @@ import { isFile, readSource } from './locate.ts'
 import { parseDocument } from './parse/document.ts'
 import { ConfigError, type ConfigProblem, fileProblem } from './problems.ts'
 
-/** A file that was read, in our own shape. */
 export interface ConfigDocument extends Translation {
   readonly path: string
 }
@@ -21,13 +20,13 @@ interface ReadOptions {
   readonly env: EnvVars
   readonly cwd: string
   readonly home: string
-  /** An empty file is then a fault: somebody is just writing it. */
+  /** Reject empty files: an editor may be in the middle of saving one. */
   readonly whileRunning: boolean
-  /** Texts that count in the place of what is in these files. */
+  /** Unsaved file contents by path; they replace what is on disk. */
   readonly drafts?: ReadonlyMap<string, string>
 }
 
-/** Reads files and whatever belongs to them; everything that cannot even be parsed is reported at once. */
+/** Reads files and their rules; throws one ConfigError with all parse errors. */
 export async function readDocuments(paths: readonly string[], options: ReadOptions): Promise<Documents> {
   const { env, cwd } = options
   const documents = await readAll(paths, options)
@@ -39,12 +38,12 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
   const rules = rulesPath === undefined ? [] : await readAll([rulesPath], options)
   const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
   const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
-  // The rules stand right behind the servers they belong to, so that a later file still wins.
+  // Insert the rules right after their servers, so that later files still override them.
   const all = documents.toSpliced(last + 1, 0, ...rules)
   return { documents: all.map((one) => finished(one, paired)), warnings }
 }
 
-/** Servers that rules speak of keep their names: under another one, no rule would hold. */
+/** Do not rename servers that have rules: the rules match by name. */
 function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
   const { dialect, tree } = document
   if (paired && takesRules(dialect)) return { ...document, tree: withCallerSessions(tree) }
@@ -78,11 +77,11 @@ async function readAll(
   return documents
 }
 
-/** Where rules may lie that belong to files in these places. */
+/** Paths where rules for these files may be. */
 export const rulePlaces = (places: readonly string[], env: EnvVars, cwd: string): string[] =>
   env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : places.map((path) => join(dirname(path), rulesName))
 
-/** Rules named by GATEWAY_RULES or lying beside a plain mcpServers file. */
+/** Finds rules named by GATEWAY_RULES or next to a plain mcpServers file. */
 async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd: string): Promise<string | undefined> {
   const servers = documents.filter(({ dialect }) => takesRules(dialect))
   if (servers.length === 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')) return undefined

@@ -9,11 +9,11 @@ interface JsonSchema {
   [keyword: string]: unknown
 }
 
-/** The JSON Schema that editors complete and check configuration files with. */
+/** The JSON Schema with which editors complete and validate configuration files. */
 export function editorSchema(): object {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',
-    // The mark is for us; editors may reject keywords that they do not know.
+    // Editors may reject the `secret` keyword, which is internal.
     override: ({ jsonSchema }) => void delete jsonSchema.secret,
   }) as unknown as JsonSchema
   const server = schema.properties.mcpServers?.additionalProperties.properties ?? {}

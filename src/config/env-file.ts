@@ -19,11 +19,11 @@ import {
 interface WithEnvFiles {
   readonly tree: BranchNode
   readonly problems: readonly ConfigProblem[]
-  /** The files that were named: a change of one may mean another configuration. */
+  /** A change of one requires a reload. */
   readonly files: readonly string[]
 }
 
-/** Puts the variables of each server's `envFile` under its `env`; what stands there already wins. */
+/** Merges each server's `envFile` into its `env`; existing keys in `env` win. */
 export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string): Promise<WithEnvFiles> {
   const problems: ConfigProblem[] = []
   const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
@@ -61,7 +61,7 @@ function withVariables(server: BranchNode, named: LeafNode, variables: NodeJS.Di
   members.delete('envFile')
   const rest = branch(server.at, members)
   const written = find(server, ['env'])
-  // Something else under env is for the schema to complain about.
+  // The schema reports an `env` that is not a section.
   if (written !== undefined && written.kind !== 'branch') return rest
   const env = new Map<string, TreeMember>()
   for (const [name, value] of Object.entries(variables)) {

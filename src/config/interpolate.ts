@@ -7,24 +7,23 @@ import { type BranchNode, branch, type ConfigTree, keyPath, type LeafNode, type 
 
 export type EnvVars = Readonly<Record<string, string | undefined>>
 
-/** Text with its variables filled in, or why that is impossible. */
 type Expansion = { readonly text: string } | { readonly fault: string; readonly unset?: string }
 
 type Found = { readonly text: string } | { readonly fault: string }
 
-/** Where else than in the environment values come from; what is left out is not understood. */
+/** Value sources besides the environment. A scheme without a provider is reported as invalid. */
 interface Providers {
-  /** What stands in a file that is named by `${file:PATH}`. */
+  /** Resolves `${file:PATH}`. */
   file?(path: string): Found
-  /** What a command prints that is named by `${exec:COMMAND}`. */
+  /** Resolves `${exec:COMMAND}`. */
   exec?(command: string): Found
 }
 
 const variable = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
 
 /**
- * Fills in `${VAR}`, `${VAR:-default}`, `${env:VAR}` and, where there are such, `${file:PATH}` and `${exec:COMMAND}`;
- * once: what a variable, a file or a command says is never looked at again.
+ * Expands `${VAR}`, `${VAR:-default}`, `${env:VAR}` and, with a provider, `${file:PATH}` and `${exec:COMMAND}`.
+ * Expanded values are not expanded again.
  */
 export function expand(text: string, env: EnvVars, providers: Providers = {}): Expansion {
   let expanded = ''
@@ -46,14 +45,13 @@ export function expand(text: string, env: EnvVars, providers: Providers = {}): E
   }
 }
 
-/** What stands between the braces of each `${…}` in a text. */
+/** The text between the braces of each `${…}`. */
 export const referencesIn = (text: string): string[] =>
   [...text.matchAll(/(?<!\$)\$\{([^}]*)\}/g)].map(([, body = '']) => body)
 
-/** The variable that one means; undefined where it means something else. */
+/** The name of the variable; undefined for `file:`, `exec:` and invalid references. */
 export const variableOf = (body: string): string | undefined => variable.exec(body)?.[1]
 
-/** What one `${…}` stands for. */
 function meaning(body: string, env: EnvVars, providers: Providers): Expansion {
   const [, scheme, named = ''] = /^(file|exec):(.+)$/s.exec(body) ?? []
   const provider = scheme === undefined ? undefined : providers[scheme as keyof Providers]
@@ -69,26 +67,25 @@ function meaning(body: string, env: EnvVars, providers: Providers): Expansion {
 }
 
 function foreign(body: string): string {
-  // What stands in for a variable may be the secret itself.
+  // Hide the default value: it may be a secret.
   const written = `\${${body.replace(/:-.*/s, ':-…')}}`
   if (body.startsWith('input:')) return `${written} is a prompt of an editor; write a variable such as \${NAME} instead`
   return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ for the literal text`
 }
 
-/** A document with its variables filled in. */
 interface Interpolated {
   readonly tree: BranchNode
   readonly problems: readonly ConfigProblem[]
-  /** The files that were read for `${file:PATH}`: a change of one may mean another configuration. */
+  /** Files read for `${file:PATH}`; a change of one requires a reload. */
   readonly files: readonly string[]
-  /** What files, commands and variables with such names gave: none of it is to be written down anywhere. */
+  /** Values from files, commands and variables with secret names; never log or store them. */
   readonly secrets: readonly string[]
 }
 
-/** What commands printed, by what stands in the configuration. */
+/** Looks up the output of a command by its text and the file that contains it. */
 export type RunCommand = (line: string, file: string) => Found
 
-/** Fills in the variables of a document; those of a disabled section need not be set. */
+/** Expands the variables of a document. Disabled sections may use unset variables. */
 export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: RunCommand): Interpolated {
   const problems: ConfigProblem[] = []
   const files = new Set<string>()
@@ -117,7 +114,7 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
     }
     if (disabled) return { ...leaf, variables: 'left' }
     problems.push(problemAt(leaf.at, expansion.fault, { key: keyPath(path) }))
-    // Nothing more can be said about a value that is not known.
+    // `left` keeps validation from reporting a second problem for the same value.
     return { ...leaf, variables: 'left' }
   }
 
@@ -135,7 +132,7 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
   return { tree: walk(tree, [], false) as BranchNode, problems, files: [...files], secrets: [...secrets] }
 }
 
-/** Whether a section says of itself that it is not in use. */
+/** Whether a section has `disabled: true` or `enabled: false`. */
 export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
   if (part.kind !== 'branch') return false
   const says = (key: string, wanted: boolean) => {
@@ -148,7 +145,7 @@ export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
   return says('disabled', true) || says('enabled', false)
 }
 
-/** Longer than any key or certificate: whatever is larger was named by mistake. */
+/** Larger than any key or certificate, so a larger file is a mistake. */
 const maxBytes = 64 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -160,13 +157,13 @@ const reasons: Readonly<Record<string, string>> = {
 }
 
 /**
- * Reads a secret that has a file to itself, without the line break at its end. What others on this machine could read
- * is no secret, so such a file is refused; what is wrong never says a word of the content.
+ * Reads a secret from a file and drops the final line break. Rejects files that other users can read. Error messages
+ * never contain the content.
  */
 export function readSecretFile(path: string): { readonly text: string } | { readonly fault: string } {
   let descriptor: number
   try {
-    // A pipe would never open otherwise.
+    // Without O_NONBLOCK, opening a named pipe blocks until a writer opens it.
     descriptor = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
   } catch (thrown) {
     const code = (thrown as NodeJS.ErrnoException).code ?? ''

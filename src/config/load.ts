@@ -17,31 +17,29 @@ import { refuseUnauthenticated } from './unauthenticated.ts'
 import { validate } from './validate.ts'
 import { configWarnings } from './warnings.ts'
 
-/** A configuration and what there is to say about it. */
 export interface LoadedConfig {
   readonly config: Config
-  /** The files it was read from, in the order in which they were merged. */
+  /** In merge order. */
   readonly files: readonly { readonly path: string; readonly dialect: ConfigDialect }[]
-  /** Where a change may mean another configuration: files that were read or looked for, rules, secrets. */
+  /** Files to watch: those that were read or searched for, rules and secrets. */
   readonly places: readonly string[]
-  /** What files, commands, secret variables and addresses of proxies gave, wherever it stands now: none of it is to be written down. */
+  /** Values from files, commands, secret variables and proxy URLs; never log or store them. */
   readonly secrets: readonly string[]
-  /** What was understood, file by file. */
   readonly notes: readonly string[]
-  /** What is valid but hardly meant. */
+  /** Valid but probably unintended settings. */
   readonly warnings: readonly string[]
-  /** Something wrong that is found out only later, at its place in the files. */
+  /** Reports a problem found after loading at its location in the files. */
   problemAt(path: Path, message: string): ConfigProblem
 }
 
 interface LoadConfigOptions {
-  /** Files to merge, later ones win; looked for in the usual places when there are none. */
+  /** Files to merge; later ones win. If empty, the default locations are searched. */
   readonly paths?: readonly string[]
   readonly env: EnvVars
   readonly cwd: string
-  /** Whether an empty file is one that somebody is just writing, and not a wish for defaults. */
+  /** Reject an empty file: an editor may be in the middle of saving it. */
   readonly whileRunning?: boolean
-  /** What is about to be written to files, by their paths: it counts in the place of what they hold now. */
+  /** Unsaved file contents by path; they replace what is on disk. */
   readonly drafts?: ReadonlyMap<string, string>
 }
 
@@ -49,7 +47,7 @@ const nothing = branch({ file: { path: '', text: '' }, offset: 0, key: '' })
 
 const isOwnFile = (path: string): boolean => /^toolway\.\w+$/.test(basename(path))
 
-/** Finds, reads, merges and checks the configuration; throws a ConfigError with everything that is wrong. */
+/** Finds, reads, merges and validates the configuration; throws a ConfigError with all problems. */
 export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConfig> {
   const { paths = [], env, cwd, whileRunning = false, drafts } = options
   const home = homeOf(env)
@@ -62,7 +60,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
     env,
   )
   const complete = await withEnvFiles(merged, env, home)
-  // A file of another program that was merely found may lie in any folder that somebody has checked out.
+  // Do not run commands from another program's file that was found automatically: any repository can contain one.
   const named = paths.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG)
   const trusted = new Set(documents.map(({ path }) => path).filter((path) => named || isOwnFile(path)))
   const filled = interpolate(complete.tree, env, home, await runCommands(complete.tree, env, trusted))
@@ -94,14 +92,14 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   return loaded
 }
 
-/** A variable says who callers are by default; the older one counts only beside the rules that it belongs to. */
+/** Applies TOOLWAY_DEFAULT_AGENT; GATEWAY_DEFAULT_AGENT applies only with a gateway rules file. */
 function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[], env: EnvVars): BranchNode {
   const ruled = documents.some(({ dialect }) => dialect === 'gateway-rules')
   const name = env.TOOLWAY_DEFAULT_AGENT ? 'TOOLWAY_DEFAULT_AGENT' : ruled ? 'GATEWAY_DEFAULT_AGENT' : undefined
   const agent = name === undefined ? undefined : env[name]
   if (!name || !agent) return tree
   const at = { file: { path: name, text: agent }, offset: 0, key: 'defaults.agent' }
-  // What a variable holds is taken as it is: a `${` in it means nothing.
+  // Escape `${`: the variable's value is literal text.
   const value = leaf(
     at,
     agent.replaceAll('${', () => '$${'),
@@ -109,7 +107,7 @@ function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[]
   return merge(tree, branch(at, [['defaults', member(branch(at, [['agent', member(value)]]))]]))
 }
 
-/** Lays one document over another: objects merge, everything else is replaced; null takes a value away. */
+/** Merges objects and replaces everything else; null removes a value. */
 function merge(base: BranchNode, over: BranchNode): BranchNode {
   const members = new Map(base.members)
   for (const [key, entry] of over.members) {
@@ -131,7 +129,7 @@ interface Surroundings {
   readonly home: string
 }
 
-/** Fills in the folders that depend on where the configuration was found. */
+/** Fills in folders that depend on the location of the configuration. */
 function withFolders(config: Checked, { tree, paths, env, home }: Surroundings): Config {
   const state = join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
   const path = config.stores.path ?? join(state, nameOf(paths))
@@ -144,11 +142,11 @@ function withFolders(config: Checked, { tree, paths, env, home }: Surroundings):
   }
 }
 
-/** State lives in the user's own folder, apart for each configuration, so that no project is littered. */
+/** State goes to the user's state folder, one subfolder per configuration, not into the project. */
 const nameOf = (paths: readonly string[]): string =>
   paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
 
-/** A program starts in the folder of the file that names it, wherever the gateway itself was started. */
+/** A program's default working folder is that of the file that names it, not the gateway's. */
 function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): Checked['mcpServers'] {
   const placed = Object.entries(servers).map(([name, server]) => {
     if (server.transport !== 'stdio' || server.cwd !== undefined) return [name, server] as const

@@ -6,10 +6,9 @@ import type { EnvVars } from './interpolate.ts'
 import { type ConfigProblem, fileProblem } from './problems.ts'
 import type { SourceFile } from './tree.ts'
 
-/** Which files make up the configuration. */
 interface LocatedConfig {
   readonly paths: readonly string[]
-  /** Where it was looked for: what comes to be or changes there may change the configuration. */
+  /** All paths that were searched; a change in any of them may change the configuration. */
   readonly places: readonly string[]
   readonly warnings: readonly string[]
 }
@@ -17,8 +16,8 @@ interface LocatedConfig {
 const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `toolway.${extension}`)
 
 /**
- * Where the configuration is: what was named, else TOOLWAY_CONFIG, else GATEWAY_MCP_CONFIG of an agent gateway, else
- * the first file found in this folder or in the user's configuration folder. Nothing at all means the defaults.
+ * Uses the first of: the named files, TOOLWAY_CONFIG, GATEWAY_MCP_CONFIG, the first file found in this folder, then in
+ * the user's configuration folder. If there is none, the defaults apply.
  */
 export async function locate(
   named: readonly string[],
@@ -52,7 +51,7 @@ export async function locate(
   return { paths: [], places, warnings: [] }
 }
 
-/** The folders of the XDG convention count only when they are absolute. */
+/** The XDG specification ignores relative folders. */
 export const folder = (named: string | undefined, otherwise: string): string =>
   named !== undefined && isAbsolute(named) ? named : otherwise
 
@@ -61,7 +60,7 @@ async function existing(paths: readonly string[]): Promise<string[]> {
   return paths.filter((_, index) => found[index])
 }
 
-/** A file that is there but cannot be looked at counts: it is an error, not an absence. */
+/** An inaccessible file counts as existing, so that reading it reports an error. */
 export async function isFile(path: string): Promise<boolean> {
   try {
     return !(await stat(path)).isDirectory()
@@ -71,7 +70,7 @@ export async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/** Far above any real configuration: whatever is larger was named by mistake. */
+/** Far above any real configuration. */
 const maxBytes = 8 * 1024 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -83,13 +82,12 @@ const reasons: Readonly<Record<string, string>> = {
   ELOOP: 'this symbolic link points to itself',
 }
 
-/** Reads a configuration file as text, or says why that is impossible. */
 export async function readSource(path: string): Promise<SourceFile | ConfigProblem> {
   try {
     const facts = await stat(path)
     if (facts.isDirectory()) return fileProblem(path, reasons.EISDIR as string)
     if (facts.size > maxBytes) return tooLarge(path)
-    // A device has no size and may never end.
+    // A device reports no size and may be endless, so limit the read too.
     const bytes = await buffer(createReadStream(path, { end: maxBytes }))
     return bytes.length > maxBytes ? tooLarge(path) : decode(path, bytes)
   } catch (thrown) {
@@ -102,7 +100,7 @@ const tooLarge = (path: string) => fileProblem(path, `this file is larger than $
 
 function decode(path: string, bytes: Buffer): SourceFile | ConfigProblem {
   try {
-    // A byte order mark is tolerated: the decoder drops it.
+    // The decoder drops a byte order mark.
     return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
     return fileProblem(path, 'this file is not UTF-8 text; save it as UTF-8')

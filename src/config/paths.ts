@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { type BranchNode, type LeafNode, mapLeaves, matchesPath } from './tree.ts'
 
-/** Keys that hold files and folders. Arguments of a program are its own affair and stay as they are. */
+/** Keys that contain paths. Arguments of programs stay as written. */
 const pathKeys = [
   'mcpServers.*.cwd',
   'mcpServers.*.guards.*.roots.*',
@@ -13,7 +13,7 @@ const pathKeys = [
   'models.*.path',
 ]
 
-/** Makes paths absolute, each against the folder of the file that it was written in. */
+/** Resolves each path against the folder of the file that contains it. */
 export function absolutePaths(tree: BranchNode, home: string): BranchNode {
   return mapLeaves(tree, (part, path) =>
     typeof part.value === 'string' && part.value !== '' && pathKeys.some((pattern) => matchesPath(pattern, path))
@@ -27,10 +27,10 @@ function absolute({ at, variables }: LeafNode, path: string, home: string): stri
   return inHome(path, home) ?? resolve(dirname(at.file.path), path)
 }
 
-/** What `~/…` stands for; nothing where a path does not begin like that. */
+/** Expands `~` and `~/…`; undefined for other paths. */
 export const inHome = (path: string, home: string): string | undefined =>
   path === '~' || path.startsWith('~/') ? resolve(home, `.${path.slice(1)}`) : undefined
 
-/** Whether a path, as it is written, depends on the file it stands in; what a variable begins is not known. */
+/** Whether a path depends on the folder of its file. A path that starts with a variable counts as not relative. */
 export const isRelative = (path: string): boolean =>
   path !== '' && !isAbsolute(path) && !/^~(\/|$)|^\$\{|^[A-Za-z]:[\\/]/.test(path)

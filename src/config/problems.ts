@@ -1,34 +1,32 @@
 import { relative } from 'node:path'
 import type { SourceLocation } from './tree.ts'
 
-/** One thing that is wrong with a configuration. */
 export interface ConfigProblem {
   readonly file: string
-  /** From 1; absent where the file as a whole is at fault. */
+  /** 1-based; absent if the problem concerns the whole file. */
   readonly line?: number
   readonly column?: number
-  /** The key path, empty where no key is at fault. */
+  /** Key path; empty if no key is involved. */
   readonly key: string
-  /** A sentence: what is wrong and what to do. */
+  /** What is wrong and how to fix it. */
   readonly message: string
   readonly expected?: string
   readonly found?: string
   readonly suggestion?: string
-  /** The line at fault, unless it may hold a secret. */
+  /** The source line; omitted if it may contain a secret. */
   readonly excerpt?: string
 }
 
 type Facts = Partial<Pick<ConfigProblem, 'key' | 'expected' | 'found' | 'suggestion'>>
 
 const secretWords = /token|secret|passw|key|auth|bearer|cookie|credential|env\b|headers|:\/{0,2}[^/\s]*@/i
-/** A long run of letters and digits is what keys look like. */
+/** Keys look like long runs of letters and digits. */
 const secretLook = /(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])[\w+/=-]{20,}/i
 
-/** Errors reach logs and issue trackers, so what may hold a secret is not repeated in them. */
+/** Errors end up in logs and issue trackers, so they must not quote secrets. */
 export const mayHoldSecret = (text: string): boolean =>
   text.length > 200 || secretWords.test(text) || secretLook.test(text)
 
-/** A problem at a place in a file. */
 export function problemAt(place: SourceLocation, message: string, facts: Facts = {}): ConfigProblem {
   const { text, path } = place.file
   const before = text.slice(0, place.offset)
@@ -43,16 +41,15 @@ export function problemAt(place: SourceLocation, message: string, facts: Facts =
     column: place.offset - lineStart + 1,
     ...facts,
     key,
-    // Users of another dialect look for the key that they wrote.
+    // Users of another dialect search for the key they wrote.
     message: key.startsWith(place.key) ? message : `${message} (written as ${place.key})`,
     ...(shown && { excerpt }),
   }
 }
 
-/** A problem with a file as a whole. */
 export const fileProblem = (file: string, message: string): ConfigProblem => ({ file, key: '', message })
 
-/** Prints problems the way compilers do: place, key, sentence, then the line with a caret. */
+/** Compiler style: location, key, message, then the line with a caret. */
 function formatProblems(problems: readonly ConfigProblem[], cwd?: string): string {
   return problems.map((problem) => formatProblem(problem, cwd)).join('\n')
 }
@@ -64,23 +61,23 @@ function formatProblem({ file, line, column, key, message, excerpt }: ConfigProb
   const head = `${place}: ${key === '' ? '' : `${key}: `}${message}`
   if (line === undefined || column === undefined || excerpt === undefined) return head
   const gutter = String(line)
-  // Tabs stay tabs so that the caret stands below its character.
+  // Keep tabs so that the caret lines up.
   const indent = excerpt.slice(0, column - 1).replace(/[^\t]/g, ' ')
   return `${head}\n  ${gutter} | ${excerpt}\n  ${' '.repeat(gutter.length)} | ${indent}^`
 }
 
-/** Files in the order in which they come up, each from top to bottom. */
+/** Keeps the order of files and sorts the problems of each by position. */
 function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
   const files = [...new Set(problems.map(({ file }) => file))]
   const offset = ({ line = 0, column = 0 }: ConfigProblem) => line * 1e6 + column
   return problems.toSorted((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || offset(a) - offset(b))
 }
 
-/** A configuration that cannot be used, with everything that is wrong with it. */
+/** An invalid configuration, with all its problems. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly ConfigProblem[]
-  /** Files that it names: a change of one may mend it. */
+  /** Referenced files; changing one may fix the problem. */
   readonly places: readonly string[]
 
   constructor(problems: readonly ConfigProblem[], places: readonly string[] = []) {
@@ -91,7 +88,7 @@ export class ConfigError extends Error {
     this.places = places
   }
 
-  /** Every problem with its place; paths are shortened against `cwd`. */
+  /** Shows paths relative to `cwd` where that is shorter. */
   format(cwd?: string): string {
     return formatProblems(this.problems, cwd)
   }

@@ -26,7 +26,6 @@ export type SecretKind =
   | 'payload'
   | 'section'
 
-/** A setting of a configuration that is, or may contain, a secret. */
 export interface SecretSetting {
   readonly path: Path
   readonly kind: SecretKind
@@ -35,7 +34,7 @@ export interface SecretSetting {
 
 type Schema = z.core.$ZodType
 
-/** The parts of zod's internal definitions that we walk through. */
+/** The parts of zod's internal definitions that the lookup traverses. */
 interface SchemaDefinition {
   readonly innerType?: Schema
   readonly in?: Schema
@@ -45,7 +44,7 @@ interface SchemaDefinition {
   readonly element?: Schema
 }
 
-/** Every secret setting that this configuration has, in the order of the schema. */
+/** In schema order. */
 export function* secretSettings(config: Config): Generator<SecretSetting> {
   yield* settingsIn(config, [configSchema], [])
 }
@@ -60,11 +59,11 @@ function* settingsIn(value: unknown, schemas: readonly Schema[], path: Path): Ge
   }
 }
 
-/** How the setting at this path is secret; undefined where it is not. Any text stands for the name of a server. */
+/** Undefined if the setting is not secret. Any string works as a server name in the path. */
 export const secretKindAt = (path: Path): SecretKind | undefined =>
   kindOf(path.reduce<readonly Schema[]>(childrenOf, [configSchema]))
 
-/** The keys that a schema knows at a path; none where any key is allowed. */
+/** The keys a schema declares at a path; empty where any key is allowed. */
 export function knownKeysAt(schema: Schema, path: Path): string[] {
   const definitions = path.reduce<readonly Schema[]>(childrenOf, [schema]).flatMap(unwrap)
   return [...new Set(definitions.flatMap(({ shape }) => Object.keys(shape ?? {})))]
@@ -87,7 +86,7 @@ const childrenOf = (schemas: readonly Schema[], key: string | number): readonly 
     return child ? [child] : []
   })
 
-/** The schema inside defaults, optionals and transformations; a union stands for all its options. */
+/** Unwraps defaults, optionals and transforms; a union yields all its options. */
 function unwrap(schema: Schema): SchemaDefinition[] {
   const definition = definitionOf(schema)
   const inner = definition.innerType ?? definition.in

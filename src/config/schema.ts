@@ -11,7 +11,7 @@ import { sinksSection } from './schema/sinks.ts'
 import { storesSection } from './schema/stores.ts'
 import { auditSection, telemetrySection } from './schema/telemetry.ts'
 
-/** The whole configuration. Defaults stand here and nowhere else; an empty document is a complete one. */
+/** The only place for defaults; an empty document is valid. */
 export const configSchema = z
   .strictObject({
     $schema: z.string().optional().describe('Address of this schema, for editors.'),
@@ -47,12 +47,12 @@ export const configSchema = z
 
 type Checked = z.output<typeof configSchema>
 
-/** A configuration that has been loaded: checked, complete, in milliseconds, bytes and absolute paths. */
+/** A loaded configuration: validated, with defaults; durations in milliseconds, sizes in bytes, paths absolute. */
 export type Config = Checked & {
   readonly audit: { readonly path: string }
   readonly stores: {
     readonly path: string
-    /** For what all configurations of this user share: the token that editors were given. */
+    /** Shared by all configurations of this user; holds the token that editors were given. */
     readonly common: string
   }
 }

@@ -5,24 +5,22 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { type EnvVars, interpolate, type RunCommand } from './interpolate.ts'
 import { type BranchNode, mapLeaves } from './tree.ts'
 
-/** What a command printed, or why there is nothing. */
 type CommandOutcome = { readonly text: string } | { readonly fault: string }
 
 interface SecretCommand {
-  /** As it stands in the configuration. */
   readonly line: string
-  /** The folder of the file that it stands in. */
+  /** The folder of the configuration file; the command runs there. */
   readonly folder: string
 }
 
-/** Longer than any key or certificate. */
+/** Larger than any key or certificate. */
 const maxBytes = 64 * 1024
 const usualMs = 5_000
 
 /**
- * Runs a command for what it prints, without the line break at its end: no shell, so that nothing in its words means
- * more than it says; nobody to ask, so that it cannot wait for an answer; and in a group of its own, so that nothing of
- * it stays behind. What is wrong never says a word of what was printed.
+ * Runs a command and returns its output without the final line break. It runs without a shell, so arguments are not
+ * interpreted; without stdin, so it cannot wait for input; and in its own process group, so its children end with it.
+ * Error messages never contain the output.
  */
 export async function runSecretCommand(
   { line, folder }: SecretCommand,
@@ -76,7 +74,7 @@ export async function runSecretCommand(
   return promise
 }
 
-/** Words between spaces; quotation marks of either kind keep several together, and mean nothing else. */
+/** Splits at spaces. Single and double quotes group words; there are no escapes. */
 export function wordsOf(line: string): readonly string[] | undefined {
   const part = /\s*((?:[^\s"']|"[^"]*"|'[^']*')+)/y
   const words: string[] = []
@@ -89,26 +87,26 @@ export function wordsOf(line: string): readonly string[] | undefined {
   return words[0] === '' ? undefined : words
 }
 
-/** The whole group, whatever it started. */
+/** Kills the whole process group. */
 function end(pid: number | undefined): void {
   if (pid === undefined) return
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
   } catch {
-    // It has ended by itself.
+    // It has already exited.
   }
 }
 
 /**
- * Why a program must not be run for a secret: other users of this machine could change it, a folder on its path, or a
- * file among its arguments, such as the script of an interpreter. Undefined where nobody can.
+ * Why a program must not run for a secret: other users can change it, a folder on its path, or a file among its
+ * arguments, such as an interpreter's script. Undefined if it is safe.
  */
 async function changeableByOthers(words: readonly string[], folder: string, env: EnvVars): Promise<string | undefined> {
-  // Other systems have no modes to go by.
+  // Windows has no file modes to check.
   if (process.platform === 'win32') return undefined
   const [program = '', ...args] = words
   const found = program.includes('/') ? resolve(folder, program) : await searched(program, env)
-  // What is not there cannot be started, and is told of as such.
+  // A missing program is skipped here; spawn reports it.
   const files = [found, ...args.map((word) => resolve(folder, word))].filter((path) => path !== undefined)
   for (const path of files) {
     if (!isFile(path)) continue
@@ -134,12 +132,12 @@ async function searched(program: string, env: EnvVars): Promise<string | undefin
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
-/** Looks at the file and at every folder above it: whoever can write in one of those can put another file there. */
+/** Checks the file and all folders above it: write access to a folder allows replacing what is in it. */
 function faultOnPath(file: string): string | undefined {
   let below: Stats | undefined
   for (let path = file; ; path = dirname(path)) {
     const found = lstatSync(path)
-    // The mode of a link means nothing: where it leads is looked at as well.
+    // The mode of a symbolic link is meaningless; the caller checks its target as well.
     if (!found.isSymbolicLink()) {
       if (othersCanWrite(found) && !isProtected(found, below)) {
         const mode = (found.mode & 0o7777).toString(8)
@@ -155,13 +153,13 @@ const othersCanWrite = ({ mode, uid, gid }: Stats): boolean =>
   (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !isTrustedGroup(uid, gid))
 
 /**
- * Members of root's group, and of macOS's administrators (who own Homebrew), can become root anyway. A group with the
- * number of the user is the user's own, where each user has such a group.
+ * Members of root's group and of the macOS admin group (which owns Homebrew) can become root anyway. A group with the
+ * user's own number is that user's private group.
  */
 const isTrustedGroup = (uid: number, gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())
 
-/** In a folder with the sticky bit, such as /tmp, only its owner can replace a file. */
+/** In a folder with the sticky bit, such as /tmp, only the owner of a file can replace it. */
 const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
   below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())
 
@@ -169,8 +167,8 @@ const foreign =
   'commands run only for toolway.yaml and for files named with --config; this file was found automatically'
 
 /**
- * Runs the commands that a configuration names by `${exec:COMMAND}`, each once and all at the same time, before it is
- * read in earnest. `trusted` are the files of the operator: others may lie in any folder that somebody has checked out.
+ * Runs all commands in `${exec:COMMAND}` concurrently, each once, before the configuration is interpolated. Only
+ * commands in `trusted` files run: other files may come from any checked-out repository.
  */
 export async function runCommands(
   tree: BranchNode,
@@ -179,7 +177,7 @@ export async function runCommands(
 ): Promise<RunCommand | undefined> {
   if (!namesCommands(tree)) return undefined
   const wanted = new Map<string, { readonly line: string; readonly file: string }>()
-  // What it would come to is not asked here: only which commands stand in what is not disabled.
+  // This pass only collects the commands of enabled sections; the resulting values are discarded.
   interpolate(tree, env, '', (line, file) => {
     wanted.set(keyOf(line, file), { line, file })
     return { text: 'x' }

@@ -1,14 +1,13 @@
-/** A file, or a variable that takes its place, as it was read. */
+/** A file, or an environment variable treated as one. */
 export interface SourceFile {
   readonly path: string
   readonly text: string
 }
 
-/** Where something was written: errors point at it even after files were translated and merged. */
+/** Where a value was written. It survives translation and merging, so errors point at the original text. */
 export interface SourceLocation {
   readonly file: SourceFile
   readonly offset: number
-  /** The key path as the file spells it. */
   readonly key: string
 }
 
@@ -19,11 +18,11 @@ export interface LeafNode {
   readonly kind: 'leaf'
   readonly at: SourceLocation
   readonly value: Scalar
-  /** As the file spells it, so that 1.10 stays 1.10 where text is wanted. */
+  /** The original spelling, so that 1.10 stays 1.10 where text is expected. */
   readonly written: string
-  /** Applied after variables are filled in, where a dialect has to look at the whole value. */
+  /** Applied after interpolation, for dialects that convert the whole value. */
   readonly finish?: (text: string) => string
-  /** What became of its variables: filled in, or left alone because the section is disabled. */
+  /** `filled`: expanded. `left`: not expanded, because the section is disabled or expansion failed. */
   readonly variables?: 'filled' | 'left'
 }
 
@@ -34,7 +33,7 @@ export interface ListNode {
 }
 
 export interface TreeMember {
-  /** Place of the key. */
+  /** The location of the key, not of the value. */
   readonly at: SourceLocation
   readonly value: ConfigTree
 }
@@ -45,7 +44,7 @@ export interface BranchNode {
   readonly members: ReadonlyMap<string, TreeMember>
 }
 
-/** A document in which every part knows where it was written. */
+/** A document whose nodes record their source locations. */
 export type ConfigTree = BranchNode | ListNode | LeafNode
 
 export const leaf = (at: SourceLocation, value: Scalar, written = String(value)): LeafNode => ({
@@ -63,10 +62,9 @@ export const branch = (at: SourceLocation, members: Iterable<readonly [string, T
 
 export const list = (at: SourceLocation, items: readonly ConfigTree[]): ListNode => ({ kind: 'list', at, items })
 
-/** A member whose key was written where its value was. */
 export const member = (value: ConfigTree, at: SourceLocation = value.at): TreeMember => ({ at, value })
 
-/** `mcpServers.files.args[0]`; keys that are no plain words are quoted. */
+/** Formats as `mcpServers.files.args[0]`; keys with other characters are quoted. */
 export function keyPath(path: Path): string {
   let written = ''
   for (const part of path) {
@@ -77,7 +75,6 @@ export function keyPath(path: Path): string {
   return written
 }
 
-/** The part at this path, if there is one. */
 export function find(tree: ConfigTree | undefined, path: Path): ConfigTree | undefined {
   let current = tree
   for (const part of path) {
@@ -88,7 +85,7 @@ export function find(tree: ConfigTree | undefined, path: Path): ConfigTree | und
   return current
 }
 
-/** Where the key at this path was written, or else the nearest thing around it. */
+/** The location of the key at this path, or of its nearest existing ancestor. */
 export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
   let current: ConfigTree | undefined = tree
   let place = tree.at
@@ -107,7 +104,6 @@ export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
   return place
 }
 
-/** The same tree with each leaf replaced; `path` is where the leaf stands now. */
 export function mapLeaves(
   tree: ConfigTree,
   change: (leaf: LeafNode, path: Path) => ConfigTree,
@@ -123,13 +119,13 @@ export function mapLeaves(
   return branch(tree.at, members)
 }
 
-/** Whether `path` is the one that the pattern describes; `*` stands for any one part. */
+/** `*` matches any one part. */
 export function matchesPath(pattern: string, path: Path): boolean {
   const parts = pattern.split('.')
   return parts.length === path.length && parts.every((part, index) => part === '*' || part === String(path[index]))
 }
 
-/** The plain value. A member without a value (null) is left out, so that an empty section is no section. */
+/** Drops members with a null value, so that an empty section counts as absent. */
 export function toPlain(tree: ConfigTree, path: Path = []): unknown {
   if (tree.kind === 'leaf') return tree.value
   if (tree.kind === 'list') return tree.items.map((item, index) => toPlain(item, [...path, index]))
@@ -142,11 +138,11 @@ export function toPlain(tree: ConfigTree, path: Path = []): unknown {
   return value
 }
 
-/** The same section with one more member, or another one in its place. */
+/** Adds or replaces a member. */
 export const withMember = (section: BranchNode, key: string, value: TreeMember): BranchNode =>
   branch(section.at, [...section.members, [key, value]])
 
-/** The same document with each of its servers changed; `at` is where the server's name was written. */
+/** Applies `change` to each server; `at` is the location of the server's name. */
 export function mapServers(
   tree: BranchNode,
   change: (server: BranchNode, name: string, at: SourceLocation) => BranchNode,
@@ -159,7 +155,6 @@ export function mapServers(
   return withMember(tree, 'mcpServers', { at: servers.at, value: branch(servers.value.at, changed) })
 }
 
-/** How many servers a document has. */
 export function countServers(tree: BranchNode): number {
   const servers = tree.members.get('mcpServers')?.value
   return servers?.kind === 'branch' ? servers.members.size : 0

@@ -6,15 +6,14 @@ import type { Path } from './tree.ts'
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
-// IPv4-mapped addresses are found by the IPv4 rule.
+// The IPv4 rule also matches IPv4-mapped addresses.
 
-/** Whether only this machine can reach a listener on this host. A name other than localhost may resolve to anything. */
+/** Names other than localhost count as not loopback: they may resolve to anything. */
 export function isLoopback(host: string): boolean {
   const family = isIP(host)
   return family === 0 ? host.toLowerCase() === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
 }
 
-/** Whether other machines can use the gateway without a credential. */
 export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>): boolean =>
   auth.token === 'none' && !isLoopback(server.host)
 
@@ -24,9 +23,8 @@ interface Checked {
 }
 
 /**
- * Throws where other machines could use the gateway without a credential and the operator has not said that they may.
- * The configuration that counts is the one in force: `--host` and keys that wait for the next start change what the
- * files say.
+ * Throws if other machines could use the gateway without a credential and `server.allowUnauthenticated` is not set.
+ * Pass the effective configuration: `--host` and keys that apply only after a restart differ from the files.
  */
 export function refuseUnauthenticated(loaded: Checked): void {
   const { server } = loaded.config

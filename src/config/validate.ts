@@ -19,25 +19,24 @@ import {
 
 type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly problems: readonly ConfigProblem[] }
 
-/** Where programs and servers want text, a number or a flag counts as it was written: 1.10 stays 1.10. */
+/** Keys whose values are text: numbers and flags keep their spelling, so 1.10 stays 1.10. */
 const textKeys = ['mcpServers.*.args.*', 'mcpServers.*.env.*', 'mcpServers.*.headers.*', 'sinks.*.headers.*']
 
-/** A leaf as programs get it, where they want text. */
 export const asText = (part: LeafNode, path: Path): LeafNode =>
   (typeof part.value === 'number' || typeof part.value === 'boolean') &&
   textKeys.some((pattern) => matchesPath(pattern, path))
     ? { ...part, value: part.written }
     : part
 
-/** Checks a document against the schema and fills in every default. */
+/** Validates a document against the schema and fills in defaults. */
 export function validate(document: ConfigTree): Outcome {
   const tree = mapLeaves(document, asText)
-  // Compiling the schema takes longer than reading the few documents of a run with it as it is.
+  // Without `jitless`, zod compiles the schema, which takes longer than parsing the few documents of a run.
   const parsed = configSchema.safeParse(toPlain(tree), { jitless: true })
   if (parsed.success) return { config: parsed.data }
   const unknown = unknownValues(tree)
   const faulty = parsed.error.issues.filter(({ path }) => unknown.has(placeKey(path as Path)))
-  // A variable that was left alone says nothing about the value, so the value counts as not given.
+  // The value of an unexpanded variable is unknown, so validate as if the key were missing.
   if (faulty.length > 0) return validate(without(tree, new Set(faulty.map(({ path }) => placeKey(path as Path)))))
   return { problems: problemsOf(parsed.error.issues, tree, configSchema) }
 }
@@ -75,7 +74,6 @@ const kinds: Readonly<Record<string, string>> = {
   array: 'a list',
 }
 
-/** What the schema objects to, as sentences about the files that people wrote. */
 function problemsOf(issues: readonly Issue[], tree: ConfigTree, schema: z.core.$ZodType): ConfigProblem[] {
   const misspelt = new Set(
     issues.filter(({ code }) => code === 'unrecognized_keys').map(({ path }) => keyPath(path as Path)),
@@ -83,7 +81,7 @@ function problemsOf(issues: readonly Issue[], tree: ConfigTree, schema: z.core.$
   return issues.flatMap((issue) => {
     const path = issue.path as Path
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(tree, schema, path, key))
-    // A misspelt `command` is not a missing one as well.
+    // Do not report a misspelt `command` as missing too.
     if (issue.code === 'custom' && misspelt.has(keyPath(path))) return []
     return [wrongValue(issue, tree, path)]
   })
@@ -94,7 +92,6 @@ function unknownKey(tree: ConfigTree, schema: z.core.$ZodType, path: Path, key: 
   return unknownKeyAt(locationOf(tree, [...path, key]), key, known, keyPath([...path, key]))
 }
 
-/** The complaint about a key that nobody knows. */
 export function unknownKeyAt(
   place: Parameters<typeof problemAt>[0],
   key: string,
@@ -132,7 +129,7 @@ function expectation(issue: Issue): string {
   if (options) return options.length === 1 ? String(options[0]) : `one of ${options.join(', ')}`
   if (issue.code === 'too_small')
     return `a list with at least ${issue.minimum === 1 ? 'one item' : `${issue.minimum} items`}`
-  // Messages of our own are expectations; the library's start like this.
+  // Our own messages already state the expectation; zod's start with "Invalid input".
   if (!issue.message.startsWith('Invalid input')) return issue.message
   return issue.code === 'invalid_type' ? (kinds[issue.expected] ?? issue.expected) : 'another value'
 }
@@ -151,7 +148,7 @@ function suggest(issue: Issue, tree: ConfigTree, path: Path): string | undefined
   return nearMiss(String(found.value), options.map(String))
 }
 
-/** The nearest name that a server may have. */
+/** The nearest valid server name; undefined if the name is valid or nothing remains of it. */
 export function plainName(name: string): string | undefined {
   const plain = name
     .replace(/[^A-Za-z0-9_.-]+/g, '-')
@@ -160,7 +157,7 @@ export function plainName(name: string): string | undefined {
   return plain === '' || plain === name ? undefined : plain
 }
 
-/** A value as errors show it: never what a variable held, nor what is likely to be a secret. */
+/** A value as error messages show it: never an expanded variable or a likely secret. */
 function shown(tree: ConfigTree, path: Path): string {
   const found = find(tree, path)
   if (found === undefined) return 'nothing'

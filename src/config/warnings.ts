@@ -4,7 +4,7 @@ import type { Config, ServerConfig } from './schema.ts'
 import { type ConfigTree, find, keyPath } from './tree.ts'
 import { isOpenToOthers } from './unauthenticated.ts'
 
-/** What is valid but hardly meant; rules and limits are policy's to doubt. */
+/** Warns about valid but probably unintended settings. The policy module checks rules and limits. */
 export function configWarnings(config: Config, tree: ConfigTree): string[] {
   return [
     ...openToAll(config),
@@ -27,7 +27,7 @@ function unknownModel({ models, chat }: Config): string[] {
   return [`chat.model: there is no model ${chat.model}`]
 }
 
-/** A program has no headers, and a server elsewhere has no environment of ours. */
+/** Headers do not apply to a started program; arguments and environment do not apply to a URL. */
 function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, { transport }]) => {
     const unused = transport === 'stdio' ? ['headers'] : ['args', 'env', 'cwd']
@@ -43,7 +43,7 @@ function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   })
 }
 
-/** Whoever is on the machine can list its processes with all their arguments (B6). */
+/** All local users can list processes with their arguments (B6). */
 function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, server]) => {
     if (server.transport !== 'stdio' || server.disabled) return []
@@ -59,7 +59,7 @@ function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
   })
 }
 
-/** The reference in an argument that gives a secret: it leads to one, has such a name, or stands where one belongs. */
+/** The reference in an argument that yields a secret: by its kind, its name, or the option it belongs to. */
 function secretAt(args: readonly string[], index: number, written: ConfigTree | undefined): string | undefined {
   if (written?.kind !== 'leaf') return undefined
   const word = String(written.value)
@@ -70,18 +70,18 @@ function secretAt(args: readonly string[], index: number, written: ConfigTree | 
   const found = referencesIn(word).find(
     (body) => belongs || /^(?:file|exec):/.test(body) || isSecretName(variableOf(body) ?? ''),
   )
-  // Its name alone: what stands in for a variable may be the secret itself, and a command line may hold one.
+  // Show only the name: a default value or a command line may contain the secret.
   return found && `\${${variableOf(found) ?? found.replace(/(?<=^\w+:).*/s, '…')}}`
 }
 
-/** A cache that no tool is declared for keeps resources and prompts at most, where servers allow it. */
+/** Without declared read tools, the cache holds at most resources and prompts, where servers allow it. */
 function cachesNothing(config: Config): string[] {
   if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
   const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations there'
   return [`cache.enabled caches no results of tools, because none is known to be a read; ${help}`]
 }
 
-/** A sign-in that counts for one of several replicas only, and a key that seals nothing. */
+/** Without `stores.key`, replicas do not share OAuth sign-ins; without Redis, the key has no use. */
 function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
   const sharing = redis && !redis.disabled
   if (!sharing) return key === undefined ? [] : ['stores.key has no effect without stores.redis']
@@ -95,7 +95,7 @@ function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
 
 const usesOAuth = (server: ServerConfig): boolean => server.transport !== 'stdio' && server.auth?.type === 'oauth'
 
-/** What the cache keeps results of, one line for each reason; nothing where it is off. */
+/** Describes which tools are cached and why; empty if the cache is off. */
 export function cachedTools({ cache, mcpServers }: Pick<Config, 'cache' | 'mcpServers'>): readonly string[] {
   if (!cache.enabled) return []
   const servers = Object.entries(mcpServers).filter(([, { disabled }]) => !disabled)

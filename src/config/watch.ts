@@ -2,29 +2,28 @@ import { type FSWatcher, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 
-/** News comes in bursts: this long after it the files are looked at. */
+/** Events come in bursts; wait this long before checking the files. */
 const soonMs = 20
 
-/** Files are written in several steps: what has stayed the same for this long is taken for whole. */
+/** Files are written in several steps; report a change once the files were stable for this long. */
 const quietMs = 100
 
-/** For folders that are not there yet, and for file systems that tell nothing. */
+/** Polling interval, for missing folders and for file systems without change events. */
 const lookMs = 2_000
 
-/** Files that are watched. */
 interface FileWatcher extends Disposable {
-  /** Watches these from now on, and no others. */
+  /** Replaces the list of watched files. */
   follow(places: readonly string[]): void
 }
 
 /**
- * Tells when one of these files has come, gone or changed. Folders are watched rather than files: editors replace
- * files, and mounted configurations swap whole folders behind a link. Any news from there leads to a look at the files.
+ * Calls `changed` when a file appears, disappears or changes. Watches folders, because editors replace files and
+ * mounted configurations swap whole folders behind a link. Any event triggers a check of the files.
  */
 export function watchFiles(first: readonly string[], clock: Clock, changed: () => void): FileWatcher {
   let places = first
   const watchers = new Map<string, FSWatcher>()
-  /** The state that was told last, and the one that was seen last. */
+  /** `told` is the state last reported, `seen` the state last observed. */
   let told = places.map(markOfFile)
   let seen = told
   let pending: Disposable | undefined
@@ -60,7 +59,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
         })
         watchers.set(folder, watcher)
       } catch {
-        // It is not there: the next look tries again.
+        // The folder does not exist; the next check tries again.
       }
     }
   }
@@ -75,7 +74,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   return {
     follow(next) {
       if (same(next, places)) return
-      // What was known stays as it was known, so that no change is missed; what is new was read a moment ago.
+      // Keep the marks of files that were already watched, so that no change is missed. New files were just read.
       const marks = (known: readonly string[]) => next.map((path) => known[places.indexOf(path)] ?? markOfFile(path))
       told = marks(told)
       seen = marks(seen)
@@ -100,7 +99,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
 
 const same = (one: readonly string[], other: readonly string[]): boolean => one.join('\n') === other.join('\n')
 
-/** All of a file that changes when its content does. */
+/** Metadata that changes with the content. */
 function markOfFile(path: string): string {
   try {
     const facts = statSync(path, { bigint: true, throwIfNoEntry: false })

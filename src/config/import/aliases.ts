@@ -4,7 +4,7 @@ import { knownKeysAt } from '../schema-lookup.ts'
 import { type BranchNode, branch, type ConfigTree, leaf, member, type TreeMember } from '../tree.ts'
 import { instead, inverted, type TranslationReport } from './shape.ts'
 
-/** How other clients spell the keys of a server, and what each spelling means here; editors are told of them too. */
+/** Other clients' server keys with descriptions for the editor schema. */
 export const serverAliases: Readonly<Record<string, string>> = {
   type: 'Another spelling of transport.',
   transportType: 'Another spelling of transport.',
@@ -19,12 +19,11 @@ export const serverAliases: Readonly<Record<string, string>> = {
   trust: 'Ignored: the client decides about approval.',
 }
 
-/** Keys that are taken up before the rest of a server is checked. */
+/** Keys that are processed before the server is validated. */
 export const serverExtras: Readonly<Record<string, string>> = {
   envFile: 'File of NAME=value lines that join env; what env says itself wins.',
 }
 
-/** Spellings of the transports in other clients' files. */
 export const transportAliases: Readonly<Record<string, string>> = {
   local: 'stdio',
   'streamable-http': 'http',
@@ -40,7 +39,7 @@ const transportOf = (part: ConfigTree): ConfigTree =>
     ? instead(part, transportAliases[part.value] ?? part.value)
     : part
 
-/** A server as we spell it; positions stay where they were written. */
+/** Renames aliases to our keys; locations are kept. */
 export function normaliseServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map<string, TreeMember>()
   const tools = new Map<string, TreeMember>()
@@ -69,7 +68,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
   return branch(server.at, members)
 }
 
-/** Every key of a server that we know ourselves; the entries of the other dialects may use them too. */
+/** All accepted server keys; other dialects may use them too. */
 export const serverKeys: readonly string[] = [
   ...knownKeysAt(configSchema, ['mcpServers', '*']),
   ...Object.keys({ ...serverAliases, ...serverExtras }),

@@ -16,7 +16,7 @@ import { clientServer } from './client-server.ts'
 import { dependsOnFolder, fingerprint } from './fingerprint.ts'
 import { count, shape, type TranslationReport } from './shape.ts'
 
-/** Claude Code's `~/.claude.json`: servers of the user, and servers of each project. */
+/** Claude Code's `~/.claude.json` has servers of the user and of each project. */
 export const isClaudeCode = (tree: BranchNode): boolean => {
   const projects = find(tree, ['projects'])
   if (projects?.kind !== 'branch') return false
@@ -24,8 +24,8 @@ export const isClaudeCode = (tree: BranchNode): boolean => {
 }
 
 /**
- * All servers of such a file. One that several projects define alike is one server; where they differ, those of a
- * project carry its name, too.
+ * Merges identical servers of several projects into one. A different server with the same name gets the project's name
+ * as a suffix.
  */
 export function translateClaudeCode(tree: BranchNode, report: TranslationReport): BranchNode {
   const found = new Map<string, TreeMember>()
@@ -47,7 +47,7 @@ export function translateClaudeCode(tree: BranchNode, report: TranslationReport)
   return shape(tree.at, { mcpServers: member(branch(servers?.value.at ?? tree.at, found), servers?.at ?? tree.at) })
 }
 
-/** The servers of a project, those disabled that the project has switched off. */
+/** Marks the servers in `disabledMcpServers` as disabled. */
 function switchedOff(project: ConfigTree): ConfigTree | undefined {
   const section = find(project, ['mcpServers'])
   const off = find(project, ['disabledMcpServers'])
@@ -75,7 +75,7 @@ function add(
     return
   }
   if (markOf(known.value) === markOf(entry.value)) {
-    // In use in one project is in use.
+    // Enabled in one project means enabled.
     if (isDisabled(known.value)) found.set(name, entry)
     return
   }
@@ -86,7 +86,7 @@ function add(
   found.set(other, entry)
 }
 
-/** What tells servers apart; the folder does not where nobody looks at it. */
+/** Identity of a server. The folder counts only if the command depends on it. */
 function markOf(server: ConfigTree): string {
   const { cwd, ...rest } = toPlain(server) as Record<string, unknown>
   return fingerprint(dependsOnFolder(rest) ? { ...rest, cwd } : rest)

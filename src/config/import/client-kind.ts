@@ -1,6 +1,6 @@
 import { basename, dirname } from 'node:path'
 
-/** The programs whose files we read and can point at ourselves. */
+/** Clients whose files Toolway can read and edit. */
 export const clientKinds = [
   'claude-code',
   'claude-desktop',
@@ -16,7 +16,6 @@ export const clientKinds = [
 
 export type ClientKind = (typeof clientKinds)[number]
 
-/** What people call them. */
 export const clientLabels: Readonly<Record<ClientKind, string>> = {
   'claude-code': 'Claude Code',
   'claude-desktop': 'Claude Desktop',
@@ -30,7 +29,7 @@ export const clientLabels: Readonly<Record<ClientKind, string>> = {
   cline: 'Cline',
 }
 
-/** A name that nobody else gives to a file. */
+/** Paths that identify a client. */
 const names: readonly (readonly [RegExp, ClientKind])[] = [
   [/\/\.mcp\.json$|\/\.claude\.json$/, 'claude-code'],
   [/\/claude_desktop_config\.json$/, 'claude-desktop'],
@@ -44,22 +43,21 @@ const names: readonly (readonly [RegExp, ClientKind])[] = [
   [/\/cline_mcp_settings\.json$/, 'cline'],
 ]
 
-/** Whose file it is, by its name and folder. */
 export function kindOf(path: string): ClientKind | undefined {
   const place = `/${path.replaceAll('\\', '/')}`
   return names.find(([pattern]) => pattern.test(place))?.[1]
 }
 
-/** Folders in which clients keep their files inside of the folder that they work in. */
+/** Folders for client files inside a project. */
 const inside = ['.vscode', '.cursor', '.codex', '.gemini', '.zed']
 
-/** The folder that relative paths in a client's file mean, and that its servers start in. */
+/** Base for relative paths in a client's file and working folder of its servers. */
 export function folderOf(path: string): string {
   const folder = dirname(path)
   return inside.includes(basename(folder)) ? dirname(folder) : folder
 }
 
-/** What an editor calls its workspace. A file of the user belongs to none: which one is meant, only the editor knows. */
+/** The editor's workspace folder. For a user-level file it is undefined: only the editor has that information. */
 export function workspaceOf(path: string, home: string): string | undefined {
   const folder = folderOf(path)
   return folder === home || /[/\\]User[/\\](?:profiles[/\\][^/\\]+[/\\])?mcp\.json$/.test(path) ? undefined : folder

@@ -23,7 +23,7 @@ import { count, instead, isFalse, shape, type TranslationReport } from './shape.
 import { keepsState, statefulNote } from './stateful-servers.ts'
 import type { RewriteVariable } from './variables.ts'
 
-/** A server as one of the clients writes it, in our own shape. What is left out is said, unless nobody misses it. */
+/** Converts a client's server entry to our format. Reports dropped keys, except those in `harmless`. */
 export function clientServer(
   written: BranchNode,
   name: string,
@@ -52,7 +52,7 @@ export function clientServer(
   return inFolder(withSession(normal, name, report), manner.folder)
 }
 
-/** Clients start a server for themselves alone; one that keeps state must stay so. */
+/** Clients do not share the servers they start, so a stateful one must stay per caller. */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
   if (!command || server.members.has('session')) return server
@@ -64,7 +64,7 @@ function withSession(server: BranchNode, name: string, report: TranslationReport
 const respelt = (part: LeafNode, respell: (text: string) => string): LeafNode =>
   typeof part.value === 'string' ? instead(part, respell(part.value)) : part
 
-/** Ours has a type; that of the clients is about OAuth alone. */
+/** Our `auth` has a `type`; that of clients only describes OAuth. */
 const isForeignAuth = (part: ConfigTree): boolean => part.kind === 'branch' && !part.members.has('type')
 
 function unknown(
@@ -81,11 +81,11 @@ function unknown(
     report.warnings.push(`${keyPath(['mcpServers', name, key])} is ignored: Toolway does not know this key of ${label}`)
 }
 
-/** A bare number in the client's unit; text says its own. */
+/** Adds the client's unit to a bare number; text already has a unit. */
 export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
-/** A program starts where the client would have started it. A folder that nobody wrote stands where the command does. */
+/** Start programs where the client would. An added `cwd` gets the location of the command. */
 function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (folder === undefined || !command) return server
@@ -108,7 +108,7 @@ const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefine
   return undefined
 }
 
-/** What clients write under `oauth` as our `auth`; nothing where it is switched off. */
+/** Converts a client's `oauth` to our `auth`; undefined if OAuth is disabled. */
 function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {
   if (isFalse(part) || isFalse(find(part, ['enabled']))) return undefined
   const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
@@ -124,7 +124,7 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   })
 }
 
-/** A list, or words in one text. */
+/** Accepts a list, or one text separated by spaces or commas. */
 function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
   return list(
@@ -136,21 +136,19 @@ function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   )
 }
 
-/** What sets one client's way of writing a server apart. */
 export interface ClientFormat {
-  /** What the client is called. */
   readonly label: string
-  /** What a bare number under `timeout` counts; where a client does not say, a unit must be written. */
+  /** Unit of a bare number in `timeout`. Without one, the value must include a unit. */
   readonly timeout?: 's' | 'ms'
-  /** Puts its variables into our spelling. */
+  /** Rewrites the client's variables to our syntax. */
   readonly respell?: RewriteVariable
-  /** The folder that its servers start in, where that is another one than the file's. */
+  /** Working folder of its servers, if it differs from the file's. */
   readonly folder?: string
-  /** Whether other keys than the known ones are tolerated, with a warning: the file is the client's, not ours. */
+  /** Only warn about unknown keys, because the client owns the file. */
   readonly tolerant: boolean
 }
 
-/** Keys that mean nothing outside of a client, so that nobody misses them. */
+/** Keys that only matter to the client; dropped silently. */
 const harmless: readonly string[] = [
   'alwaysLoad',
   'dev',
@@ -167,7 +165,7 @@ const harmless: readonly string[] = [
   'version',
 ]
 
-/** Other names of `startTimeout`, and their units. Where several are written, the last one listed here applies. */
+/** Aliases of `startTimeout` and their units. If several are present, the last one listed applies. */
 const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
   ['startup_timeout_ms', 'ms'],
   ['startup_timeout_sec', 's'],
@@ -175,7 +173,7 @@ const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
 
 const approval = "has no effect: which calls ask a person is up to the client; name tools under approve for Toolway's"
 
-/** Keys that do mean something and that we do not follow, and why. */
+/** Meaningful keys that we do not support, and why. */
 const leftAside: Readonly<Record<string, string>> = {
   authProviderType: 'has no effect: write the credential under headers or auth',
   default_tools_approval_mode: approval,
@@ -188,19 +186,17 @@ const leftAside: Readonly<Record<string, string>> = {
   targetServiceAccount: 'has no effect: write the credential under headers or auth',
 }
 
-/** What a client's file comes down to. */
 interface ClientFile {
   readonly tree: BranchNode
-  /** The part that holds its servers by name. */
   readonly servers: TreeMember | undefined
   readonly manner: ClientFormat
-  /** How the note calls the file. */
+  /** The file's name in the note. */
   readonly called: string
-  /** Top-level keys that are about servers, too. */
+  /** Other top-level keys that concern servers. */
   readonly known?: readonly string[]
 }
 
-/** The servers of a client's file in our own shape. Its other settings are its own: they are left aside, and counted. */
+/** Converts a client's servers; its other settings are ignored and counted in a note. */
 export function clientServers(
   { tree, servers, manner, called, known = [] }: ClientFile,
   report: TranslationReport,
@@ -214,7 +210,7 @@ export function clientServers(
   return mapServers(shaped, (server, name) => clientServer(server, name, manner, report))
 }
 
-/** The same section without the servers for which there is a reason; each reason is said. */
+/** Drops the servers for which `reasonFor` returns a reason, with a warning each. */
 export function withoutThose(
   servers: TreeMember | undefined,
   reasonFor: (server: BranchNode, name: string) => string | undefined,

@@ -18,7 +18,7 @@ import { withoutVariables } from './variables.ts'
 /** Codex's `config.toml`: `[mcp_servers.NAME]` beside its other settings. */
 export const isCodex = ({ members }: BranchNode): boolean => members.get('mcp_servers')?.value.kind === 'branch'
 
-/** Its servers; what it takes from its environment becomes variables. */
+/** Settings that name environment variables become `${NAME}`. */
 export function translateCodex(document: BranchNode, report: TranslationReport): BranchNode {
   const tree = mapLeaves(document, literally) as BranchNode
   const named = shape(tree.at, { mcpServers: tree.members.get('mcp_servers') })
@@ -69,7 +69,7 @@ const parts = (section: ConfigTree | undefined): Record<string, TreeMember> =>
 const asVariable = (part: ConfigTree | undefined): LeafNode | undefined =>
   part?.kind === 'leaf' && typeof part.value === 'string' ? instead(part, `\${${part.value}}`) : undefined
 
-/** `env_vars`: names of variables that are handed on, or `{name, source}`. */
+/** `env_vars`: names of variables to pass on, or `{name, source}`. */
 function forwarded(part: ConfigTree | undefined, server: string, report: TranslationReport): [string, LeafNode][] {
   if (part?.kind !== 'list') return []
   return part.items.flatMap((item): [string, LeafNode][] => {
@@ -92,7 +92,7 @@ const headerVariables = (part: ConfigTree | undefined): [string, LeafNode][] =>
       })
     : []
 
-/** Adds to a section what it does not say itself. */
+/** Adds variables to a section; existing keys win. */
 function addVariables(members: Map<string, TreeMember>, key: string, variables: readonly [string, LeafNode][]): void {
   const [first] = variables
   if (!first) return

@@ -13,10 +13,9 @@ import { createReport, type TranslationReport } from './shape.ts'
 import { isVscode, translateVscode } from './vscode.ts'
 import { isZed, translateZed } from './zed.ts'
 
-/** Files of other programs that hold servers and, as a rule, us among them. */
+/** Files of other programs; they usually list Toolway as a server too. */
 const foreignDialects = ['mcpServers', 'vscode', 'claude-code', 'codex', 'opencode', 'gemini', 'zed'] as const
 
-/** Whose way of writing a file follows. */
 export type ConfigDialect =
   | 'toolway'
   | 'gateway-rules'
@@ -28,7 +27,7 @@ export const isForeign = (dialect: ConfigDialect): boolean => (foreignDialects a
 
 export interface Translation extends TranslationReport {
   readonly dialect: ConfigDialect
-  /** The document in our own shape; every part still knows where it was written. */
+  /** In our format; nodes keep their source locations. */
   readonly tree: BranchNode
 }
 
@@ -39,7 +38,7 @@ interface Reader {
   readonly translate: Translate
 }
 
-/** The first one that recognises a document reads it; our own shape comes last because it takes anything. */
+/** The first match wins. Our own format is last because it accepts anything. */
 const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => boolean })[] = [
   { dialect: 'mcp-endpoints', recognises: isEndpoints, translate: translateEndpoints },
   { dialect: 'opencode', recognises: isOpencode, translate: translateOpencode },
@@ -54,13 +53,13 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
 
-/** A plain file under our own name is held to our own keys. */
+/** A plain file named toolway.* may use only our own keys. */
 function translatePlain(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
   const own = basename(tree.at.file.path).startsWith('toolway.')
   return own ? translateOwn(tree, report) : translateMcpJson(tree, report, home)
 }
 
-/** How a file is read that is known to be a client's, whatever it holds; nothing where it cannot be after all. */
+/** The reader for a known client's file; undefined if the content does not fit that client. */
 function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
   if (kind === 'vscode') {
     return tree.members.has('mcpServers') ? undefined : { dialect: 'vscode', translate: translateVscode }
@@ -69,14 +68,14 @@ function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
     return { dialect: 'claude-code', translate: translateClaudeCode }
   }
   if (isPlainClient(kind)) {
-    // Our own sections in a project's .mcp.json make it a configuration of ours.
+    // A project's .mcp.json with our own sections is a Toolway configuration.
     const fits = kind === 'claude-code' ? isPlain(tree) : isMcpJson(tree)
     return fits ? { dialect: 'mcpServers', translate: (...given) => translateMcpJson(...given, kind) } : undefined
   }
   return readers.find(({ dialect }) => dialect === kind)
 }
 
-/** Recognises the dialect of a document and puts it into our own shape; `kind` says whose it is, where that is known. */
+/** Detects the dialect and converts the document; `kind` is the client that owns the file, if known. */
 export function translate(
   tree: BranchNode,
   home: string,
@@ -91,8 +90,8 @@ export function translate(
 const ownName = 'toolway'
 
 /**
- * An editor's file that we are to read usually points at us already, because that is how the editor reaches us.
- * That entry is left out, with its variables: Toolway is not behind itself.
+ * An editor's file usually lists Toolway as a server. Drop that entry with its variables, so that Toolway does not
+ * connect to itself.
  */
 function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')?.value

@@ -8,7 +8,6 @@ export const isEndpoints = ({ members }: BranchNode): boolean => members.has('mc
 
 const known = ['endpoint', 'auth_token', 'read_only', 'enabled']
 
-/** Endpoints as servers that are reached over HTTP. */
 export function translateEndpoints(tree: BranchNode, report: TranslationReport): BranchNode {
   const endpoints = tree.members.get('mcp_endpoints')
   otherSections(tree, ['mcp_endpoints'], report)
@@ -23,7 +22,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
         !isEmpty(auth_token.value) && {
           auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),
         }),
-      // Such a file has no list of reads: what the server itself says of its tools is all there is to go by.
+      // This format has no list of read tools, so rely on the server's annotations.
       ...(read_only && { readOnly: read_only, trustAnnotations: rest.trustAnnotations ?? read_only }),
     })
     return normaliseServer(server, name, report)
@@ -40,7 +39,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
   return shape(tree.at, { mcpServers: servers })
 }
 
-/** An endpoint without a path means the usual one; a variable may hold the endpoint, so this waits for its value. */
+/** Adds /mcp to an endpoint without a path. Applied after interpolation, because a variable may hold the endpoint. */
 function withPath(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf' || typeof part.value !== 'string') return part
   return { ...part, finish: (url) => (/^https?:\/\/[^/?#]+\/?$/i.test(url) ? `${url.replace(/\/$/, '')}/mcp` : url) }

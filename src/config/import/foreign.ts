@@ -4,10 +4,10 @@ import { type BranchNode, branch, type ConfigTree, type TreeMember } from '../tr
 import { unknownKeyAt } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
-/** Leaving one of these aside would let through what somebody meant to forbid. */
+/** Ignoring one of these could allow what the author meant to forbid. */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
-/** Sections beside the ones of a dialect belong to another program: they are left aside, and that is said. */
+/** Other sections belong to another program; they are ignored and reported. */
 export function otherSections(tree: BranchNode, known: readonly string[], report: TranslationReport): void {
   const ignored: string[] = []
   for (const [key, { at }] of tree.members) {
@@ -23,7 +23,7 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
   }
 }
 
-/** Turns a list of `{name, …}` into servers by name, as two of the dialects write them. */
+/** Converts a list of `{name, …}`, which two dialects use. */
 export function namedServers(
   servers: ConfigTree | undefined,
   translate: (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode) => BranchNode,

@@ -2,14 +2,13 @@ import { basename } from 'node:path'
 import { type BranchNode, find, leaf, mapServers, member, withMember } from '../tree.ts'
 import { count, membersOf, shape, type TranslationReport } from './shape.ts'
 
-/** What the file of rules beside a `.mcp.json` is called. */
 export const rulesName = '.mcp-gateway-rules.json'
 
 /** The rules of an agent gateway: `agents.NAME.allow|deny.servers|tools` and `defaults.deny_on_missing_agent`. */
 export const isRules = (tree: BranchNode): boolean =>
   basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
 
-/** Rules as we write them. A caller without an agent is refused there unless the file says otherwise. */
+/** This format rejects callers without an agent unless the file says otherwise. */
 export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
   const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
   const defaults = members.get('defaults')
@@ -21,7 +20,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   )
   return shape(tree.at, {
     agents,
-    // There, a tool needs both: access to its server and access to the tool.
+    // In this format a tool needs access to its server and to the tool.
     policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
     defaults: {
       at: defaults?.at ?? tree.at,
@@ -30,7 +29,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   })
 }
 
-/** The servers of such a pair, whose sessions belong to callers unless they say otherwise. */
+/** With gateway rules, sessions are per caller unless a server sets `session`. */
 export const withCallerSessions = (tree: BranchNode): BranchNode =>
   mapServers(tree, (server, _, at) =>
     server.members.has('session') ? server : withMember(server, 'session', member(leaf(at, 'caller'))),

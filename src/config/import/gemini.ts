@@ -4,7 +4,7 @@ import { clientServers } from './client-server.ts'
 import type { TranslationReport } from './shape.ts'
 import { bareVariables } from './variables.ts'
 
-/** Settings that no other program has beside its servers. */
+/** Settings that only Gemini CLI has. */
 const signs = [
   ['selectedAuthType'],
   ['contextFileName'],
@@ -19,7 +19,7 @@ const signs = [
 export const isGemini = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'branch' && signs.some((path) => find(tree, path) !== undefined)
 
-/** Its servers; those that its lists keep out are read as disabled. */
+/** Servers that its lists exclude become disabled. */
 export function translateGemini(tree: BranchNode, report: TranslationReport): BranchNode {
   const folder = folderOf(tree.at.file.path)
   const manner = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const

@@ -23,7 +23,6 @@ const sections = ['mcp_client', 'mcp', 'tool_forwarding']
 export const isMcpClient = ({ members }: BranchNode): boolean =>
   members.has('mcp_client') || members.has('tool_forwarding') || members.get('mcp')?.value.kind === 'branch'
 
-/** The servers and the forwarding rules of such a file in our own shape. */
 export function translateMcpClient(document: BranchNode, report: TranslationReport): BranchNode {
   otherSections(document, sections, report)
   const tree = mapLeaves(document, withVariable) as BranchNode
@@ -57,10 +56,10 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
   return shape(tree.at, { mcpServers: branch(tree.at, finished), ...read.sections })
 }
 
-/** Stands in the entry of a server: all of its tools are for authenticated callers. */
+/** In a server's entry: all of its tools require an authenticated caller. */
 const authKey = 'auth_required'
 
-/** A server with what the forwarding section means for it, where its own entry says nothing else. */
+/** Applies the forwarding section to a server; the server's own keys win. */
 function finishedServer(server: BranchNode, { caches, paths }: Forwarding): BranchNode {
   const kept = branch(
     server.at,
@@ -73,7 +72,7 @@ function finishedServer(server: BranchNode, { caches, paths }: Forwarding): Bran
   return paths ? withPathGuard(trusting, paths.roots) : trusting
 }
 
-/** `"$NAME"` is a variable in this dialect, where it is the whole value. */
+/** In this dialect `"$NAME"` is a variable if it is the whole value. */
 function withVariable(part: LeafNode): LeafNode {
   const [, name] = typeof part.value === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(part.value) ?? []) : []
   return name === undefined ? part : instead(part, `\${${name}}`)
@@ -98,14 +97,14 @@ function authType(auth: ConfigTree): unknown {
   return type?.kind === 'leaf' ? type.value : undefined
 }
 
-/** Arguments that hold a path wherever they occur. */
+/** Arguments that are always paths. */
 const always = ['path', 'paths[]', 'file_path', 'directory', 'dir', 'folder']
-/** Arguments that hold a path with servers that are given folders to work in. */
+/** Arguments that are paths for servers with known folders. */
 const withFolders = ['file', 'source', 'destination']
 
 /**
- * A server whose path-like arguments are checked, unless its entry has guards of its own. They may lie in `roots`, else in
- * the folders among the server's own arguments; where neither is known, anywhere, but absolute and without traversal.
+ * Adds a path guard unless the entry has `guards`. The allowed folders are `roots`, otherwise the folders in the
+ * server's arguments. If neither is known, any absolute path without traversal is allowed.
  */
 function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchNode {
   if (server.members.has('guards')) return server
@@ -124,7 +123,7 @@ function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchN
   return withMember(server, 'guards', member(listOf(server.at, [guard])))
 }
 
-/** Absolute or explicitly relative arguments; a name with an extension is a program, not a folder. */
+/** Absolute or explicitly relative arguments. A name with an extension is a program, not a folder. */
 function foldersIn(args: ConfigTree | undefined): readonly ConfigTree[] {
   if (args?.kind !== 'list') return []
   return args.items.filter(

@@ -5,7 +5,7 @@ import { type ClientFormat, clientServers } from './client-server.ts'
 import { count, type TranslationReport } from './shape.ts'
 import { editorVariables } from './variables.ts'
 
-/** Clients that share one form: `{"mcpServers": {…}}`. */
+/** Clients that use `{"mcpServers": {…}}`. */
 type PlainClient = Extract<ClientKind, 'claude-code' | 'claude-desktop' | 'cursor' | 'windsurf' | 'cline'>
 
 const plainClients: readonly string[] = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline']
@@ -15,13 +15,13 @@ export const isPlainClient = (kind: ClientKind | undefined): kind is PlainClient
 
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 
-/** Whose section beside the servers would be ours: leaving it out would let through what somebody meant to forbid. */
+/** A file with one of these is our own; ignoring them could allow what the author meant to forbid. */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
 
-/** A file of one of these clients, also where the client keeps other settings in it. */
+/** Also matches files in which the client keeps other settings. */
 export const isMcpJson = (tree: BranchNode): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))
 
-/** The servers of a file in the form that most clients share; `kind` says whose it is, where that is known. */
+/** `kind` is the client that owns the file, if known. */
 export function translateMcpJson(
   tree: BranchNode,
   report: TranslationReport,
@@ -42,11 +42,11 @@ export function translateMcpJson(
   return clientServers({ tree, servers: tree.members.get('mcpServers'), manner, called }, report)
 }
 
-/** Whether a file is the plain kind that other clients share: servers and nothing else. */
+/** Only servers, no other settings. */
 export const isPlain = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
 
-/** Our own shape, which is also that of a plain `{"mcpServers": …}` file, with other clients' spellings of server keys. */
+/** Reads our own format or a plain `{"mcpServers": …}` file; other clients' server keys are accepted. */
 export function translateOwn(tree: BranchNode, report: TranslationReport): BranchNode {
   const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
   report.notes.push(`read as ${kind}: ${count(countServers(tree), 'server')}`)

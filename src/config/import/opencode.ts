@@ -22,7 +22,7 @@ function typeOf(part: ConfigTree): unknown {
   return type?.kind === 'leaf' ? type.value : undefined
 }
 
-/** Its servers: a command with its arguments in one list, and variables in braces. */
+/** OpenCode writes a command and its arguments as one list, and variables in braces. */
 export function translateOpencode(tree: BranchNode, report: TranslationReport): BranchNode {
   const section = tree.members.get('mcp')
   const newer = section?.value.kind === 'branch' ? section.value.members.get('servers') : undefined
@@ -34,13 +34,13 @@ export function translateOpencode(tree: BranchNode, report: TranslationReport): 
   return clientServers({ tree, servers, manner, called: "OpenCode's configuration", known: ['mcp'] }, report)
 }
 
-/** An entry may also just switch a server on or off that OpenCode knows from elsewhere. */
+/** An entry may only enable or disable a server that is defined elsewhere. */
 const reasonFor = ({ members }: BranchNode): string | undefined =>
   members.has('command') || members.has('url') ? undefined : 'it only switches one that is defined elsewhere'
 
 function opencodeServer(server: BranchNode): BranchNode {
   const members = new Map(server.members)
-  // What is reached elsewhere says nothing about how: the address does.
+  // `remote` does not name a transport; the URL determines it.
   if (typeOf(server) === 'remote') members.delete('type')
   const environment = members.get('environment')
   if (environment) members.set('env', environment)

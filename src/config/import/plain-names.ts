@@ -2,10 +2,9 @@ import { type BranchNode, branch, type TreeMember, withMember } from '../tree.ts
 import { plainName } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
-/** Names that stand for parts of Toolway. */
 const reserved = ['native', 'sink']
 
-/** Gives servers a name that we can use where a client took a sentence or an address for one; each is said. */
+/** Renames servers whose names are not valid here, with a note each. Some clients allow sentences and addresses. */
 export function withPlainNames(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch') return tree
@@ -20,7 +19,7 @@ export function withPlainNames(tree: BranchNode, report: TranslationReport): Bra
   return withMember(tree, 'mcpServers', { at: servers.at, value: branch(servers.value.at, renamed) })
 }
 
-/** The name itself, or else what is left of it; the end of a path says more than its beginning. */
+/** Prefers the last segment of a path, which is the most specific. */
 function usable(name: string): string {
   if (reserved.includes(name)) return `${name}-server`
   const whole = plainName(name)

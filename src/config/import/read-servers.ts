@@ -11,31 +11,27 @@ import { type ConfigDialect, isForeign, translate } from './dialect.ts'
 import { withPlainNames } from './plain-names.ts'
 import type { TranslationReport } from './shape.ts'
 
-/** A server as our own file would have it, with its variables and references as they stand. */
+/** A server in our format, with variables and references unexpanded. */
 export type ServerDefinition = Readonly<Record<string, unknown>>
 
-/** A server that was read from some file. */
 export interface ReadServer {
   readonly name: string
   readonly definition: ServerDefinition
-  /** Its key path as the file spells it. */
   readonly key: string
-  /** The folder in which it would be started, where nobody wrote one. */
+  /** The folder where it would start; undefined if the file sets `cwd`. */
   readonly impliedFolder: string | undefined
-  /** Why it cannot be used as it stands. */
   readonly problems: readonly ConfigProblem[]
 }
 
-/** The servers of a file in any dialect. */
 export interface ServersFile extends TranslationReport {
   readonly path: string
   readonly dialect: ConfigDialect | undefined
   readonly servers: readonly ReadServer[]
-  /** Sections beside the servers that mean something to us. */
+  /** Other top-level sections of the translated file. */
   readonly sections: readonly string[]
 }
 
-/** Reads the servers of a file without looking at variables; `kind` says whose file it is, where that is known. */
+/** Reads servers without expanding variables; `kind` is the client that owns the file, if known. */
 export async function readServers(path: string, home: string, kind?: ClientKind): Promise<ServersFile> {
   const none = { path, dialect: undefined, servers: [], sections: [], notes: [], warnings: [] }
   const source = await readSource(path)
@@ -62,7 +58,7 @@ export async function readServers(path: string, home: string, kind?: ClientKind)
 
 function readServer(name: string, server: BranchNode, problems: readonly ConfigProblem[]): ReadServer {
   const { key } = server.at
-  // What an environment file adds is not known here, and nothing can be wrong with it.
+  // The content of an envFile is unknown here and cannot be invalid.
   const checked = branch(
     server.at,
     [...server.members].filter(([part]) => part !== 'envFile'),
@@ -91,7 +87,7 @@ function impliedFolder(server: BranchNode): string | undefined {
   return cwd.at === command.at ? String(toPlain(cwd.value)) : undefined
 }
 
-/** What would have to be looked at once its variable is known cannot be written down anew. */
+/** A value that needs conversion after its variable is expanded cannot be written to another file. */
 function unfinished(server: BranchNode): ConfigProblem[] {
   const found: ConfigProblem[] = []
   mapLeaves(server, (part) => {
@@ -106,7 +102,7 @@ const alone = (name: string, server: BranchNode): BranchNode =>
 
 const pathKeys = ['mcpServers.*.cwd', 'mcpServers.*.envFile', 'mcpServers.*.guards.*.roots.*']
 
-/** A value that means the same in another file: paths no longer depend on this one. */
+/** Makes a value independent of its file: relative paths become absolute. */
 function carried(part: LeafNode, path: Path): LeafNode {
   if (typeof part.value !== 'string') return part
   const { finish, ...rest } = part

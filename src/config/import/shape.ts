@@ -10,7 +10,7 @@ import {
 } from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'
 
-/** A section of our own shape; parts that are not there are left out. */
+/** Builds a section; undefined parts are omitted. */
 export function shape(
   at: SourceLocation,
   parts: Readonly<Record<string, TreeMember | ConfigTree | undefined>>,
@@ -23,7 +23,7 @@ export function shape(
   return branch(at, members)
 }
 
-/** The members of a foreign section; a key that the dialect does not know is a problem, never silently dropped. */
+/** The members of a foreign section; unknown keys are reported as problems. */
 export function membersOf(
   section: ConfigTree | undefined,
   known: readonly string[] | undefined,
@@ -40,14 +40,14 @@ export function membersOf(
     const problem = unknownKeyAt(entry.at, key, known)
     report.problems.push(problem)
     members.delete(key)
-    // Read as what was probably meant, so that one slip is not reported twice as something missing.
+    // Use the suggested key, so that a typo is not also reported as a missing key.
     const { suggestion } = problem
     if (suggestion !== undefined && !members.has(suggestion)) members.set(suggestion, entry)
   }
   return members
 }
 
-/** The opposite of a flag, also where a variable will hold it. */
+/** Negates a flag, also one that a variable provides. */
 export function inverted(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf') return part
   if (typeof part.value === 'boolean') return { ...part, value: !part.value }
@@ -55,20 +55,17 @@ export function inverted(part: ConfigTree): ConfigTree {
   return typeof part.value === 'string' ? { ...part, finish } : part
 }
 
-/** Whether a flag is written out as false. */
 export const isFalse = (part: ConfigTree | undefined): boolean => part?.kind === 'leaf' && part.value === false
 
-/** Whether a flag is written out as true. */
 export const isTrue = (part: ConfigTree | undefined): boolean => part?.kind === 'leaf' && part.value === true
 
-/** The same place, another value. */
+/** Replaces the value and keeps the location. */
 export const instead = (part: LeafNode, value: LeafNode['value']): LeafNode => leaf(part.at, value, part.written)
 
-/** What a translation has to say besides its result. */
 export interface TranslationReport {
-  /** What was understood, for `toolway validate`. */
+  /** Shown by `toolway validate`. */
   readonly notes: string[]
-  /** What was left aside, and why. */
+  /** What was ignored, and why. */
   readonly warnings: string[]
   readonly problems: ConfigProblem[]
 }

@@ -1,6 +1,6 @@
 /**
- * Packages and images of servers that keep state in their process (a browser, a train of thought, open shells), which
- * callers must not share. One line each; versions and tags do not matter.
+ * Packages and images of servers that keep state in their process (browsers, reasoning, open shells), which callers
+ * must not share. Versions and tags are ignored.
  */
 const stateful: ReadonlySet<string> = new Set([
   // Browsers
@@ -30,7 +30,7 @@ const stateful: ReadonlySet<string> = new Set([
   'jupyter-mcp-server',
 ])
 
-/** Whether a server is known to keep state for whoever uses it; judged by its command. */
+/** Judged by the command and its arguments. */
 export function keepsState({ command, args }: Readonly<Record<string, unknown>>): boolean {
   const words = [command, ...(Array.isArray(args) ? args : [])]
   return words.some((word) => typeof word === 'string' && namesOf(word).some((name) => stateful.has(name)))
@@ -39,7 +39,7 @@ export function keepsState({ command, args }: Readonly<Record<string, unknown>>)
 export const statefulNote = (name: string): string =>
   `mcpServers.${name} keeps state in its process: each caller gets its own (session: caller)`
 
-/** The packages that a word may stand for: `--package=@x/y@1.2`, `mcp/y:latest`, `/usr/lib/node_modules/@x/y/cli.js`. */
+/** Package names in a word: `--package=@x/y@1.2`, `mcp/y:latest`, `/usr/lib/node_modules/@x/y/cli.js`. */
 function namesOf(word: string): string[] {
   const text = word.replaceAll('\\', '/').replace(/^--?[\w-]+=/, '')
   const installed = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(text)?.[1]

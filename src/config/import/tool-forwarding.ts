@@ -19,27 +19,25 @@ const strategies: Readonly<Record<string, string>> = {
 }
 const shownStrategies = ['server_prefix', 'flat', 'custom']
 
-/** Keys under which such files have the map of strategy custom. */
+/** Known names of the map for the strategy `custom`. */
 const mapKeys = ['custom', 'custom_names', 'names', 'mappings', 'aliases']
 
-/** What `[tool_forwarding]` says, and what it means for the servers of the file. */
 export interface Forwarding {
-  /** Our sections naming, policy, limits and cache. */
+  /** The sections naming, policy, limits and cache. */
   readonly sections: Readonly<Record<string, BranchNode | undefined>>
-  /** Results are cached, so what servers say of their tools has to count. */
+  /** Whether results are cached; if so, servers need `trustAnnotations`. */
   readonly caches: boolean
-  /** Whether paths are validated, and where they may lie; a list as the file has it. */
+  /** Undefined if paths are not validated; `roots` are the allowed folders. */
   readonly paths: { readonly roots: ListNode | undefined } | undefined
 }
 
 interface ForwardingOptions {
   readonly servers: readonly string[]
-  /** Servers whose own entry requires authentication. */
   readonly authenticated: readonly string[]
   readonly at: SourceLocation
 }
 
-/** `[tool_forwarding]` as our sections. It is about forwarded tools: native ones stay usable beside them. */
+/** Converts `[tool_forwarding]`. It covers forwarded tools only, so native tools stay usable. */
 export function readForwarding(
   forwarding: ConfigTree | undefined,
   { servers, authenticated, at: document }: ForwardingOptions,
@@ -80,7 +78,7 @@ export function readForwarding(
   }
 }
 
-/** An allow-list with our own tools on it. An empty list of tools allows all of them, so it stays empty. */
+/** Adds our own tools to an allow-list. An empty list of tools allows all, so it stays empty. */
 function withNative(entry: TreeMember | undefined, native: string, report: TranslationReport): TreeMember | undefined {
   if (entry?.value.kind !== 'list') return entry
   const { items } = entry.value
@@ -112,7 +110,7 @@ function namingOf(
   })
 }
 
-/** Names by `server::tool`, or the other way round. */
+/** Accepts maps from `server::tool` to a name, or from a name to `server::tool`. */
 function aliasesOf(entry: TreeMember, report: TranslationReport): TreeMember {
   const aliases = [...membersOf(entry.value, undefined, report)].map(([key, { at, value }]): [string, TreeMember] => {
     const reversed = !key.includes('::') && value.kind === 'leaf' && String(value.value).includes('::')
@@ -133,7 +131,7 @@ function strategyOf(part: ConfigTree, report: TranslationReport): ConfigTree {
   return instead(part, 'prefix')
 }
 
-/** Calls a minute: `default`, and by the name of a server or `server::tool`. */
+/** Calls per minute: `default`, or by server or `server::tool`. */
 function limitsOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {
   if (!entry) return undefined
   const members = membersOf(entry.value, undefined, report)
@@ -162,7 +160,7 @@ function cacheOf(entry: TreeMember | undefined, report: TranslationReport): Bran
 const inSeconds = (part: ConfigTree): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}s`) : part
 
-/** Tools are written `server::tool` there; one without a server means that tool of any server. */
+/** Converts `server::tool`; a name without a server matches that tool on any server. */
 const toolName = (written: string): string => {
   if (written.includes('::')) return written.replace('::', '.')
   return written === '*' || written.includes('.') ? written : `*.${written}`
@@ -178,14 +176,13 @@ function toolsOf(entry: TreeMember | undefined): TreeMember | undefined {
 
 interface Servers {
   readonly servers: readonly string[]
-  /** Servers whose own entry requires authentication. */
   readonly authenticated: readonly string[]
   readonly at: SourceLocation
 }
 
 /**
- * `auth_required` as patterns of tools: true for every forwarded tool, a list of tools and servers, or a table by server
- * or tool with true, false or a list of tools.
+ * Converts `auth_required` to tool patterns. It is true (all forwarded tools), a list of tools and servers, or a table
+ * by server or tool with true, false or a list of tools.
  */
 function authRequired(
   entries: readonly (TreeMember | undefined)[],

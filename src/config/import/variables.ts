@@ -1,27 +1,27 @@
 import { basename } from 'node:path'
 
-/** Puts a text with another program's variables into our spelling. */
+/** Rewrites another program's variables to our syntax. */
 export type RewriteVariable = (text: string) => string
 
-/** A text in which `${` means nothing to the program that reads it. */
+/** Escapes `${`. */
 const literal: RewriteVariable = (text) => text.replaceAll('${', () => '$${')
 
-/** No variables at all: Codex and Zed hand on what is written, to a shell perhaps. */
+/** Codex and Zed have no variables; they pass text on unchanged, perhaps to a shell. */
 export const withoutVariables = literal
 
-/** `{env:NAME}` and `{file:PATH}`, as OpenCode writes them. */
+/** OpenCode: `{env:NAME}` and `{file:PATH}`. */
 export const bracedVariables: RewriteVariable = (text) =>
   literal(text)
     .replace(/\{env:([A-Za-z_]\w*)\}/g, (_, name: string) => `\${${name}}`)
     .replace(/\{file:([^{}]+)\}/g, (_, path: string) => `\${file:${path}}`)
 
-/** `$NAME` beside `${NAME}`, as Gemini CLI reads it. */
+/** Gemini CLI: `$NAME` and `${NAME}`. */
 export const bareVariables: RewriteVariable = (text) =>
   text.replace(/(?<!\$)\$([A-Za-z_]\w*)/g, (_, name: string) => `\${${name}}`)
 
 /**
- * What an editor fills in by itself: folders and the like. Without a workspace its folder stays a variable, which
- * somebody has to set; the rest is refused where it is used, with a way out.
+ * Expands variables that an editor sets, such as folders. Without a workspace, `${workspaceFolder}` stays a variable
+ * that the user must set. Other editor variables are rejected during interpolation.
  */
 export const editorVariables = (workspace: string | undefined): RewriteVariable => {
   const separator = process.platform === 'win32' ? '\\' : '/'
@@ -42,5 +42,5 @@ export const editorVariables = (workspace: string | undefined): RewriteVariable 
     )
 }
 
-/** The variable that takes the place of what an editor would ask for: `${input:api-key}` is `${INPUT_API_KEY}`. */
+/** `${input:api-key}` becomes `${INPUT_API_KEY}`. */
 export const inputVariable = (id: string): string => `INPUT_${id.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`

@@ -4,11 +4,11 @@ import { clientServers } from './client-server.ts'
 import { instead, membersOf, type TranslationReport } from './shape.ts'
 import { editorVariables, inputVariable } from './variables.ts'
 
-/** An editor's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
+/** VS Code's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
 export const isVscode = ({ members }: BranchNode): boolean =>
   members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers')
 
-/** Its servers are ours; what it would ask a person for comes from variables. */
+/** Inputs that VS Code asks the user for become variables. */
 export function translateVscode(document: BranchNode, report: TranslationReport, home: string): BranchNode {
   membersOf(document, ['servers', 'inputs', '$schema'], report)
   const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
@@ -23,7 +23,7 @@ export function translateVscode(document: BranchNode, report: TranslationReport,
   return clientServers({ tree, servers, manner, called: "an editor's mcp.json", known: ['inputs'] }, report)
 }
 
-/** Puts `${INPUT_ID}` in the place of `${input:id}`, with the default that the editor would have offered. */
+/** Replaces `${input:id}` with `${INPUT_ID}` and the input's default. */
 function inputs(section: ConfigTree | undefined, report: TranslationReport): (part: LeafNode) => LeafNode {
   const defaults = new Map<string, string>()
   for (const input of section?.kind === 'list' ? section.items : []) {

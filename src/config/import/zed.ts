@@ -7,7 +7,7 @@ import { withoutVariables } from './variables.ts'
 /** Zed's `settings.json`: servers under `context_servers`. */
 export const isZed = ({ members }: BranchNode): boolean => members.get('context_servers')?.value.kind === 'branch'
 
-/** Its servers, also in the older form with `command: {path, args, env}`. */
+/** Also reads the older form `command: {path, args, env}`. */
 export function translateZed(tree: BranchNode, report: TranslationReport): BranchNode {
   const runnable = withoutThose(tree.members.get('context_servers'), reasonFor, report)
   const shaped = shape(tree.at, { mcpServers: runnable })

@@ -14,12 +14,12 @@ const byExtension: Readonly<Record<string, Syntax>> = {
   '.toml': 'toml',
 }
 
-/** The extension decides; without a known one, a brace at the start means JSON. */
+/** By extension; otherwise a document that starts with a brace or a comment is JSON. */
 export function syntaxOf({ path, text }: SourceFile): Syntax {
   return byExtension[extname(path).toLowerCase()] ?? (/^\s*(\/[/*]|\{)/.test(text) ? 'json' : 'yaml')
 }
 
-/** Only the parser that is needed is loaded: starting fast matters. */
+/** Load only the parser that is needed, for a fast start. */
 async function parserFor(syntax: Syntax): Promise<(file: SourceFile) => Parsed> {
   if (syntax === 'json') return (await import('./json.ts')).parseJson
   if (syntax === 'toml') return (await import('./toml.ts')).parseToml
@@ -28,7 +28,7 @@ async function parserFor(syntax: Syntax): Promise<(file: SourceFile) => Parsed> 
 
 const names: Readonly<Record<Syntax, string>> = { yaml: 'YAML', json: 'JSON', toml: 'TOML' }
 
-/** Reads a document in any of the three syntaxes; an empty one is an empty object. */
+/** An empty document yields an empty object. */
 export async function parseDocument(
   file: SourceFile,
 ): Promise<{ tree: BranchNode; problems: readonly ConfigProblem[] }> {

@@ -25,7 +25,7 @@ const sentences: Readonly<Record<string, string>> = {
 export function parseJson(file: SourceFile): Parsed {
   const parseErrors: ParseError[] = []
   const root = parseTree(file.text, parseErrors, { allowTrailingComma: true, allowEmptyContent: true })
-  // One slip makes the parser stumble several times: the first report is the true one.
+  // One mistake causes several parse errors; only the first is accurate.
   const first = parseErrors[0]
   if (first)
     return {

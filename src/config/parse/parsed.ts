@@ -1,6 +1,6 @@
 import type { ConfigTree, Path } from '../tree.ts'
 
-/** What a parser of one syntax answers: the document (nothing where it is empty) and what is wrong with it. */
+/** `tree` is missing if the document is empty or invalid. */
 export interface Parsed {
   readonly tree?: ConfigTree
   readonly errors: readonly SyntaxFault[]
@@ -12,12 +12,12 @@ export interface SyntaxFault {
   readonly key?: string
 }
 
-/** Deeper than any real configuration, and shallow enough for every recursion that follows. */
+/** Deeper than any real configuration, and safe for recursion. */
 const maxDepth = 64
-/** Aliases can make a short YAML file unfold without end. */
+/** YAML aliases can expand a short file exponentially. */
 const maxParts = 200_000
 
-/** A document that parses but is not taken. */
+/** The document parses but exceeds a limit or uses something unsupported. */
 export class RejectedDocument extends Error {
   readonly offset: number
 
@@ -27,7 +27,7 @@ export class RejectedDocument extends Error {
   }
 }
 
-/** Watches a tree grow, part by part, and stops what would harm the reader. */
+/** Checks depth and size while a tree is built. */
 export function createBounds(): (path: Path, offset: number) => void {
   let parts = 0
   return (path, offset) => {

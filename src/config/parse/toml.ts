@@ -11,7 +11,7 @@ import {
 } from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 
-/** TOML 1.0. The parser knows values but not where they stand, so a second, simpler pass finds that. */
+/** TOML 1.0. The parser returns no positions, so `scanToml` finds them in a second pass. */
 export function parseToml(file: SourceFile): Parsed {
   let value: unknown
   try {
@@ -50,7 +50,7 @@ export function parseToml(file: SourceFile): Parsed {
 const scalarLeaf = (part: unknown, at: SourceLocation, written: string | undefined) =>
   leaf(at, typeof part === 'number' || typeof part === 'boolean' ? part : String(part), written ?? String(part))
 
-/** The rest of the message repeats lines of the file, and with them perhaps a secret. */
+/** The rest of the message quotes lines of the file, which may contain a secret. */
 const firstLine = (message: string) =>
   (message.split('\n', 1)[0] as string).replace(/^Invalid TOML document:\s*/, '').trim()
 
@@ -64,17 +64,15 @@ function offsetOf(text: string, line: number, column: number): number {
   return Math.min(text.length, offset + column - 1)
 }
 
-/** Offsets of a key and of its value. */
 interface TomlPlace {
   readonly key: number
   readonly value: number
   readonly end: number
 }
 
-/** How a path is spelled as a key of the map. */
 export const placeKey = (path: Path): string => path.join('\0')
 
-/** Finds where each key of a TOML text stands. The text must be valid: a real parser has accepted it already. */
+/** Finds the position of each key. The text must be valid TOML. */
 export function scanToml(text: string): Map<string, TomlPlace> {
   const places = new Map<string, TomlPlace>()
   const arrays = new Map<string, number>()
@@ -99,7 +97,7 @@ export function scanToml(text: string): Map<string, TomlPlace> {
     at += fence.length
     while (at < text.length && !text.startsWith(fence, at)) at += quote === '"' && text[at] === '\\' ? 2 : 1
     at += fence.length
-    // Up to two quotes may stand right before a closing fence of three.
+    // Up to two quotes may directly precede a closing fence of three.
     while (fence.length === 3 && text[at] === quote) at++
     return text.slice(start + fence.length, at - fence.length)
   }

@@ -17,10 +17,10 @@ const sentences: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTION: 'nested too deep',
 }
 
-/** YAML 1.2, with anchors and merge keys; a key that is written twice is refused. */
+/** YAML 1.2 with anchors and merge keys; duplicate keys are rejected. */
 export function parseYaml(file: SourceFile): Parsed {
   const document = parseDocument(file.text, { prettyErrors: false, uniqueKeys: false, stringKeys: false })
-  // A tag that nobody knows (!secret) is only a warning to the parser, yet its value would be wrong.
+  // The parser only warns about unknown tags (!secret), but the value would be wrong.
   const faults = [...document.errors, ...document.warnings]
   const first = faults[0]
   if (first) return { errors: [{ message: sentences[first.code] ?? sentence(first.message), offset: first.pos[0] }] }
@@ -37,7 +37,7 @@ export function parseYaml(file: SourceFile): Parsed {
     check(path, here)
     const at = { file, offset: here, key: keyPath(path) }
     if (isAlias(node)) {
-      // The library would search the whole document for each alias, which a long list of them turns into minutes.
+      // The library searches the whole document for each alias, which takes minutes with a long list of them.
       const target = targets.get(node) ?? anchors.get(node.source)
       if (!target) throw new RejectedDocument(`no anchor is called ${node.source}`, here)
       targets.set(node, target)
@@ -73,7 +73,7 @@ export function parseYaml(file: SourceFile): Parsed {
       else if (members.has(key)) errors.push({ message: 'this key is written twice', offset, key: keyAt.key })
       else members.set(key, entry)
     }
-    // What a map says itself comes before what it merges in.
+    // The map's own keys override merged ones.
     for (const { at, value } of merged) {
       for (const source of value.kind === 'list' ? value.items : [value]) {
         if (source.kind !== 'branch') {

@@ -10,7 +10,7 @@ const key = z.strictObject({
   admin: flag().prefault(false).describe('Whether the key may use the admin interface.'),
 })
 
-/** Whoever can change keys on their way can be anybody. */
+/** Require TLS or loopback: tampered keys let anyone impersonate anyone. */
 const overTls = <T extends z.ZodType<string>>(schema: T) =>
   schema.refine(safeAddress, {
     error: 'a URL that starts with https://; http:// is for addresses of this machine alone',
@@ -33,10 +33,9 @@ const jwt = z.strictObject({
   disabled: flag().prefault(false).describe('Turns JSON Web Tokens off.'),
 })
 
-/** Of a token that the operator has chosen. */
+/** Applies to tokens chosen by the operator. */
 const minTokenLength = 16
 
-/** Who may come in. */
 export const authSection = z.strictObject({
   token: textLike(
     /^[\x21-\x7e]+$/,

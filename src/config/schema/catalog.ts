@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { duration, numeric, textLike } from './values.ts'
 
-/** How tools are called that are served. */
 export const namingSection = z.strictObject({
   strategy: z
     .enum(['prefix', 'flat', 'custom'])
@@ -22,7 +21,6 @@ export const namingSection = z.strictObject({
     .describe('Longest served name; longer ones are shortened with a hash.'),
 })
 
-/** When servers are asked what they offer. */
 export const discoverySection = z.strictObject({
   mode: z
     .enum(['startup', 'runtime', 'hybrid'])
@@ -38,7 +36,7 @@ export const discoverySection = z.strictObject({
     ),
 })
 
-/** What is looked for in what servers answer; definitions are always scanned. */
+/** Scanning of results; definitions are always scanned. */
 export const scanSection = z.strictObject({
   results: z
     .enum(['off', 'warn', 'strip'])

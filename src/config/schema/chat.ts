@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { address, duration, flag, limit, names, numeric, path, size, text } from './values.ts'
 
-/** A text in which `{message}`, `{tools}`, `{agent}` and `{date}` are filled in; an empty one is not sent at all. */
+/** A template with `{message}`, `{tools}`, `{agent}` and `{date}`; an empty one is not sent. */
 const prompt = (preset: string, what: string) => z.string({ error: 'a text' }).default(preset).describe(what)
 
 const candidates = z
@@ -12,7 +12,6 @@ const candidates = z
   .default('Message:\n{message}\n\nTools:\n{tools}')
   .describe('User message of the selection, with {message} and {tools} in it.')
 
-/** What a model is told at each stage of the chat loop. */
 const promptsSection = z.strictObject({
   select: prompt(
     'You choose the tools that are needed to answer a message. Think briefly about what the message asks for, then name the tools that help, and only those. Name none where none is needed. Do not answer the message, and do not write any arguments.',
@@ -40,7 +39,6 @@ const codeExecution = z.strictObject({
   timeout: limit().prefault('30s').describe('Time limit of one run.'),
 })
 
-/** The chat loop. */
 export const chatSection = z.strictObject({
   model: text('the name of a model in the section models')
     .optional()
@@ -100,5 +98,4 @@ const gguf = z.strictObject({
   disabled,
 })
 
-/** Language models, by the name that the rest of the configuration uses. */
 export const modelsSection = z.record(z.string(), z.discriminatedUnion('kind', [openai, gguf]))

@@ -17,7 +17,6 @@ import {
   verbatim,
 } from './values.ts'
 
-/** How tokens for a server are obtained through OAuth. */
 const oauth = z.strictObject({
   type: z.literal('oauth').describe('A token that is obtained and refreshed through OAuth.'),
   grant: z
@@ -50,7 +49,7 @@ const oauth = z.strictObject({
     .describe('Whether each principal signs in for itself; otherwise all calls go by one grant.'),
 })
 
-/** What is wrong with settings that are each fine by themselves; undefined where nothing is. */
+/** Checks combinations of OAuth settings; undefined if they are valid. */
 function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefined {
   const { grant, clientId, clientSecret, privateKey, perPrincipal } = auth
   if (!safeAddress(url)) return 'an https:// url, which OAuth needs so that nobody reads the token on its way'
@@ -62,10 +61,9 @@ function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefin
   return perPrincipal ? 'auth.grant authorization_code, since client_credentials is for Toolway itself' : undefined
 }
 
-/** Names that stand for our own tools, meta-tools and sinks. */
+/** Used for our own tools, meta-tools and sinks. */
 const reserved = ['native', 'toolway', 'sink']
 
-/** What a server may be called. */
 export const serverName = textLike(
   /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
   'a name of up to 64 letters, digits and _ . - that starts with a letter or digit',
@@ -166,7 +164,7 @@ const fields = z.strictObject({
 
 const bothOrNeither = 'exactly one of command and url'
 
-/** One MCP server: a process of ours, or something reached over HTTP. */
+/** A server is either a program that we start or a URL. */
 const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, auth, transport, ...common }, context) => {
   if (command !== undefined && url === undefined) {
     if (transport !== undefined && transport !== 'stdio')
@@ -182,10 +180,9 @@ const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, aut
   return { ...common, transport: transport ?? inferTransport(url), url, headers, auth }
 })
 
-/** Servers of the older transport publish their stream at …/sse. */
+/** Servers with the older HTTP+SSE transport usually publish their stream at …/sse. */
 function inferTransport(url: string): 'http' | 'sse' {
   return URL.canParse(url) && new URL(url).pathname.replace(/\/$/, '').endsWith('/sse') ? 'sse' : 'http'
 }
 
-/** The servers behind the gateway. */
 export const mcpServersSection = z.record(serverName, mcpServer)

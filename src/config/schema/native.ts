@@ -21,7 +21,6 @@ const inference = z.strictObject({
   maxBytes: size().prefault('16MiB').describe('Most bytes of audio or images, in or out.'),
 })
 
-/** Tools of our own. */
 export const nativeSection = z.strictObject({
   tools: z
     .array(z.enum(builtIn))
@@ -36,7 +35,6 @@ export const nativeSection = z.strictObject({
 
 const languages = ['javascript', 'typescript', 'python'] as const
 
-/** Where code of agents runs. */
 export const sandboxSection = z.strictObject({
   languages: z
     .array(z.enum(languages))

@@ -3,7 +3,6 @@ import { flag, names, numeric, path, textLike } from './values.ts'
 
 const tool = 'a tool as server.tool, with * where it helps'
 
-/** Rules that hold for every agent. */
 export const policySection = z.strictObject({
   allowedServers: names('a server or a pattern with *').default(['*']).describe('Servers that may be used at all.'),
   allowedTools: names(tool).default([]).describe('Where not empty: only these tools (server.tool, wildcards).'),
@@ -34,7 +33,7 @@ const rules = z
   })
   .prefault({})
 
-/** How an agent sees tools: all of them, the meta-tools, both, or the tools of code mode. */
+/** How an agent sees tools: all of them, the meta-tools, both, or the code mode tools. */
 export const exposure = z.enum(['direct', 'meta', 'both', 'code'])
 
 const agent = z.strictObject({
@@ -51,7 +50,7 @@ const agent = z.strictObject({
   debug: flag().optional().describe('Shows get_gateway_status to it; defaults.debug otherwise.'),
 })
 
-/** Rules per agent; `team.role` inherits from `team`. */
+/** `team.role` inherits from `team`. */
 export const agentsSection = z.record(
   textLike(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/, 'a name of up to 128 letters, digits and _ . : @ / -'),
   agent,
@@ -59,7 +58,7 @@ export const agentsSection = z.record(
 
 const perMinute = numeric({ min: 1 })
 
-/** How much may happen at a time; calls a minute are unlimited unless configured. */
+/** Calls per minute are unlimited unless configured. */
 export const limitsSection = z.strictObject({
   perMinute: perMinute.optional().describe('Calls a minute of each agent, to whatever has no limit of its own.'),
   servers: z.record(z.string(), perMinute).default({}).describe('Calls a minute by server.'),
@@ -96,5 +95,4 @@ const urlGuard = z.strictObject({
   allowPrivate: flag().prefault(false).describe('Lets private and loopback addresses through.'),
 })
 
-/** What is checked about a call's arguments before it is sent. */
 export const guard = z.discriminatedUnion('kind', [pathGuard, sqlGuard, urlGuard])

@@ -10,7 +10,6 @@ const openForText =
 const openFor = limit().describe(openForText)
 const halfOpenCalls = numeric({ min: 1 }).describe('Calls let through while it tries.')
 
-/** When a failing server is left alone. */
 export const breakerSection = z.strictObject({
   failures: failures.prefault(5).describe('Failures in a row that open the breaker.'),
   rate: rate.prefault(0.5).describe('Share of failed calls in the window that opens it.'),
@@ -20,17 +19,16 @@ export const breakerSection = z.strictObject({
   halfOpenCalls: halfOpenCalls.prefault(1).describe('Calls let through while it tries.'),
 })
 
-/** The same for one server; what is left out comes from the section `breaker`. */
+/** Overrides for one server; missing keys come from the section `breaker`. */
 export const serverBreaker = z.strictObject({ failures, rate, minimumCalls, window, openFor, halfOpenCalls }).partial()
 
-/** When a failed call is sent again; never unless that is safe. */
+/** Calls are retried only when that is safe. */
 export const retrySection = z.strictObject({
   attempts: numeric({ max: 10 }).prefault(2).describe('Attempts after the first one.'),
   budget: numeric({ max: 1, whole: false }).prefault(0.2).describe('Largest share of all calls that may be retries.'),
   backoff: duration().prefault('100ms').describe('Longest pause before the first retry; it doubles each time.'),
 })
 
-/** How servers are checked. */
 export const healthSection = z.strictObject({
   interval: duration().prefault('30s').describe('Time between two checks of a connected server; 0 never.'),
   timeout: limit().prefault('5s').describe('Time limit of a check.'),
@@ -38,7 +36,6 @@ export const healthSection = z.strictObject({
 
 const tool = 'a tool as server.tool, with * where it helps'
 
-/** Results that are kept for a while. */
 export const cacheSection = z.strictObject({
   enabled: flag().prefault(false).describe('Whether results are kept.'),
   ttl: duration().prefault('60s').describe('How long a result is kept.'),

@@ -2,7 +2,6 @@ import * as z from 'zod'
 import { exposure } from './policy.ts'
 import { address, duration, flag, limit, names, numeric, size, text, textLike } from './values.ts'
 
-/** The HTTP door. */
 export const serverSection = z.strictObject({
   host: text('a host name or an IP address').default('127.0.0.1').describe('Address to listen on.'),
   port: numeric({ max: 65_535 }).prefault(4322).describe('Port to listen on; 0 takes any free one.'),
@@ -15,7 +14,7 @@ export const serverSection = z.strictObject({
   allowedOrigins: names('an origin such as https://app.example.com')
     .default([])
     .describe('Values of the Origin header that are accepted beside our own.'),
-  // Replicas speak plain HTTP to one another, as this door does.
+  // Replicas use plain HTTP between each other, because this endpoint has no TLS.
   advertise: address('http')
     .optional()
     .describe('Where other replicas reach this one, such as http://10.0.0.7:4322; its host and port otherwise.'),
@@ -41,7 +40,6 @@ export const serverSection = z.strictObject({
   shutdownGrace: duration().prefault('10s').describe('How long calls in flight may take to finish on shutdown.'),
 })
 
-/** What holds where nothing more particular is said. */
 export const defaultsSection = z.strictObject({
   agent: text('the name of an agent')
     .optional()

@@ -46,7 +46,6 @@ const tool = z.strictObject({
   ...common,
 })
 
-/** Named destinations for what agents produce. */
 export const sinksSection = z.record(
   textLike(/^[A-Za-z0-9_-]{1,64}$/, 'a name of up to 64 letters, digits, _ and -'),
   z.discriminatedUnion('kind', [file, webhook, stdout, tool]),

@@ -3,7 +3,6 @@ import { address, flag, path, textLike } from './values.ts'
 
 const disabled = flag().prefault(false).describe('Leaves it unused.')
 
-/** Where state is kept. */
 export const storesSection = z.strictObject({
   path: path()
     .optional()

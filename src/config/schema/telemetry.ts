@@ -6,7 +6,6 @@ const traces = z.strictObject({
   disabled: flag().prefault(false).describe('Turns traces off.'),
 })
 
-/** What can be seen from outside. */
 export const telemetrySection = z.strictObject({
   log: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
@@ -20,7 +19,6 @@ export const telemetrySection = z.strictObject({
   traces: traces.optional().meta({ secret: 'section' }).describe('OpenTelemetry traces.'),
 })
 
-/** The record of every call. */
 export const auditSection = z.strictObject({
   path: path().optional().describe('Folder of the audit log; audit inside stores.path otherwise.'),
   arguments: z

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { durationUnits } from '../../lib/duration.ts'
 
-/** Editors see a value before its variables are filled in, so every published pattern lets a variable through. */
+/** Editors validate values before interpolation, so every published pattern also accepts a variable. */
 const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`
 
 interface Unit {
@@ -22,15 +22,14 @@ const memory: Unit = {
   hint: (bare) => `${bare}B`,
 }
 
-/** Marks a value as wrong: what was expected, and what the writer may have meant. */
+/** Reports an invalid value; `hint` is what the author may have meant. */
 export function refuse(context: z.core.$RefinementCtx, expected: string, hint?: string): never {
   context.addIssue({ code: 'custom', message: expected, params: { hint } })
   return z.NEVER
 }
 
 /**
- * Makes a kind of value once for all keys that hold it: schemas cannot be changed, and half of the time and memory that
- * they take would go into twins.
+ * Reuses one schema per kind of value. Schemas are immutable, and duplicates would take half of the time and memory.
  */
 function shared<Given extends readonly unknown[], Schema>(make: (...given: Given) => Schema) {
   const made = new Map<string, Schema>()
@@ -60,16 +59,16 @@ const amount = ({ factors, expected, hint }: Unit, least: string, most: string) 
   })
 }
 
-/** `500ms`, `30s`, `5m`, `1h` or 0; milliseconds in the output. A timer set for more than 24 days would fire at once. */
+/** `500ms`, `30s`, `5m`, `1h` or 0; outputs milliseconds. Timers beyond 24 days overflow and fire at once. */
 export const duration = shared(({ least = '0', most = '24d' } = {}) => amount(time, least, most))
 
-/** A time limit: 0 would refuse everything, and no limit at all is not to be had. */
+/** A time limit: 0 would reject everything, and disabling the limit is not supported. */
 export const limit = () => duration({ least: '1ms' })
 
-/** `64KiB`, `4MiB`; bytes in the output. */
+/** `64KiB`, `4MiB`; outputs bytes. */
 export const size = shared(() => amount(memory, '1B', '1024GiB'))
 
-/** A number; also one that a variable brought along as text. */
+/** Also accepts text, because variables expand to text. */
 export const numeric = shared(({ min = 0, max = Number.MAX_SAFE_INTEGER, whole = true } = {}) => {
   const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
   const expected = `a ${whole ? 'whole ' : ''}number ${range}`
@@ -83,7 +82,7 @@ export const numeric = shared(({ min = 0, max = Number.MAX_SAFE_INTEGER, whole =
   })
 })
 
-/** true or false; also as text that a variable brought along. */
+/** Also accepts text, because variables expand to text. */
 export const flag = shared(() => {
   const written = z.string().meta({ pattern: orVariable('true|false') })
   return z.union([z.boolean(), written], { error: 'true or false' }).transform((value, context): boolean => {
@@ -92,12 +91,12 @@ export const flag = shared(() => {
   })
 })
 
-/** Some text, never empty: an empty variable is no value. */
+/** Non-empty text: an empty variable counts as missing. */
 export const text = shared((expected: string = 'text') =>
   z.string({ error: expected }).refine((value) => value !== '' && !value.includes('\0'), { error: expected }),
 )
 
-/** Text that is handed on; a number or a flag counts as it was written. */
+/** Text passed on unchanged; accepts numbers and flags. */
 export const verbatim = shared(() =>
   z.union([z.string(), z.number(), z.boolean()], { error: 'text' }).transform((value, context): string => {
     const written = String(value)
@@ -105,14 +104,13 @@ export const verbatim = shared(() =>
   }),
 )
 
-/** Text of one form. */
 export const textLike = (pattern: RegExp, expected: string) =>
   z
     .string({ error: expected })
     .meta({ pattern: orVariable(pattern.source.replace(/^\^|\$$/g, '')) })
     .refine((value) => pattern.test(value), { error: expected })
 
-/** An absolute URL of one of these schemes; one that still has a variable in it belongs to something disabled. */
+/** An absolute URL with one of these schemes. A variable that is still in it belongs to a disabled section. */
 export const address = (...schemes: readonly string[]) => {
   const expected = `a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`
   return z
@@ -127,7 +125,7 @@ export const address = (...schemes: readonly string[]) => {
     )
 }
 
-/** Whether what is sent there stays between the two: over TLS, or without leaving the machine. */
+/** Whether traffic is protected: TLS or loopback. */
 export function safeAddress(value: string): boolean {
   if (!URL.canParse(value)) return value.includes('${')
   const { protocol, hostname } = new URL(value)
@@ -135,13 +133,12 @@ export function safeAddress(value: string): boolean {
   return protocol === 'https:' || loopback
 }
 
-/** A file or folder; absolute once the configuration has been loaded. */
+/** Absolute once the configuration is loaded. */
 export const path = () => text('the path of a file or folder')
 
-/** A list of names or patterns. */
 export const names = shared((expected: string = 'a name or a pattern with *') => z.array(text(expected)))
 
-/** HTTP headers; a line break in a value would smuggle in another header. */
+/** Rejects line breaks in values: they would inject another header. */
 export const headers = z
   .record(
     textLike(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'the name of an HTTP header'),
