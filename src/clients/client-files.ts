@@ -5,21 +5,20 @@ import type { EnvVars } from '../config/interpolate.ts'
 import { folder, isFile } from '../config/locate.ts'
 import { homeOf } from '../core/home.ts'
 
-/** Where we are: decides where clients keep their files. */
+/** Determines where clients keep their files. */
 export interface HostEnvironment {
   readonly env: EnvVars
   readonly cwd: string
   readonly platform: NodeJS.Platform
 }
 
-/** A file of a client: the one of its user, or one that belongs to a project. */
 export interface ClientFile {
   readonly client: ClientKind
   readonly path: string
   readonly scope: 'user' | 'project'
 }
 
-/** Where programs keep the user's settings; Linux follows XDG. */
+/** Linux follows XDG. */
 function settingsFolder({ env, platform }: HostEnvironment): string {
   const home = homeOf(env)
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')
@@ -29,7 +28,7 @@ function settingsFolder({ env, platform }: HostEnvironment): string {
 
 const clineName = 'cline_mcp_settings.json'
 
-/** The files of the user, of each client the likeliest first. */
+/** Per client, the most likely file first. */
 function userFiles(around: HostEnvironment): Record<ClientKind, readonly string[]> {
   const { env, platform } = around
   const home = homeOf(env)
@@ -57,7 +56,7 @@ function userFiles(around: HostEnvironment): Record<ClientKind, readonly string[
   }
 }
 
-/** The files of the project in a folder; not every client has one. */
+/** Not every client has a project file. */
 const projectNames: Partial<Record<ClientKind, readonly string[]>> = {
   'claude-code': ['.mcp.json'],
   cursor: [join('.cursor', 'mcp.json')],
@@ -68,7 +67,7 @@ const projectNames: Partial<Record<ClientKind, readonly string[]>> = {
   zed: [join('.zed', 'settings.json')],
 }
 
-/** Every place where one of the clients may keep servers, whether there is a file or not. */
+/** All possible files, whether they exist or not. */
 export function clientFiles(around: HostEnvironment, clients: readonly ClientKind[] = clientKinds): ClientFile[] {
   const user = userFiles(around)
   const all = clients.flatMap((client): ClientFile[] => [
@@ -79,16 +78,16 @@ export function clientFiles(around: HostEnvironment, clients: readonly ClientKin
       scope: 'project' as const,
     })),
   ])
-  // In the home folder the project's file and the user's are one.
+  // In the home folder, the project file and the user file can be the same.
   return all.filter(({ path }, index) => all.findIndex((other) => other.path === path) === index)
 }
 
-/** A client's file that is there, and what it holds. */
+/** An existing file with its servers. */
 export interface FoundFile extends ClientFile {
   readonly content: ServersFile
 }
 
-/** Finds the files of these clients, or of all, and reads their servers. */
+/** Reads the servers of these clients, or of all. */
 export async function discover(around: HostEnvironment, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   for (const file of clientFiles(around, clients)) {

@@ -4,38 +4,36 @@ import { join } from 'node:path'
 import type { ClientKind } from '../config/import/client-kind.ts'
 import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from './file.ts'
 
-/** What we did to a client's file, so that it can be undone. */
+/** A record of our change to a client's file, for undo. */
 interface Connection {
   readonly version: 1
   readonly client: ClientKind
   readonly path: string
-  /** Whether there was a file before. */
   readonly existed: boolean
   readonly mode: number
-  /** Hashes of the file as it was, and as we left it. */
+  /** Hashes of the original file and of our version. */
   readonly before: string
   readonly after: string
-  /** Folders that were made for it, the innermost first. */
+  /** Folders created for it, innermost first. */
   readonly folders: readonly string[]
   readonly at: string
 }
 
-/** Writes clients' files and puts them back. Everything that is needed for that is kept in `folder`. */
+/** Writes and restores clients' files; backups are in `folder`. */
 export interface ConnectionBackups {
-  /** Writes new content, after the old one is safe; answers where that is. */
+  /** Backs up the old content, then writes; returns the path of the backup. */
   write(client: ClientKind, before: FileSnapshot, content: string): Promise<{ readonly backup: string }>
-  /** Puts a file back as it was; `force` also where somebody has changed it since. */
+  /** Restores the original file; `force` also discards later changes. */
   undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult>
-  /** Whether there is something to undo. */
   has(client: ClientKind, path: string): Promise<boolean>
 }
 
 interface UndoResult {
-  /** What there was before: nothing, if there was no file. */
+  /** False if there was no file originally, so it was deleted. */
   readonly restored: boolean
-  /** Whether later changes were lost. */
+  /** Whether later changes were discarded. */
   readonly forced: boolean
-  /** Where the content that was there until now is kept, if it was forced. */
+  /** Where the discarded content was saved. */
   readonly kept?: string
 }
 
@@ -72,7 +70,7 @@ export function createConnectionBackups(folder: string, now: () => number): Conn
       const bytes = Buffer.from(before.mark + content)
       const backup = `${stem(client, path)}.backup`
       const earlier = await recorded(client, path)
-      // Connected again: what was there before the first time is what undoing means.
+      // On a repeated connect, keep the first backup: undo restores the state before the first one.
       const first = earlier && earlier.after === hashOf(before.bytes) ? earlier : undefined
       if (!first) await keep(backup, before.bytes ?? Buffer.alloc(0))
       const record: Connection = {
@@ -133,7 +131,7 @@ async function putBack({ existed, mode, folders }: Connection, found: FileSnapsh
   }
   await remove(found)
   for (const folder of folders) {
-    // Somebody may have put something there meanwhile: then it stays.
+    // Keep the folder if it is no longer empty.
     const gone = await rmdir(folder).then(
       () => true,
       () => false,

@@ -2,43 +2,41 @@ import type { ClientKind } from '../config/import/client-kind.ts'
 import { FileProblem } from './file.ts'
 import { isSection, type Section, sectionText, valueAt } from './section-text.ts'
 
-/** How a client reaches us: by starting a program, or at an address. */
+/** How a client connects to Toolway. */
 export type ClientTransport =
   | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
   | {
       readonly kind: 'http'
       readonly url: string
-      /** Headers beside the credential. */
+      /** Without the credential. */
       readonly headers: Readonly<Record<string, string>>
-      /** Absent where nobody asks for one. */
+      /** Absent if the gateway requires none. */
       readonly token?: TokenLocation
     }
 
-/** Where a client finds the token. */
 interface TokenLocation {
   readonly variable: string
-  /** Absent where it is in no file of its own. */
+  /** Absent if the token is not stored in a file. */
   readonly file?: string
-  /** The token itself, where the user wants it in the client's file. */
+  /** The token itself, if the user wants it in the client's file. */
   readonly literal?: string
 }
 
 type Http = Extract<ClientTransport, { kind: 'http' }>
 
-/** Our entry as each client writes servers. */
+/** How a client writes the entry for Toolway. */
 interface EntryFormat {
-  /** Where servers stand in its file. */
+  /** Path of the servers section. */
   readonly servers: readonly string[]
   readonly stdio: (way: Extract<ClientTransport, { kind: 'stdio' }>) => object
-  /** Absent where a client starts programs only. */
+  /** Absent if the client supports stdio only. */
   readonly http?: (way: Http, bearer: string | undefined) => object
-  /** How it refers to a token that stands elsewhere; absent where it cannot. */
+  /** A reference to a token in a variable or file; absent if unsupported. */
   readonly reference?: (token: TokenLocation) => string | undefined
 }
 
 const started = ({ command, args }: { command: string; args: readonly string[] }) => ({ command, args: [...args] })
 
-/** The headers with the credential among them. */
 const withBearer = ({ headers }: Http, bearer: string | undefined): { headers?: object } => {
   const all = { ...(bearer !== undefined && { Authorization: `Bearer ${bearer}` }), ...headers }
   return Object.keys(all).length > 0 ? { headers: all } : {}
@@ -106,7 +104,6 @@ export const shapes: Readonly<Record<ClientKind, EntryFormat>> = {
   },
 }
 
-/** Our entry for a client. */
 export function entryFor(client: ClientKind, label: string, way: ClientTransport): object {
   const shape = shapes[client]
   if (way.kind === 'stdio') return shape.stdio(way)
@@ -122,16 +119,16 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
   return shape.http(way, bearer)
 }
 
-/** The name under which clients know us. */
+/** Toolway's name in clients' files. */
 export const ownName = 'toolway'
 
-/** A client's file as text that can be changed without touching anything else in it. */
+/** Edits a client's file; all other text stays the same. */
 export interface ClientText {
-  /** The servers in it, by name. */
+  /** By name. */
   readonly servers: Section
-  /** Where they stand. */
+  /** Path of the servers section. */
   readonly path: readonly string[]
-  /** With our entry, or without it, and without the servers named. */
+  /** Sets or removes the entry for Toolway and removes the servers in `without`. */
   edited(entry: object | undefined, without?: readonly string[]): string
 }
 
@@ -145,7 +142,7 @@ export function clientText(client: ClientKind, file: string, text: string): Clie
   }
 }
 
-/** The newer form of OpenCode has its servers one level deeper. */
+/** Newer OpenCode files have servers one level deeper. */
 function serversPath(client: ClientKind, whole: Section): readonly string[] {
   const { servers } = shapes[client]
   const deeper = [...servers, 'servers']

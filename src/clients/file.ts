@@ -2,13 +2,13 @@ import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { writeAtomic } from '../lib/atomic-write.ts'
 
-/** A file as it was when we looked at it; writing compares with that. */
+/** A file's state when read; writes fail if it has changed since. */
 export interface FileSnapshot {
-  /** Where it was asked for. */
+  /** The requested path. */
   readonly path: string
-  /** Where it really is: links stay links. */
+  /** The path with symbolic links resolved; writing keeps the links. */
   readonly target: string
-  /** Nothing where there is no file. */
+  /** Undefined if the file does not exist. */
   readonly bytes: Buffer | undefined
   readonly mode: number
   readonly owner: { readonly uid: number; readonly gid: number } | undefined
@@ -17,7 +17,7 @@ export interface FileSnapshot {
   readonly mark: string
 }
 
-/** Far above any real settings; whatever is larger was named by mistake. */
+/** Far above any real settings file. */
 const maxBytes = 64 * 1024 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ function because(path: string, doing: string, thrown: unknown): FileProblem {
   return new FileProblem(`${path} cannot be ${doing}: ${reasons[code ?? ''] ?? code ?? String(thrown)}.`)
 }
 
-/** Looks at a file, following links; that there is none is no fault. */
+/** Follows symbolic links. A missing file is not an error. */
 export async function readSnapshot(path: string): Promise<FileSnapshot> {
   try {
     const target = await targetOf(path)
@@ -54,7 +54,7 @@ export async function readSnapshot(path: string): Promise<FileSnapshot> {
   }
 }
 
-/** Where a path leads, also where the last link leads to a file that is not there yet. */
+/** Resolves links, even if the last one points to a missing file. */
 async function targetOf(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -75,8 +75,8 @@ function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
 }
 
 /**
- * Puts new content in the place of what was looked at, whole or not at all, with the same mode, behind the same links.
- * A file that somebody else has changed meanwhile is left alone. Answers with the folders that had to be made.
+ * Replaces the file atomically; keeps its mode, owner and links. Fails if it has changed since the snapshot. Returns
+ * the folders that it created.
  */
 export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<readonly string[]> {
   await refuseChanged(before)
@@ -90,7 +90,7 @@ export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<
   }
 }
 
-/** Takes a file away that was looked at. */
+/** Fails if the file has changed since the snapshot. */
 export async function remove(before: FileSnapshot): Promise<void> {
   await refuseChanged(before)
   await rm(before.target, { force: true }).catch((thrown) => {
@@ -114,7 +114,7 @@ function foldersFrom(first: string, last: string): string[] {
   return folders
 }
 
-/** A file that cannot be read, edited or put back as it is; nothing was lost. The sentence says what to do. */
+/** A file that cannot be read, edited or restored; nothing was lost. `hint` says what to do. */
 export class FileProblem extends Error {
   override readonly name = 'FileProblem'
   readonly hint: string | undefined

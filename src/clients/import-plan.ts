@@ -6,31 +6,29 @@ import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
 import { type FindSecrets, type StoreSecret, withoutSecrets } from './secrets.ts'
 
 export interface ImportOptions {
-  /** The servers that the configuration has already. */
+  /** Servers that are already in the configuration. */
   readonly known: ReadonlyMap<string, ServerDefinition>
   readonly find: FindSecrets
   readonly keep: StoreSecret
-  /** Variables and files that a server of a client refers to and that are not there. */
+  /** Returns variables and files that a definition refers to and that do not exist. */
   readonly missing: (definition: ServerDefinition) => readonly string[]
 }
 
-/** A server to be added. */
 export interface PlannedServer extends MergedServer {
-  /** What must be there before it can be used; until then it is disabled, so that the others run. */
+  /** What is missing; the server stays disabled until then, so that the others can run. */
   readonly waiting: readonly string[]
 }
 
-/** What an import would do to a configuration. */
 export interface ImportPlan {
   readonly added: readonly PlannedServer[]
-  /** Servers that are there already, by the name they have there. */
+  /** Servers already in the configuration, by their names there. */
   readonly present: readonly string[]
   readonly notes: readonly string[]
-  /** How many secrets became references. */
+  /** Number of secrets replaced by references. */
   readonly secrets: number
 }
 
-/** Brings servers together, moves their secrets away, and leaves out what is there already. */
+/** Merges servers, replaces their secrets with references and skips those already configured. */
 export async function planImport(found: readonly FoundServer[], options: ImportOptions): Promise<ImportPlan> {
   const { known, find, keep, missing } = options
   const merged = merge(found)
@@ -60,14 +58,14 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   return { added: [...added.values()], present, notes, secrets }
 }
 
-/** Clients start a server for themselves alone; one that keeps state must stay so. */
+/** Clients do not share the servers they start, so a stateful one must stay per caller. */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
 
-/** What a server is comes first, then how to reach it, then the rest as it stood. */
+/** Order of keys in the output; other keys follow in their original order. */
 const order = ['description', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'transport', 'headers', 'auth']
 
-/** A definition as somebody would have written it: in a sensible order, without what goes without saying. */
+/** Orders the keys and drops default values. */
 function tidy(definition: ServerDefinition): ServerDefinition {
   const rank = (key: string) => (order.includes(key) ? order.indexOf(key) : order.length)
   const told = Object.entries(definition).filter(([key, value]) => !goesWithoutSaying(key, value, definition))
@@ -76,7 +74,7 @@ function tidy(definition: ServerDefinition): ServerDefinition {
   )
 }
 
-/** `600000ms` is `10m`. */
+/** `600000ms` becomes `10m`. */
 function rounded(time: unknown): unknown {
   const count = Number(/^(\d+)ms$/.exec(String(time))?.[1] ?? Number.NaN)
   if (count % 60_000 === 0) return `${count / 60_000}m`
@@ -89,38 +87,34 @@ function goesWithoutSaying(key: string, value: unknown, { url }: ServerDefinitio
   return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }
 
-/** Where a server was found. */
 interface Origin {
   readonly path: string
   readonly client?: ClientKind
   readonly scope: 'user' | 'project'
 }
 
-/** A server that was found, on its way into a configuration of ours. */
 export interface FoundServer {
   readonly name: string
   readonly definition: ServerDefinition
   readonly origin: Origin
 }
 
-/** One server of the configuration to be. */
 interface MergedServer {
   readonly name: string
   readonly definition: ServerDefinition
-  /** Every place that has it, the first one first. */
+  /** In the order found. */
   readonly origins: readonly Origin[]
 }
 
 interface Merged {
   readonly servers: readonly MergedServer[]
-  /** What became of servers that are in several places. */
+  /** How servers that occur in several places were merged or renamed. */
   readonly notes: readonly string[]
 }
 
-/** How people call the place that a server comes from. */
 export const called = ({ client, path }: Origin): string => (client ? clientLabels[client] : path)
 
-/** The same server in several places is one; another one under the same name is kept beside it, and both are said. */
+/** Merges identical servers. A different server with the same name gets another name and a note. */
 export function merge(found: readonly FoundServer[]): Merged {
   const merged = new Map<string, MergedServer>()
   const notes: string[] = []
@@ -141,7 +135,7 @@ export function merge(found: readonly FoundServer[]): Merged {
   return { servers: [...merged.values()], notes }
 }
 
-/** In use in one place is in use; whoever has more patience has a reason for it. */
+/** Enabled in one place means enabled; the longer timeout wins. */
 function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin): MergedServer {
   const { disabled: _, timeout: __, ...rest } = twin.definition
   const disabled = twin.definition.disabled === true && definition.disabled === true
@@ -163,7 +157,7 @@ function longer(one: unknown, other: unknown): unknown {
   return length(one) >= length(other) ? one : other
 }
 
-/** A name that nobody has yet: its own, or else one that says where the server comes from. */
+/** The name itself if it is free, otherwise with the origin as a suffix. */
 function freeName(name: string, { client, path }: Origin, taken: (name: string) => boolean): string {
   if (!taken(name)) return name
   const suffix = client ?? (path.replace(/^.*[\\/]|\.\w+$/g, '').replace(/[^\w-]+/g, '-') || 'imported')
@@ -175,8 +169,8 @@ function freeName(name: string, { client, path }: Origin, taken: (name: string) 
 }
 
 /**
- * A server as it stands in a configuration at `into`. A folder that nobody wrote is carried over only where it may
- * matter: for the servers of a project, and for words that mean something else elsewhere.
+ * Prepares a server for the configuration file `into`. An implied working folder is kept only where it may matter: for
+ * project servers and for commands with relative paths.
  */
 export function adaptServer(server: ReadServer, origin: Origin, into: string): FoundServer {
   const { cwd, ...rest } = server.definition

@@ -1,11 +1,10 @@
 import { type Node, type ParseError, parseTree } from 'jsonc-parser'
 import { FileProblem } from './file.ts'
 
-/** The text of a JSON file, with comments or without, in which a member is set or removed and nothing else changes. */
+/** Edits JSON with or without comments; all other text stays the same. */
 interface JsonText {
-  /** `value` at `path`, in the file's own style; sections on the way are made. */
+  /** Sets `value` at `path` in the file's style and creates missing sections. */
   set(path: readonly string[], value: unknown): string
-  /** Without the member at `path`. */
   remove(path: readonly string[]): string
 }
 
@@ -61,7 +60,7 @@ function render(value: unknown, indent: string, { eol, unit }: Style): string {
   return JSON.stringify(value, undefined, unit).replaceAll('\n', eol + indent)
 }
 
-/** The white space that the line of a place begins with. */
+/** The indentation of the line at `offset`. */
 function indentAt(text: string, offset: number): string {
   const line = text.slice(text.lastIndexOf('\n', offset - 1) + 1, offset)
   return /^[ \t]*/.exec(line)?.[0] ?? ''
@@ -73,7 +72,7 @@ function replaceValue(text: string, node: Node, value: unknown, style: Style): s
   return text.slice(0, node.offset) + content + text.slice(endOf(node))
 }
 
-/** Whether a file keeps everything on one line. */
+/** Whether the whole file is on one line. */
 const isOneLine = (text: string, node: Node): boolean => {
   let root = node
   while (root.parent) root = root.parent
@@ -101,12 +100,12 @@ function insert(text: string, section: Node, key: string, value: unknown, style:
   const inner = first && ownLine ? indentAt(text, first.offset) : outer + style.unit
   const closing = text.slice(end, close).includes('\n') ? '' : style.eol + outer
   const entry = `${style.eol}${inner}${JSON.stringify(key)}: ${render(value, inner, style)}${closing}`
-  // White space that stood alone between the braces goes; it has the line break for the closing one now.
+  // Drop white space between empty braces: `closing` already contains the line break.
   const rest = closing === '' ? text.slice(end) : text.slice(close)
   return `${text.slice(0, at)}${separator}${kept}${entry}${rest}`
 }
 
-/** Where the last comma or comment before a closing brace ends, and whether there was a comma. */
+/** The end of the last comma or comment before a closing brace. */
 function lastTokenBefore(text: string, from: number, close: number): { end: number; comma: boolean } {
   const found = between(text, from, close)
   return { end: found.at(-1)?.end ?? from, comma: found.some(({ kind }) => kind === 'comma') }
@@ -118,7 +117,7 @@ interface Token {
   readonly end: number
 }
 
-/** What stands between two members beside white space. */
+/** Commas and comments between two members. */
 function between(text: string, from: number, to: number): Token[] {
   return [...text.slice(from, to).matchAll(/,|\/\/[^\r\n]*|\/\*.*?\*\//gs)].map(({ 0: token, index }) => ({
     kind: token === ',' ? 'comma' : 'comment',
@@ -136,7 +135,7 @@ function removed(text: string, section: Node, index: number): string {
   const without = text.slice(0, from) + text.slice(to)
   const before = children[index - 1]
   const leading = before && commaIn(text, endOf(before), property.offset)
-  // What is the last one now must not end with a comma, unless the file does so itself.
+  // Remove the comma before it, unless the file uses trailing commas.
   if (comma !== undefined || leading === undefined) return without
   return without.slice(0, leading) + without.slice(leading + 1)
 }
@@ -144,7 +143,7 @@ function removed(text: string, section: Node, index: number): string {
 const commaIn = (text: string, from: number, to: number): number | undefined =>
   between(text, from, to).find(({ kind }) => kind === 'comma')?.start
 
-/** The stretch with its line, where nothing else stands on it. */
+/** Extends the range to the whole line if nothing else is on it. */
 function wholeLines(text: string, from: number, to: number): [number, number] {
   const start = text.lastIndexOf('\n', from - 1) + 1
   const feed = text.indexOf('\n', to)

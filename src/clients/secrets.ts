@@ -3,25 +3,25 @@ import { dirname, join } from 'node:path'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
 import type { Path } from '../config/tree.ts'
 
-/** A stretch of a text inside a definition that must not be copied. */
+/** A range of text in a definition that must not be copied. */
 export interface SecretSpan {
   readonly path: Path
   readonly start: number
   readonly end: number
-  /** The name under which it stood: a variable, a header, an option. */
+  /** The variable, header or option that holds it. */
   readonly key: string
 }
 
-/** Finds the secrets of a server. Handed in: what secrets look like is known where they are kept out of logs. */
+/** Finds the secrets of a server. Passed in, because the redaction code decides what looks like a secret. */
 export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
-/** Puts a secret somewhere and says how to refer to it. */
+/** Stores a secret and returns a reference to it. */
 export type StoreSecret = (secret: string, server: string, key: string) => Promise<string>
 
-/** What is shorter may stand in other texts by chance. */
+/** Shorter secrets may occur in other text by chance. */
 const unmistakable = 8
 
-/** The same server with a reference in the place of each secret, wherever else it may stand in it, too. */
+/** Replaces each secret with a reference, including repetitions elsewhere in the definition. */
 export async function withoutSecrets(
   server: string,
   definition: ServerDefinition,
@@ -44,7 +44,7 @@ export async function withoutSecrets(
         ),
       )
   }
-  // A secret may be part of a longer one.
+  // Longest first: a secret may be part of a longer one.
   const wanted = [...references].filter(([text]) => text.length >= unmistakable).sort(([a], [b]) => b.length - a.length)
   const elsewhere = (text: string): string => {
     for (const [secret, reference] of wanted) {
@@ -65,13 +65,12 @@ export async function withoutSecrets(
   return { definition: mapTexts(definition, replaced) as ServerDefinition, moved: references.size }
 }
 
-/** The stretch itself. */
 export function textAt(definition: ServerDefinition, { path, start, end }: SecretSpan): string {
   const found = path.reduce<unknown>((part, key) => (part as Record<string | number, unknown>)[key], definition)
   return String(found).slice(start, end)
 }
 
-/** The same value with each of its texts changed; names stay. */
+/** Changes values only, not keys. */
 function mapTexts(value: unknown, change: (text: string, path: Path) => string, path: Path = []): unknown {
   if (typeof value === 'string') return change(value, path)
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, change, [...path, index]))
@@ -79,10 +78,9 @@ function mapTexts(value: unknown, change: (text: string, path: Path) => string, 
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, mapTexts(part, change, [...path, key])]))
 }
 
-/** The variables that somebody must set before a definition can be used. */
+/** Variables without a default, which must be set before the definition works. */
 export const variablesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{(?:env:)?([A-Za-z_]\w*)\}/g)
 
-/** The files from which a definition takes secrets. */
 export const filesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{file:([^}]+)\}/g)
 
 function namesIn(value: unknown, pattern: RegExp): string[] {
@@ -94,7 +92,6 @@ function namesIn(value: unknown, pattern: RegExp): string[] {
   return [...names]
 }
 
-/** A secret that is to be written into a file of its own. */
 interface SecretFile {
   readonly path: string
   readonly secret: string
@@ -102,11 +99,11 @@ interface SecretFile {
 
 interface FileKeeper {
   readonly keep: StoreSecret
-  /** What has to be written for the references to hold; a file that has the secret already is not among them. */
+  /** Files to write; excludes files that already contain the secret. */
   readonly files: readonly SecretFile[]
 }
 
-/** Each secret in a file of its own in `folder`, which references spell as `spelt`. Nothing is written yet. */
+/** Assigns each secret a file in `folder`; references use the path `spelt`. Does not write anything. */
 export function fileSecretStore(folder: string, spelt: string): FileKeeper {
   const taken = new Map<string, string>()
   const files: SecretFile[] = []
@@ -133,7 +130,7 @@ async function present(path: string): Promise<string | undefined> {
   }
 }
 
-/** Each secret in a variable that somebody else sets: nothing is copied at all. */
+/** Assigns each secret a variable that the user sets; nothing is copied. */
 export function variableSecretStore(): { readonly keep: StoreSecret } {
   const taken = new Map<string, string>()
   const keep: StoreSecret = async (secret, server, key) => {
@@ -148,7 +145,9 @@ export function variableSecretStore(): { readonly keep: StoreSecret } {
   return { keep }
 }
 
-/** A variable's own name says enough; anything else is too common to go without the server's. */
+/**
+ * A variable name such as API_TOKEN is used as it is; other keys are too common and get the server's name as a prefix.
+ */
 function* namesFor(server: string, key: string): Iterable<string> {
   if (/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(key)) yield key
   const long = variableName(`${server}_${key}`)
@@ -162,7 +161,7 @@ const variableName = (text: string): string =>
     .replace(/[^A-Z0-9]+/g, '_')
     .replace(/^(\d)/, '_$1')
 
-/** Writes each secret into its file, which nobody but its owner can read; a file that is there is never touched. */
+/** Only the owner can read the files. Never overwrites an existing file. */
 export async function writeSecrets(files: readonly SecretFile[]): Promise<void> {
   for (const { path, secret } of files) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })

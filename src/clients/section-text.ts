@@ -10,17 +10,16 @@ import { addServers, documentOf, type NewServer, removeServer, replaceServer } f
 
 export type Section = Readonly<Record<string, unknown>>
 
-/** A section of a JSON or TOML file, as text that can be changed without touching anything else. */
+/** Edits a section of a JSON or TOML file; all other text stays the same. */
 interface SectionText {
-  /** What stands in it, by name. */
+  /** By name. */
   readonly members: Section
-  /** Where it stands. */
   readonly path: readonly string[]
-  /** With these members, new or in the place of older ones, and without those named. */
+  /** Adds or replaces members and removes those in `without`. */
   edited(set: Readonly<Record<string, object>>, without?: readonly string[]): string
 }
 
-/** The section that `find` names once it sees the whole; one that is not there yet is empty. */
+/** `find` returns the path of the section in the parsed file. A missing section counts as empty. */
 export function sectionText(file: string, text: string, find: (whole: Section) => readonly string[]): SectionText {
   const syntax = extname(file) === '.toml' ? toml : json
   const whole = syntax.parse(text)
@@ -35,7 +34,7 @@ export function sectionText(file: string, text: string, find: (whole: Section) =
       for (const [name, entry] of Object.entries(set)) changed = syntax.set(changed, [...path, name], entry)
       const kept = Object.entries(members).filter(([name]) => !without.includes(name))
       const wanted = { ...Object.fromEntries(kept), ...set }
-      // Whatever the file looks like: it says exactly this afterwards, or it is left alone.
+      // Verify the result: the edited text must parse to exactly the intended content.
       if (says(syntax, changed, replacedAt(whole, path, wanted))) return changed
       throw new FileProblem('it is written in a way that cannot be edited safely', 'Change it by hand.')
     },
@@ -97,7 +96,7 @@ function replacedAt(whole: unknown, [key, ...rest]: readonly string[], value: Se
   return { ...section, [key]: replacedAt(section[key], rest, value) }
 }
 
-/** Without what the order of members or a class makes different; an empty section says as much as none. */
+/** Normalizes for comparison: ignores prototypes and treats empty sections as absent. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (!isSection(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
@@ -108,16 +107,16 @@ function plain(value: unknown): unknown {
   )
 }
 
-/** A configuration of ours as text in which servers are set and removed without touching anything else in it. */
+/** Edits the servers of a configuration; all other text stays the same. */
 export interface ServersText {
   readonly names: readonly string[]
-  /** With this server: new, or in the place of the one of its name. */
+  /** Adds or replaces the server. */
   set(server: NewServer): string
-  /** Without the server of this name, which is there. */
+  /** The server must exist. */
   remove(name: string): string
 }
 
-/** The servers of a file in any of the three syntaxes, where our own form and that of most clients has them. */
+/** Supports all three syntaxes, with the servers in `mcpServers`. */
 export function serversText(path: string, text: string): ServersText {
   if (syntaxOf({ path, text }) === 'yaml') return yamlServers(text)
   const { members, edited } = sectionText(path, text, () => ['mcpServers'])

@@ -1,18 +1,18 @@
 import { parse } from 'smol-toml'
 import { FileProblem } from './file.ts'
 
-/** A part of a TOML text: a header and what stands below it, up to the next one; or `key = value` alone. */
+/** A table (header and body, up to the next header), or a single `key = value`. */
 interface Part {
   readonly path: readonly string[]
   readonly start: number
   readonly end: number
 }
 
-/** The text of a TOML file in which tables are set or removed and nothing else changes. */
+/** Edits tables; all other text stays the same. */
 interface TomlText {
-  /** A table at `path` with these lines; in the place of the one that is there, else at the end. */
+  /** Replaces the table at `path`, or appends it. */
   set(path: readonly string[], values: Readonly<Record<string, unknown>>): string
-  /** Without the table at `path` and those below it, however they are written. */
+  /** Removes the table at `path` and its subtables, in any notation. */
   remove(path: readonly string[]): string
 }
 
@@ -41,7 +41,7 @@ export function tomlText(text: string): TomlText {
       const table = [`[${path.map(word).join('.')}]`, ...lines, ''].join(eol)
       const rest = without(path)
       const [first] = below(tables, path)
-      // Where a part of it stood under another header, a table would take what follows there for its own.
+      // Append instead if a part was under another header: a table inserted there would capture the keys that follow.
       if (first && rest.startsWith(text.slice(0, first.start))) {
         const follows = rest.slice(first.start)
         return `${rest.slice(0, first.start)}${table}${follows.trim() === '' || /^\s*\r?\n/.test(follows) ? '' : eol}${follows}`
@@ -58,7 +58,7 @@ const isBelow = (path: readonly string[], above: readonly string[]): boolean =>
 
 const word = (key: string): string => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key))
 
-/** JSON's way of writing texts and lists is TOML's, too; sections have another one. */
+/** TOML writes strings and lists like JSON, but tables differently. */
 function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -67,7 +67,7 @@ function inline(value: unknown): string {
     .join(', ')} }`
 }
 
-/** Where each table stands; comments and blank lines at its end belong to nobody. */
+/** Trailing comments and blank lines belong to no table. */
 function tablesIn(text: string): Part[] {
   const headers = headersIn(text)
   return headers.map(({ path, start, body }, index) => {
@@ -77,7 +77,7 @@ function tablesIn(text: string): Part[] {
   })
 }
 
-/** Behind the last line of a table that says something, with the line break. */
+/** The end of the last line that is neither blank nor a comment. */
 function bodyEnd(text: string, from: number, limit: number): number {
   const lines = text.slice(from, limit).split(/(?<=\n)/)
   while (lines.length > 0 && /^\s*(#.*)?\s*$/.test(lines.at(-1) as string)) lines.pop()
@@ -87,14 +87,14 @@ function bodyEnd(text: string, from: number, limit: number): number {
 interface Header {
   readonly path: readonly string[]
   readonly start: number
-  /** Where the line after the header begins. */
+  /** Offset of the line after the header. */
   readonly body: number
 }
 
-/** Texts over several lines and lists may hold lines that look like headers, so they are stepped over. */
+/** Skips multi-line strings and lists: their lines may look like headers. */
 const token = /"{3}(?:\\.|(?!"{3}).)*"{3,}|'{3}(?:(?!'{3}).)*'{3,}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[[\]{}]|\n/gs
 
-/** Where each line stands; what goes on over several is one. */
+/** Logical lines: a value that spans several lines is one. */
 function linesIn(text: string): { readonly start: number; readonly end: number }[] {
   const lines: { start: number; end: number }[] = []
   let depth = 0
@@ -121,7 +121,7 @@ function headersIn(text: string): Header[] {
   })
 }
 
-/** Each `key = value`, with the path of the table that it stands in. */
+/** Each `key = value` with its full path. */
 function statementsIn(text: string): Part[] {
   let table: readonly string[] = []
   return linesIn(text).flatMap(({ start, end }) => {

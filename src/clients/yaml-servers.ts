@@ -14,17 +14,16 @@ import {
 import type { ServerDefinition } from '../config/import/read-servers.ts'
 import { FileProblem } from './file.ts'
 
-/** A server to write into a configuration. */
 export interface NewServer {
   readonly name: string
   readonly definition: ServerDefinition
-  /** Where it comes from, for whoever reads the file. */
+  /** Written above the entry; says where it comes from. */
   readonly comment?: string
 }
 
 const unit = '  '
 
-/** Servers as they stand under `mcpServers`, each line indented by `indent`. */
+/** Formats servers for `mcpServers`, each line indented by `indent`. */
 export function serversBlock(servers: readonly NewServer[], indent = unit): string {
   return servers.map((server) => entryLines(server).replace(/^(?=.)/gm, indent)).join('')
 }
@@ -33,7 +32,7 @@ function entryLines({ name, definition, comment }: NewServer): string {
   const document = new Document({ [name]: definition })
   visit(document, {
     Seq(_, list) {
-      // A list of short words reads best on one line.
+      // Short lists are easier to read on one line.
       list.flow = list.items.every(isScalar) && JSON.stringify(list.toJSON()).length <= 90
     },
     Scalar(_, scalar) {
@@ -42,12 +41,12 @@ function entryLines({ name, definition, comment }: NewServer): string {
   })
   const text = document.toString({ lineWidth: 0, flowCollectionPadding: false })
   const exact = isDeepStrictEqual(parse(text), JSON.parse(JSON.stringify({ [name]: definition })))
-  // JSON is YAML, too: not as nice, but beyond doubt.
+  // Fall back to JSON, which is valid YAML, if the text does not parse back to the same definition.
   const lines = exact ? text : `${JSON.stringify(name)}: ${JSON.stringify(definition)}\n`
   return `${comment === undefined ? '' : `# ${comment.replaceAll('\n', ' ')}\n`}${lines}`
 }
 
-/** The same configuration with more servers; everything that is there stays as it is written, to the byte. */
+/** Adds servers and preserves all existing text byte for byte. */
 export function addServers(text: string, servers: readonly NewServer[]): string {
   if (servers.length === 0) return text
   const document = documentOf(text)
@@ -58,7 +57,6 @@ export function addServers(text: string, servers: readonly NewServer[]): string 
   throw new FileProblem('it is written in a way that cannot be added to safely', 'Add the servers by hand.')
 }
 
-/** The document of a text that is valid YAML. */
 export function documentOf(text: string): Document.Parsed {
   const document = parseDocument(text)
   const [fault] = document.errors
@@ -66,7 +64,7 @@ export function documentOf(text: string): Document.Parsed {
   return document
 }
 
-/** Whatever somebody may have written there: either it says exactly this now, or it is left alone. */
+/** Checks that the edited text parses to exactly the intended configuration. */
 function saysExactly(changed: string, before: Document, mcpServers: ServerDefinition): boolean {
   try {
     const wanted = { ...before.toJS(), mcpServers }
@@ -97,7 +95,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
   if (isSeq(value) || (isScalar(value) && value.value !== null)) {
     throw new FileProblem('its mcpServers is not a section', 'Add the servers by hand.')
   }
-  // Nothing, `null` or `{}`: the servers take its place.
+  // The section is empty, `null` or `{}`: replace it.
   const line = text.indexOf('\n', end)
   const rest = text.slice(end, line < 0 ? text.length : line + 1)
   const before = `${text.slice(0, start).trimEnd()}${rest.trim() === '' ? '' : ` ${rest.trim()}`}`
@@ -109,19 +107,16 @@ function intoBraces(text: string, map: YAMLMap, servers: readonly NewServer[]): 
   return text.slice(0, at) + servers.map((server) => `, ${inBraces(server)}`).join('') + text.slice(at)
 }
 
-/** A server as it stands between braces. */
 const inBraces = ({ name, definition }: NewServer): string => `${JSON.stringify(name)}: ${JSON.stringify(definition)}`
 
-/** A member of a section as it was read. */
 type YamlEntry = Pair<ParsedNode, ParsedNode | null>
 
 const memberOf = ({ items }: YAMLMap, name: string): YamlEntry | undefined =>
   items.find(({ key }) => isScalar(key) && key.value === name) as YamlEntry | undefined
 
-/** Where what an entry says ends. */
 const endOf = ({ key, value }: YamlEntry): number => value?.range[1] ?? key.range[1]
 
-/** Behind the line that an entry ends in, and behind comments that are indented like a part of it. */
+/** After the entry's last line and any comments indented as part of it. */
 function endOfEntry(text: string, entry: YamlEntry, indent: number): number {
   const end = endOf(entry)
   const lineAfter = (offset: number) => {
@@ -139,10 +134,10 @@ function endOfEntry(text: string, entry: YamlEntry, indent: number): number {
 const splice = (text: string, at: number, block: string, eol: string): string =>
   `${text.slice(0, at)}${at > 0 && text[at - 1] !== '\n' ? eol : ''}${block}${text.slice(at)}`
 
-/** The same configuration with another server under its name; everything else stays as it is written, to the byte. */
+/** Preserves all other text byte for byte. */
 export const replaceServer = (text: string, server: NewServer): string => changed(text, server.name, server)
 
-/** The same configuration without one of its servers; everything else stays as it is written, to the byte. */
+/** Preserves all other text byte for byte. */
 export const removeServer = (text: string, name: string): string => changed(text, name)
 
 function changed(text: string, name: string, server?: NewServer): string {
@@ -166,7 +161,7 @@ function withinBraces(text: string, { items }: YAMLMap, entry: YamlEntry, server
   return text.slice(0, before ? endOf(before) : start) + text.slice(end)
 }
 
-/** What we say ourselves above a server goes with it; what somebody else says there may be about more than that one. */
+/** Remove our own comment together with its server. Other comments stay: they may concern more than this server. */
 const ownComment = /(?<=^|\n)[ \t]*# (?:from|disabled until there is) [^\n]*\n$/
 
 function withinLines(
@@ -182,11 +177,11 @@ function withinLines(
   const tail = text.slice(endOfEntry(text, entry, indent.length))
   if (server) return head + serversBlock([server], indent).replaceAll('\n', eolOf(text)) + tail
   if (map.items.length > 1) return head + withoutDoubledGap(head, tail)
-  // A section with nothing below it would be one that says nothing.
+  // An empty section would be null, so write `{}`.
   const colon = text.indexOf(':', (section.key as ParsedNode).range[1]) + 1
   return `${head.slice(0, colon)} {}${head.slice(colon)}${tail}`
 }
 
-/** Of the blank lines on both sides of what went, one is enough. */
+/** Keeps one of the blank lines before and after a removed entry. */
 const withoutDoubledGap = (head: string, tail: string): string =>
   /\n[ \t]*\r?\n$/.test(head) ? tail.replace(/^[ \t]*\r?\n/, '') : tail
