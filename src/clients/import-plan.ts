@@ -15,7 +15,7 @@ export interface ImportOptions {
 }
 
 export interface PlannedServer extends MergedServer {
-  /** What is missing; the server stays disabled until then, so that the others can run. */
+  /** Missing variables and files; the server stays disabled until they exist, so that the others can run. */
   readonly waiting: readonly string[]
 }
 

@@ -135,7 +135,7 @@ function removed(text: string, section: Node, index: number): string {
   const without = text.slice(0, from) + text.slice(to)
   const before = children[index - 1]
   const leading = before && commaIn(text, endOf(before), property.offset)
-  // Remove the comma before it, unless the file uses trailing commas.
+  // Removing the last member also removes the comma before it, unless the file uses trailing commas.
   if (comma !== undefined || leading === undefined) return without
   return without.slice(0, leading) + without.slice(leading + 1)
 }

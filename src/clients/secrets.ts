@@ -145,9 +145,7 @@ export function variableSecretStore(): { readonly keep: StoreSecret } {
   return { keep }
 }
 
-/**
- * A variable name such as API_TOKEN is used as it is; other keys are too common and get the server's name as a prefix.
- */
+/** Keeps a name such as API_TOKEN; other keys are too common and get the server's name as a prefix. */
 function* namesFor(server: string, key: string): Iterable<string> {
   if (/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(key)) yield key
   const long = variableName(`${server}_${key}`)

@@ -51,7 +51,7 @@ export async function locate(
   return { paths: [], places, warnings: [] }
 }
 
-/** The XDG specification ignores relative folders. */
+/** The XDG specification says to ignore relative paths. */
 export const folder = (named: string | undefined, otherwise: string): string =>
   named !== undefined && isAbsolute(named) ? named : otherwise
 

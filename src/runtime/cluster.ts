@@ -48,7 +48,7 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
     breakers.onChange((server, state) => {
       const transport = current().servers.get(server)?.builtFrom.config.transport
       const named = referenceTo(server, current)
-      // A local process says nothing about those of other replicas.
+      // Each replica starts its own process, so its failures do not concern the others.
       if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
       pubSub.publish('breaker', JSON.stringify(named))
     }),
@@ -81,7 +81,7 @@ interface ListsMessage extends ServerReference {
   readonly lists: readonly string[]
 }
 
-/** Many replicas report one change, and the server often notifies each of them itself in this time. */
+/** Many replicas report the same change, and the server often notifies each of them directly within this time. */
 const debounceMs = 250
 
 function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): ListBroadcast {
@@ -89,7 +89,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
   /** Digests received and not handled yet, by server. */
   const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
-  /** Refreshed because of a message: the others know the result, so it is not published. */
+  /** Being refreshed because of a message: the other replicas already have the result, so it is not published. */
   const refreshing = new Set<UpstreamServer>()
 
   const refreshSoon = (reference: ServerReference) => {
@@ -147,7 +147,6 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
 
 export type CurrentServers = () => Pick<Generation, 'servers' | 'origins'>
 
-/** How replicas refer to a server. */
 interface ServerReference {
   readonly server: string
   /** A digest of its command or URL: another replica may have another server of this name. */
@@ -164,7 +163,7 @@ function findServer({ server, origin }: ServerReference, current: CurrentServers
   return current().origins.get(server)?.hash === origin ? current().servers.get(server) : undefined
 }
 
-/** Remembers the lists of servers, one for each kind of client. */
+/** Tracks the lists of servers, one per kind of client. */
 interface ListTracker {
   /** Digests of the lists that changed since the last call; a first list does not count as a change. */
   changed(server: UpstreamServer): readonly string[]
@@ -176,7 +175,7 @@ function createListTracker(): ListTracker {
   const seen = new WeakMap<UpstreamServer, ReadonlyMap<string, string>>()
   return {
     changed(server) {
-      // Paused by an operator here: that its lists are empty says nothing about the server.
+      // An operator paused it here, so its lists are empty only in this process.
       if (server.control.paused) return []
       const before = seen.get(server)
       const now = new Map([...server.kinds()].map(([kind, source]) => [kind, digestOf(source.entries())]))

@@ -17,7 +17,7 @@ export interface ConfigDifference {
 
 /** Sections that need a restart, because ports, files and stores are already open. */
 const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
-/** Their exceptions. */
+/** Keys of these sections that apply without a restart. */
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 
 export function compareConfigs(before: Config, after: Config): ConfigDifference {
@@ -64,7 +64,7 @@ export const isEmpty = ({ servers, sections }: ConfigDifference): boolean =>
 /** Whether values under this key may be shown; otherwise only that they changed. */
 export type MayShow = (path: readonly string[]) => boolean
 
-/** Sections whose keys are names, and what one of them is called. */
+/** Sections whose keys are names, with the noun for one of them. */
 const named: Readonly<Record<string, string>> = {
   mcpServers: 'server',
   agents: 'agent',
@@ -128,6 +128,5 @@ function shown(value: unknown): string {
 const isStringList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((word) => typeof word === 'string')
 
-/** Whether a report of changes may include the values at this key. */
 export const mayShowValue = (path: readonly string[]): boolean =>
   path.every((_, index) => secretKindAt(path.slice(0, index + 1)) === undefined)

@@ -6,13 +6,12 @@ import type { Tool } from '../tools/define-tool.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
 import type { ProcessState } from './process-state.ts'
 
-/** What a generation is built with: the state of the process, and access to the current generation. */
+/** Everything needed to build a generation: process state and access to the current generation. */
 export interface GenerationContext extends ProcessState {
   readonly access: Access
   servedUri(server: string, uri: string): string
   /** Removes the secrets of the current configuration from a text. */
   redact(text: string): string
-  /** The current policy. */
   policy(): Policy
   /** Undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
@@ -25,7 +24,6 @@ export interface GenerationContext extends ProcessState {
 /** Built from a part of the configuration, and reused by the next generation while that part stays the same. */
 export interface Reusable<T> {
   readonly value: T
-  /** The part that it was built from. */
   readonly builtFrom: unknown
 }
 

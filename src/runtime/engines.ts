@@ -9,7 +9,7 @@ import { pinned, readBody } from '../tools/native/fetch/guarded-get.ts'
 import { type GenerationContext, type Reusable, reuseOrCreate } from './context.ts'
 import { moduleFile } from './package-paths.ts'
 
-/** What runs models, and programs of agents (the sandbox). Each is reused until its own settings change. */
+/** Models, and the sandbox for programs of agents. Each is reused until its own settings change. */
 export interface Engines {
   readonly models: Reusable<Models>
   readonly executor: Reusable<Executor>
@@ -39,7 +39,6 @@ const openModels = (byName: ReadonlyMap<string, Model>): Models => ({
   },
 })
 
-/** The sandbox. */
 export function openExecutor(
   config: Config['sandbox'],
   { clock, log }: Pick<GenerationContext, 'clock' | 'log'>,
@@ -67,12 +66,11 @@ function lazyExecutor(load: () => Promise<Executor>): Executor {
   }
 }
 
-/** Upper bound for a response body. */
 const maxBytes = 1024 * 1024
 
 /**
- * Fetches from hosts of `sandbox.allowNetwork` on behalf of programs. Only a host that is listed by its exact name may
- * have a private address: anybody can point a name that matches a pattern at our network.
+ * Fetches from hosts of `sandbox.allowNetwork` on behalf of programs. Only a host listed by its exact name may have a
+ * private address: anyone can point a name that matches a pattern at our network.
  */
 const sandboxFetch =
   (allowed: readonly string[], clock: Clock): SandboxFetch =>

@@ -74,7 +74,7 @@ export interface GatewayOptions {
 export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   /** Chat with the models and tools of the current configuration. */
   readonly chat: Chat
-  /** The current configuration. */
+  /** The current configuration; a reload replaces it. */
   readonly loaded: LoadedConfig
   /** The local user, who needs no credential. */
   readonly local: Caller
@@ -99,7 +99,6 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
    * status.
    */
   reload(): Promise<ReloadStatus>
-  /** Starts the HTTP server. */
   listen(): Promise<HttpServer>
   /** Serves one client over stdio, until its input ends. */
   stdio(input: Readable, output: Writable, agent?: string): Promise<void>

@@ -69,7 +69,7 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
       .map((server) => advice(server, generation)),
   )
 
-/** Quarantined instructions are left out. */
+/** Omits quarantined instructions. */
 function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }

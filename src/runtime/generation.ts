@@ -64,22 +64,21 @@ export interface Generation extends PreparedConfig, Engines {
   readonly chat: Chat & AsyncDisposable
   /** Removes the secrets of the configuration from texts. */
   readonly redactor: Redactor
-  /** The same for names that recur in every record, memoized. */
+  /** Memoized, for names that recur in every record. */
   redactName(text: string): string
-  /** What the audit log records of arguments. */
+  /** How the audit log represents arguments. */
   readonly describe: DescribeArguments
   readonly breakerOf: (server: string) => BreakerConfig | undefined
-  /** Limits of concurrent calls, by server and by agent. */
   readonly concurrencyOf: {
     readonly servers: ReadonlyMap<string, number>
     readonly agent: (agent: string) => number | undefined
   }
 }
 
-/** A configuration with what is read or loaded for it asynchronously. */
+/** A configuration with everything that is loaded for it asynchronously. */
 export interface PreparedConfig extends ChosenTraces {
   readonly loaded: LoadedConfig
-  /** What clients must send; undefined if no token is required. */
+  /** The bearer token of clients; undefined if none is required. */
   readonly token: string | undefined
   readonly pins: Pins
   /** A digest of each server's command or URL, for pins and for other replicas. */
@@ -200,14 +199,14 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
 export interface GenerationListeners {
   current(): Generation
   readonly cache: Pick<Cache, 'invalidate'>
-  /** What callers see in lists may have changed. */
+  /** The lists that callers see may have changed. */
   readonly changed: ChangeListener
   /** A server that the generation before does not have. */
   serverAdded(name: string, server: UpstreamServer): void
   readonly log: Log
 }
 
-/** Starts what is new and logs its warnings. */
+/** Starts new servers and logs new warnings. */
 export async function startGeneration(
   next: Generation,
   before: Generation | undefined,
@@ -250,7 +249,6 @@ const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
     }),
   )
 
-/** Authentication of incoming requests. */
 interface InboundAuth {
   readonly authenticate: Authenticate & AsyncDisposable
   readonly config: Config['auth']
@@ -288,7 +286,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   }
 }
 
-/** Logs what was not logged for the configuration before. */
+/** Logs only what is new since the configuration before. */
 function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {

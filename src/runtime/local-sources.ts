@@ -26,7 +26,7 @@ export interface LocalSourcesOptions {
   readonly plugins: Plugins
 }
 
-/** Sources of tools that run here: meta-tools, native tools (with those of plugins and of the program), sinks. */
+/** Tools that run in the gateway: meta-tools, native tools (with those of plugins and of the program), sinks. */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = options
   const { access, clock, log, print } = context
@@ -97,7 +97,7 @@ export function openPlugins(
   return loadPlugins(paths, { modules, clock, log })
 }
 
-/** Plugins are reused while neither their list nor any of their files has changed. */
+/** Reuses plugins unless their list or one of their files has changed. */
 export async function reuseOrLoadPlugins(
   paths: readonly string[],
   context: Pick<ProcessState, 'clock' | 'log'>,

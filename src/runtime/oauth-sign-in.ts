@@ -18,13 +18,13 @@ interface OAuthContext {
   readonly log: Log
 }
 
-/** Tokens for the configured servers, in Redis or in the state folder: the gateway and the CLI use the same ones. */
+/** Tokens are in Redis or in the state folder; the gateway and the CLI share them. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, around: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
   return createOAuth({ vault, locks, placeOf, ...around })
 }
 
-/** The same for a CLI command, which has no Redis connection open. */
+/** For CLI commands, which have no open Redis connection. */
 export async function openOAuth(config: Config, around: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()
@@ -45,7 +45,7 @@ export interface SignInOptions {
   readonly principal?: string | undefined
   /** Opens the sign-in page. */
   browse(url: string, issuer: string): void | Promise<void>
-  /** Time limit for the person. */
+  /** Time limit for the user. */
   readonly withinMs: number
   readonly clock: Clock
   readonly signal: AbortSignal

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Where this package is installed. Only this module asks: a build bundles modules into files at the top of `dist/`, so
- * that the folder of the sources is `..` from here, and that of the bundle `.`.
+ * Resolves paths in the installed package. Only this module does so: builds put bundles at the top of `dist/`, so
+ * relative paths differ between sources (`..`) and bundles (`.`).
  */
 const isSource = import.meta.url.endsWith('.ts')
 const modules = new URL(isSource ? '..' : '.', import.meta.url)
@@ -15,5 +15,4 @@ export const moduleFile = (name: string): URL => new URL(`${name}.${isSource ? '
 
 const { version: own } = JSON.parse(readFileSync(packageFile('package.json'), 'utf8')) as { version: string }
 
-/** The version of this package. */
 export const version: string = own

@@ -33,7 +33,6 @@ export interface ProbeResult {
   readonly protocolVersion?: string
   /** The name and version that it reports. */
   readonly calls?: string
-  /** Names. */
   readonly tools?: readonly string[]
   /** Names of tools with `readOnlyHint`. */
   readonly hintedReads?: readonly string[]
@@ -51,9 +50,9 @@ export interface ProbeResult {
 
 export interface ProbeFailure {
   readonly message: string
-  /** A code of the system, such as ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
+  /** A system error code, such as ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
   readonly code?: string
-  /** The HTTP status of the response. */
+  /** HTTP status. */
   readonly status?: number
   readonly timedOut: boolean
   /** Set if the server only needs a sign-in: the reason. */
@@ -66,7 +65,7 @@ export interface ServerProber extends AsyncDisposable {
 }
 
 export interface ServerProberOptions {
-  /** Removes secrets from what servers write. */
+  /** Removes secrets from the output of servers. */
   redact(text: string): string
   readonly oauth?: OAuth | undefined
   readonly clock: Clock
@@ -81,7 +80,7 @@ const maxLines = 50
 
 /** Connects to servers for `toolway doctor`, and leaves no process or file behind. */
 export function createServerProber({ redact, oauth, clock, log }: ServerProberOptions): ServerProber {
-  // Not in the state folder: that may be what is broken.
+  // Not in the state folder, which may be the broken part.
   const folder = join(tmpdir(), `toolway-probe-${randomUUID()}`)
   const orphanReaper = createOrphanReaper({ folder, log, clock })
   return {
@@ -151,7 +150,7 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
   }
 }
 
-/** Loads plugins as a gateway does; the problems, a sentence each. */
+/** Loads plugins as a gateway does and returns the problems. */
 export async function probePlugins(
   paths: readonly string[],
   context: Pick<ServerProberOptions, 'clock' | 'log'>,
@@ -165,7 +164,7 @@ export async function probePlugins(
   }
 }
 
-/** Runs test programs to find out what the sandbox can do on this machine. */
+/** Runs test programs to detect what the sandbox supports on this machine. */
 export async function probeSandbox(
   config: Config['sandbox'],
   context: Pick<ServerProberOptions, 'clock' | 'log'>,

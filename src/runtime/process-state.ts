@@ -36,7 +36,7 @@ import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import type { SharedServices } from './workers/worker.ts'
 
-/** Everything that lives as long as the process, whatever the configuration: open logs and stores, counters, caches. */
+/** State that outlives configurations: open logs and stores, counters, caches. */
 export interface ProcessState extends AsyncDisposable {
   readonly audit: AuditLog
   /** The audit records of all replicas (`stores.postgres`). */
@@ -53,10 +53,10 @@ export interface ProcessState extends AsyncDisposable {
   /** Observe the calls of every generation. */
   readonly observers: readonly Observer[]
   readonly seal: Seal
-  /** The replicas or workers that this process is one of. */
+  /** Membership in the cluster or among the workers; undefined if this is the only process. */
   readonly membership: Pick<RedisMembership, keyof Membership | 'join'> | undefined
   readonly pubSub: PubSub | undefined
-  /** Leases on what only one replica may hold. */
+  /** Leases on resources that only one replica may hold. */
   readonly leases: Leases | undefined
   readonly store: DescriptorStore
   /** Conversations that wait for results of client-side tools. */
@@ -71,7 +71,7 @@ export interface ProcessState extends AsyncDisposable {
   readonly log: Log
 }
 
-/** What is read from the current generation, because a reload may change it. */
+/** Settings that a reload may change, read from the current generation. */
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
@@ -100,7 +100,7 @@ export async function openProcessState(
   const { stores } = config
   await using open = new AsyncDisposableStack()
   const own: { audit?: AuditLog } = {}
-  // Opened before the audit log, hence closed after it: the last records are archived, too.
+  // Opened before the audit log, so closed after it: the last records are archived too.
   const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
   const audit = open.use(
     await openAuditLog({
@@ -161,7 +161,7 @@ export async function openProcessState(
     stats,
     calls,
     observers: [metrics.observer, stats.observer, calls.observer],
-    // Opened after the audit log, hence closed first: it writes its counts when it closes.
+    // Opened after the audit log, so closed before it: it writes its counts when it closes.
     refusals: open.use(createRefusals({ audit, clock })),
     buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => current().breakerOf(server), clock, log })),

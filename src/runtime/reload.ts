@@ -40,9 +40,7 @@ export interface Reload {
 }
 
 export interface ReloadOptions {
-  /** The current configuration. */
   current(): LoadedConfig
-  /** Reads and validates the whole configuration. */
   load(): Promise<LoadedConfig>
   /** Applies it completely or throws. */
   apply(loaded: LoadedConfig): Promise<void>
@@ -134,7 +132,7 @@ function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   if (gone) throw new Error(`${gone.path} is gone; put it back (with {} in it for the defaults), or start again`)
 }
 
-/** An attempt to reload, as shown to people. */
+/** A reload attempt, as shown in the dashboard. */
 export interface ReloadOutcome {
   readonly at: number
   readonly ok: boolean
@@ -224,13 +222,13 @@ const sorted = (_: string, value: unknown): unknown =>
     ? value
     : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Generations that replace one another: a call finishes in the generation in which it started. */
+/** A call finishes in the generation in which it started. */
 export interface Generations<G> extends AsyncDisposable {
-  /** The generation of new calls. */
+  /** New calls run in this one. */
   readonly current: G
-  /** All that are not disposed of, the current one first. */
+  /** Not disposed of yet; the current one first. */
   readonly alive: readonly G[]
-  /** Runs work in the current generation, which is not disposed of before the work is done. */
+  /** Runs work in the current generation and keeps it from being disposed of meanwhile. */
   run<T>(work: (generation: G) => Promise<T>): Promise<T>
   replace(next: G): void
 }

@@ -7,7 +7,6 @@ import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
 import { version } from './package-paths.ts'
 
-/** A server, and the settings that it was built from. */
 export interface ConfiguredServer {
   readonly server: UpstreamServer
   readonly builtFrom: {
@@ -101,8 +100,8 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
 }
 
 /**
- * Returns a function that says whether any list of a server has changed since it was last called. The first list of a
- * kind of client does not count as a change, nor does the health of the server.
+ * Returns a function that reports whether any list changed since its last call. The first list of a kind of client is
+ * not a change; health is ignored.
  */
 export function createListChangeDetector(server: Pick<UpstreamServer, 'kinds'>): () => boolean {
   const before = new Map<string, readonly Entry[]>()

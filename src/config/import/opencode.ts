@@ -34,7 +34,7 @@ export function translateOpencode(tree: BranchNode, report: TranslationReport): 
   return clientServers({ tree, servers, manner, called: "OpenCode's configuration", known: ['mcp'] }, report)
 }
 
-/** An entry may only enable or disable a server that is defined elsewhere. */
+/** Some entries only enable or disable a server that is defined elsewhere. */
 const reasonFor = ({ members }: BranchNode): string | undefined =>
   members.has('command') || members.has('url') ? undefined : 'it only switches one that is defined elsewhere'
 

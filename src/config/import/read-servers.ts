@@ -18,7 +18,7 @@ export interface ReadServer {
   readonly name: string
   readonly definition: ServerDefinition
   readonly key: string
-  /** The folder where it would start; undefined if the file sets `cwd`. */
+  /** The folder where it would start; undefined for a URL, or if the file sets `cwd`. */
   readonly impliedFolder: string | undefined
   readonly problems: readonly ConfigProblem[]
 }

@@ -28,9 +28,7 @@ export function refuse(context: z.core.$RefinementCtx, expected: string, hint?: 
   return z.NEVER
 }
 
-/**
- * Reuses one schema per kind of value. Schemas are immutable, and duplicates would take half of the time and memory.
- */
+/** Shares schemas, which are immutable: duplicates would take half of the total time and memory. */
 function shared<Given extends readonly unknown[], Schema>(make: (...given: Given) => Schema) {
   const made = new Map<string, Schema>()
   return (...given: Given): Schema => {

@@ -63,7 +63,7 @@ export function matrixOf({ current }: AdminContext, asked: ToolsQuery): Matrix {
   return { agents, rows, ...page }
 }
 
-/** Why an agent may use a tool, or why not. Non-admins may ask about agents that they may act as. */
+/** Non-admins may ask only about agents that they may act as. */
 export async function whyFor(
   { access, why }: AdminContext,
   caller: Caller,

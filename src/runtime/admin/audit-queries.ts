@@ -20,7 +20,6 @@ export interface AuditQueries extends AsyncDisposable {
 type AuditArchive = Pick<PostgresAudit, 'ask' | 'status'>
 
 export interface AuditQueriesOptions {
-  /** The folder of the log. */
   readonly folder: string
   /** The folder of its high-water marks. */
   readonly marks?: string
@@ -35,7 +34,7 @@ interface PendingRequest {
   reject(error: Error): void
 }
 
-/** An idle worker is ended after this time to free its memory. */
+/** An idle worker is terminated after this time to free its memory. */
 const idleMs = 60_000
 
 const unavailable =

@@ -6,7 +6,6 @@ import { type VerifyReport, verifyAudit } from '../../audit/verify/verify.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { AuditRow, CallDetail } from '../../serve/admin/contract.ts'
 
-/** The requests that the worker answers. */
 export interface AuditRequests {
   query: { readonly input: AuditPageQuery; readonly output: AuditSearchPage }
   records: { readonly input: { readonly call: string }; readonly output: CallDetail['audit'] }
@@ -39,7 +38,7 @@ type Handlers = {
 
 const maxProblems = 100
 
-/** Runs in a worker thread: indexing and checking signatures keep a processor busy, and calls must not wait for them. */
+/** Runs in a worker thread: indexing and verifying signatures are CPU-bound and must not delay calls. */
 const handlers: Handlers = {
   query: (folder, query) => searchLog(folder, query),
   async records(folder, { call }) {

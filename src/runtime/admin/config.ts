@@ -10,7 +10,6 @@ import type { ReloadOutcome } from '../reload.ts'
 import { type AdminContext, audited } from './context.ts'
 import { reloadView } from './overview.ts'
 
-/** The current configuration and its reloads. */
 export interface ConfigAdmin {
   view(): ConfigView
   last(): ReloadEvent | undefined
@@ -56,8 +55,8 @@ const hidden = '[redacted]'
 const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
 /**
- * A configuration as an operator may see it, even with somebody looking over their shoulder. Settings that the schema
- * marks as secret are replaced; all other text goes through the redactor, which knows the secrets by value.
+ * A configuration that is safe to display. Settings marked as secret in the schema are replaced; all other text goes
+ * through the redactor, which finds secrets by value.
  */
 export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
   const show = (value: unknown, path: Path): unknown => {

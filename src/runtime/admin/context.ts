@@ -13,7 +13,6 @@ import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
 import type { ReloadHistory, ReloadStatus } from '../reload.ts'
 
-/** Statistics of calls. */
 export interface CallCounters {
   of(by: Stats['by'], name: string): Figures
   recent(ms: number): Figures
@@ -21,7 +20,6 @@ export interface CallCounters {
   series(from: number, to: number): Series
 }
 
-/** What the admin API is built from. */
 export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | 'breakers' | 'bulkhead' | 'cache'> {
   readonly access: Access
   readonly oauth?: Pick<OAuth, 'beginHere' | 'finishHere'>
@@ -35,11 +33,9 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
     readonly history: ReloadHistory
   }
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
-  /** The key for verifying the audit log. */
   auditKey(): Promise<string>
-  /** The number of open client sessions. */
   sessions(): number
-  /** The URL of the MCP endpoint. */
+  /** URL of the MCP endpoint. */
   endpoint(): string
   /** This worker, if there are several. */
   readonly worker?: { readonly number: number; readonly of: number } | undefined

@@ -64,13 +64,13 @@ function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
   }
 }
 
-/** Translates the parameters of the API into those of the search, without members that are undefined. */
+/** Maps API parameters to those of the search and drops undefined ones. */
 function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditListQuery): AuditPageQuery {
   const wanted = { ...asked, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
   return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
 }
 
-/** What is known before the HTTP server listens. */
+/** Everything that is available before the HTTP server listens. */
 export interface AdminRoutesOptions
   extends Omit<AdminContext, 'sessions' | 'endpoint'>,
     Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}

@@ -47,7 +47,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
 
 type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
 
-/** The load; that of other agents only for admins. */
+/** Only admins see the load of other agents. */
 function loadFor(caller: Caller, context: AdminContext): Load {
   const { bulkhead, cache, calls, sessions, current } = context
   if (!maySeeAllFigures(caller, current())) {
@@ -61,7 +61,7 @@ function loadFor(caller: Caller, context: AdminContext): Load {
   return { inFlight, queued, sessions: sessions(), cache: { hits, misses, joined, hitRate } }
 }
 
-/** Reloads. Only admins see the error: it may quote the configuration. */
+/** Only admins see the error: it may quote the configuration. */
 export function reloadView({ reload, current }: AdminContext, admin: boolean): ReloadView {
   const { attempts, successes } = reload.status()
   const [latest] = reload.history.events
@@ -70,7 +70,7 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
 
-/** What tool definitions cost in tokens (B8): for admins of all tools, for others of their own. */
+/** Token cost of tool definitions (B8): of all tools for admins, of their own for others. */
 const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
   caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 
@@ -78,7 +78,6 @@ const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
 export const accountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent): TokenAccount =>
   accountOf({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
 
-/** The cost of all tools, of those exposed, and the difference. */
 export function accountOf({ shown }: Pick<View, 'shown'>): TokenAccount {
   const direct = costOf(shown('direct'))
   const exposed = costOf(shown())

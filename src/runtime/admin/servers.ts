@@ -9,7 +9,6 @@ import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers } from './visibility.ts'
 
-/** Servers, and the actions of operators on them. */
 export interface ServersAdmin {
   list(caller: Caller): readonly ServerView[]
   one(caller: Caller, name: string): ServerDetail

@@ -63,7 +63,7 @@ function viewOf({ name, entry }: Served, { pins }: Generation): ToolView {
   }
 }
 
-/** `read` comes from trusted traits only; a `destructiveHint` is believed of any server. */
+/** `read` requires trusted traits; a `destructiveHint` is accepted from any server. */
 function accessOf({ traits, definition }: Entry): ToolView['access'] {
   if (traits.readOnly) return 'read'
   const { destructiveHint } = (definition.annotations ?? {}) as { destructiveHint?: unknown }
@@ -78,7 +78,7 @@ function pinOf(entry: Entry, pins: Generation['pins']): ToolView['pin'] {
   return state.condition === 'changed' ? 'changed' : 'pinned'
 }
 
-/** For admins of all agents, for others of those that they may act as. */
+/** Admins see all agents; others see those that they may act as. */
 function permissions(caller: Caller, entry: Entry, generation: Generation): ToolPermission[] {
   const own = new Set(caller.agents === '*' ? [caller.agent] : [caller.agent, ...caller.agents])
   const agents = agentsOf(generation).filter((agent) => caller.admin || own.has(agent))

@@ -6,11 +6,11 @@ import type { ServerSummary } from '../../core/source-status.ts'
 import type { ToolsQuery } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'
 
-/** All servers for admins, those of their own agent for others. */
+/** Admins see all servers; others see those of their own agent. */
 export const visibleServers = (caller: Caller, { catalog }: Generation): readonly ServerSummary[] =>
   caller.admin ? catalog.summaries() : catalog.view(caller).servers()
 
-/** The tools of these servers, without meta-tools. The same array until something changes. */
+/** Without meta-tools. Returns the same array until something changes. */
 export const visibleTools = (caller: Caller, { catalog }: Generation): readonly Served[] =>
   splitTools(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool')).tools
 
@@ -37,12 +37,12 @@ export function splitTools(all: readonly Served[]): SplitTools {
 
 interface SelectedTools {
   readonly tools: readonly Served[]
-  /** On all pages. */
+  /** Across all pages. */
   readonly total: number
   readonly nextCursor: string | null
 }
 
-/** One page of the tools that match a query, in the order in which they are served. */
+/** Keeps the order in which tools are served. */
 export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsQuery): SelectedTools {
   const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const matching = tools.filter(

@@ -10,7 +10,7 @@ import { asBuffer, type PrimaryServiceMethods, type WorkerMember } from './prima
 /** Larger values would delay the requests behind them on the channel. */
 const maxValueBytes = 1024 * 1024
 
-/** A mark that no entry is ever stored under. */
+/** No entry is ever stored under this mark. */
 const unavailable: CacheLookup = { mark: '' }
 
 /** The result cache (F13, B10). Caches nothing while the primary does not respond. */
@@ -91,11 +91,11 @@ export interface IpcMembership extends Membership, AsyncDisposable {
   join(address: string): Promise<void>
   /** The primary sends the list whenever it changes. */
   update(members: readonly WorkerMember[]): void
-  /** The address of the oldest worker, which serves what only one can; undefined if that is this worker. */
+  /** The address of the oldest worker, which serves the dashboard; undefined if that is this worker. */
   lead(): string | undefined
 }
 
-/** `secret` is known to the workers only; `self` is a name that no other worker ever had. */
+/** Only workers have `secret`; `self` must never be reused. */
 export function ipcMembership(primary: RpcPeer<PrimaryServiceMethods>, secret: string, self: string): IpcMembership {
   const seal = createSeal(secret)
   let members: readonly WorkerMember[] = []

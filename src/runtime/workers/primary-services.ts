@@ -18,7 +18,7 @@ import { memoryTtlStore } from '../../stores/ttl-store.ts'
 export type PrimaryServiceMethods = {
   take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
   get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
-  /** `limits` come from the current configuration, which only workers know. */
+  /** `limits` come from the current configuration, which only workers load. */
   put(group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage
   drop(group: string): void
   clear(): void
@@ -106,7 +106,7 @@ interface SessionRecord {
 
 /** Longer than the maximum idle time of a session. */
 const sessionMs = 2 * 3_600_000
-/** Each worker has at most 10,000 sessions; those of workers that have exited are kept, too. */
+/** Each worker has at most 10,000 sessions; records of exited workers are kept too. */
 const maxSessions = 200_000
 
 export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}): WorkerRegistry {

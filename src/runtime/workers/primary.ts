@@ -11,9 +11,8 @@ import { connectRpc, type PrimaryMethods, type WorkerIdentity, type WorkerMethod
 
 export interface PrimaryOptions {
   readonly workers: number
-  /** Stops all workers. */
   readonly interrupted: AbortSignal
-  /** How long a worker may take to stop before it is killed. */
+  /** A worker that takes longer to stop is killed. */
   readonly stopTimeoutMs: number
   /** All workers listen; `facts` come from the first of them. */
   listening(facts: unknown): void
@@ -102,12 +101,12 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   }
   // Windows has no SIGUSR2, and listening for it throws there.
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
-  // No orphans: if this process is killed, workers notice the closed channel and exit.
+  // Leave no orphans. If this process is killed, workers notice the closed channel and exit.
   process.on('exit', killAll)
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
     const first = start(1)
-    // What stops the first worker from starting would stop all of them; it has logged the reason.
+    // A problem that stops the first worker would stop all of them; it has logged the reason.
     const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
     if (failed) return failed.code ?? 1
     const rest = Array.from({ length: of - 1 }, (_, index) => start(index + 2).listening)
@@ -147,13 +146,13 @@ interface WorkerExit {
 interface WorkerHandleOptions {
   readonly number: number
   readonly of: number
-  /** What a worker of this name may call. */
+  /** The methods that a worker of this name may call. */
   methods(name: string): Omit<PrimaryMethods, 'listening'>
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Workers are only asked for their metrics, which takes a busy one a moment. */
+/** The only requests to workers are for metrics, and a busy worker needs a moment to answer. */
 const metricsTimeoutMs = 2_000
 
 function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): WorkerHandle {
@@ -163,7 +162,7 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()
   worker.on('exit', (code, signal) => ended.resolve({ code, signal }))
-  // A broken channel shows as the exit of the process.
+  // A broken channel also causes `exit`.
   worker.on('error', () => {})
   const kill = () => void worker.process.kill('SIGKILL')
   const port: RpcPort = {

@@ -5,8 +5,8 @@ import { createPortRpc, type PortRpcOptions, type RpcMethods, type RpcPeer } fro
 import type { DeliverMethods, PublishMethods } from './ipc-stores.ts'
 import type { PrimaryServiceMethods, WorkerMember } from './primary-services.ts'
 
-// What the primary and its workers say to one another. After an upgrade a new worker talks to a primary of the version
-// before until all are replaced: names of methods and members are a wire format.
+// The IPC protocol between the primary and its workers. During an upgrade, new workers talk to an older primary until
+// all are replaced, so names of methods and members are a wire format.
 
 /** The environment variable with the worker's identity, as JSON. */
 export const workerVariable = 'TOOLWAY_WORKER'
@@ -18,7 +18,7 @@ export interface WorkerIdentity {
   readonly of: number
 }
 
-/** What a worker can call in the primary. */
+/** Called by workers. */
 export type PrimaryMethods = PrimaryServiceMethods &
   PublishMethods & {
     listening(facts: unknown): void
@@ -26,7 +26,7 @@ export type PrimaryMethods = PrimaryServiceMethods &
     pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
-/** What the primary can call in a worker. */
+/** Called by the primary. */
 export type WorkerMethods = DeliverMethods & {
   members(members: readonly WorkerMember[]): void
   /** `replaced`: another worker listens at the same address, so clients can reconnect there. */

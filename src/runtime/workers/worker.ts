@@ -18,17 +18,16 @@ import {
 /** This process, if it is one of several workers. */
 export interface WorkerProcess {
   readonly shared: SharedServices
-  /** Aborted when it is to stop: the primary says so, or has exited. */
+  /** Aborted when the primary requests a stop or has exited. */
   readonly stopped: AbortSignal
   /** Resolves when the primary has exited. */
   readonly gone: Promise<void>
-  /** Whether another worker has taken its place. */
+  /** Whether another worker has replaced it. */
   readonly replaced: boolean
-  /** Reports that it listens. */
   listening(facts: unknown): void
 }
 
-/** More than the primary waits for the slowest of the other workers. */
+/** Longer than the primary waits for the slowest of the other workers. */
 const metricsTimeoutMs = 3_000
 
 /** Undefined if this process is not a worker. */
@@ -45,10 +44,10 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   let topics: Pick<TopicListeners, 'deliver'> | undefined
   let page: ((accept?: string) => MetricsPage) | undefined
 
-  // A write to a channel that has just closed; `disconnect` follows.
+  // Writing to a channel that has just closed emits an error; `disconnect` follows.
   worker.on('error', () => {})
   worker.on('disconnect', () => {
-    // Otherwise the process would exit at once, with calls in progress.
+    // Without this, Node exits at once, with calls in progress.
     worker.exitedAfterDisconnect = true
     stop.abort()
     gone.resolve()
@@ -124,9 +123,9 @@ const toParent: RpcPort = {
   onMessage: (listener) => void process.on('message', listener),
 }
 
-/** What a gateway that is one of several workers shares with the others. */
+/** Services that the workers of one gateway share. */
 export interface SharedServices {
-  /** This worker, from 1 on, and how many there are. */
+  /** This worker's number, from 1, and the number of workers. */
   readonly number: number
   readonly of: number
   open(options: SharedServicesOptions): Promise<SharedStores>
@@ -170,7 +169,7 @@ interface Family {
 
 /**
  * Merges the metrics of several workers into one page, grouped by family as the format requires. Each sample gets a
- * `worker` label; summing up is left to queries.
+ * `worker` label; nothing is summed up, because queries can do that.
  */
 export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
   const families = new Map<string, Family>()
