@@ -154,7 +154,7 @@ const othersCanWrite = ({ mode, uid, gid }: Stats): boolean =>
 
 /**
  * Members of root's group and of the macOS admin group (which owns Homebrew) can become root anyway. A group with the
- * user's own number is that user's private group.
+ * user's own number is that user's private group, on systems that have those.
  */
 const isTrustedGroup = (uid: number, gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())

@@ -53,7 +53,7 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
 
-/** A plain file named toolway.* may use only our own keys. */
+/** A plain file named toolway.* is validated strictly, as our own. */
 function translatePlain(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
   const own = basename(tree.at.file.path).startsWith('toolway.')
   return own ? translateOwn(tree, report) : translateMcpJson(tree, report, home)
