@@ -87,7 +87,7 @@ export interface FoundFile extends ClientFile {
   readonly content: ServersFile
 }
 
-/** Reads the servers of these clients, or of all. */
+/** Searches the files of all clients by default. */
 export async function discover(around: HostEnvironment, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   for (const file of clientFiles(around, clients)) {

@@ -31,7 +31,6 @@ export interface ConnectionBackups {
 interface UndoResult {
   /** False if there was no file originally, so it was deleted. */
   readonly restored: boolean
-  /** Whether later changes were discarded. */
   readonly forced: boolean
   /** Where the discarded content was saved. */
   readonly kept?: string

@@ -2,7 +2,6 @@ import type { ClientKind } from '../config/import/client-kind.ts'
 import { FileProblem } from './file.ts'
 import { isSection, type Section, sectionText, valueAt } from './section-text.ts'
 
-/** How a client connects to Toolway. */
 export type ClientTransport =
   | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
   | {
@@ -124,7 +123,6 @@ export const ownName = 'toolway'
 
 /** Edits a client's file; all other text stays the same. */
 export interface ClientText {
-  /** By name. */
   readonly servers: Section
   /** Path of the servers section. */
   readonly path: readonly string[]

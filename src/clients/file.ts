@@ -4,7 +4,6 @@ import { writeAtomic } from '../lib/atomic-write.ts'
 
 /** A file's state when read; writes fail if it has changed since. */
 export interface FileSnapshot {
-  /** The requested path. */
   readonly path: string
   /** The path with symbolic links resolved; writing keeps the links. */
   readonly target: string

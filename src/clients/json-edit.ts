@@ -72,7 +72,6 @@ function replaceValue(text: string, node: Node, value: unknown, style: Style): s
   return text.slice(0, node.offset) + content + text.slice(endOf(node))
 }
 
-/** Whether the whole file is on one line. */
 const isOneLine = (text: string, node: Node): boolean => {
   let root = node
   while (root.parent) root = root.parent

@@ -15,7 +15,7 @@ export interface SecretSpan {
 /** Finds the secrets of a server. Passed in, because the redaction code decides what looks like a secret. */
 export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
-/** Stores a secret and returns a reference to it. */
+/** Returns a reference to the stored secret. */
 export type StoreSecret = (secret: string, server: string, key: string) => Promise<string>
 
 /** Shorter secrets may occur in other text by chance. */

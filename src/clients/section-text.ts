@@ -12,7 +12,6 @@ export type Section = Readonly<Record<string, unknown>>
 
 /** Edits a section of a JSON or TOML file; all other text stays the same. */
 interface SectionText {
-  /** By name. */
   readonly members: Section
   readonly path: readonly string[]
   /** Adds or replaces members and removes those in `without`. */
@@ -110,7 +109,6 @@ function plain(value: unknown): unknown {
 /** Edits the servers of a configuration; all other text stays the same. */
 export interface ServersText {
   readonly names: readonly string[]
-  /** Adds or replaces the server. */
   set(server: NewServer): string
   /** The server must exist. */
   remove(name: string): string

@@ -81,7 +81,6 @@ async function readAll(
 export const rulePlaces = (places: readonly string[], env: EnvVars, cwd: string): string[] =>
   env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : places.map((path) => join(dirname(path), rulesName))
 
-/** Finds rules named by GATEWAY_RULES or next to a plain mcpServers file. */
 async function findRules(documents: readonly ConfigDocument[], env: EnvVars, cwd: string): Promise<string | undefined> {
   const servers = documents.filter(({ dialect }) => takesRules(dialect))
   if (servers.length === 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')) return undefined

@@ -9,7 +9,6 @@ interface JsonSchema {
   [keyword: string]: unknown
 }
 
-/** The JSON Schema with which editors complete and validate configuration files. */
 export function editorSchema(): object {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',

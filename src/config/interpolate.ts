@@ -13,9 +13,7 @@ type Found = { readonly text: string } | { readonly fault: string }
 
 /** Value sources besides the environment. A scheme without a provider is reported as invalid. */
 interface Providers {
-  /** Resolves `${file:PATH}`. */
   file?(path: string): Found
-  /** Resolves `${exec:COMMAND}`. */
   exec?(command: string): Found
 }
 

@@ -73,7 +73,6 @@ function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
   return problems.toSorted((a, b) => files.indexOf(a.file) - files.indexOf(b.file) || offset(a) - offset(b))
 }
 
-/** An invalid configuration, with all its problems. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly ConfigProblem[]

@@ -87,7 +87,7 @@ export function wordsOf(line: string): readonly string[] | undefined {
   return words[0] === '' ? undefined : words
 }
 
-/** Kills the whole process group. */
+/** Kills the process group. */
 function end(pid: number | undefined): void {
   if (pid === undefined) return
   try {

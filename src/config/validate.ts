@@ -28,7 +28,6 @@ export const asText = (part: LeafNode, path: Path): LeafNode =>
     ? { ...part, value: part.written }
     : part
 
-/** Validates a document against the schema and fills in defaults. */
 export function validate(document: ConfigTree): Outcome {
   const tree = mapLeaves(document, asText)
   // Without `jitless`, zod compiles the schema, which takes longer than parsing the few documents of a run.

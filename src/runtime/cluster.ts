@@ -14,7 +14,7 @@ export interface ClusterOptions {
   readonly pubSub: PubSub | undefined
   readonly breakers: Pick<Breakers, 'onChange' | 'hint'>
   readonly current: CurrentServers
-  /** Reloads the configuration in this process only. */
+  /** In this process only. */
   reload(): Promise<void>
   readonly clock: Clock
   readonly log: Log
@@ -24,7 +24,6 @@ export interface ClusterOptions {
 export interface Cluster extends Disposable {
   /** Reloads everywhere; settles when it is done here. */
   reload(): Promise<void>
-  /** Publishes changes of this server's lists. */
   readonly watch: ListBroadcast['watch']
 }
 

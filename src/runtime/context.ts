@@ -10,7 +10,7 @@ import type { ProcessState } from './process-state.ts'
 export interface GenerationContext extends ProcessState {
   readonly access: Access
   servedUri(server: string, uri: string): string
-  /** Removes the secrets of the current configuration from a text. */
+  /** Removes the secrets of the current configuration. */
   redact(text: string): string
   policy(): Policy
   /** Undefined if the caller may not see it. */

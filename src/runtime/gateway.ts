@@ -62,7 +62,7 @@ export interface GatewayOptions {
   readonly load?: () => Promise<LoadedConfig>
   /** Reload when a file of the configuration changes; otherwise only by `reload`. */
   readonly watch?: boolean
-  /** Set if this process is one of several workers on this machine. */
+  /** Set if this process is a worker. */
   readonly shared?: SharedServices | undefined
   /** Tools created with `defineTool`; they run in this process and are served as part of server `native`. */
   readonly tools?: readonly Tool[]
@@ -78,7 +78,6 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   readonly loaded: LoadedConfig
   /** The local user, who needs no credential. */
   readonly local: Caller
-  /** The local user, acting as an agent. */
   localAs(agent: string | undefined): Caller
   /** The bearer token for HTTP clients; undefined if none is required. */
   readonly token: string | undefined
@@ -91,13 +90,10 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   servers(): readonly ServerSummary[]
   /** Refreshes the lists of all servers; settles when each has succeeded or failed. */
   refresh(): Promise<void>
-  /** The number of generations that are not disposed of: the current one, and older ones with calls in progress. */
+  /** Counts the current generation and older ones with calls in progress. */
   generations(): number
   reloadStatus(): ReloadStatus
-  /**
-   * Reloads the configuration, here and in other replicas. An invalid one changes nothing. Never rejects: see the
-   * status.
-   */
+  /** Reloads here and in other replicas. An invalid configuration changes nothing. Never rejects: see the status. */
   reload(): Promise<ReloadStatus>
   listen(): Promise<HttpServer>
   /** Serves one client over stdio, until its input ends. */

@@ -20,7 +20,7 @@ export interface WhyQuery {
   readonly authenticated: boolean
 }
 
-/** Whether an agent may use a tool, and by which rule; for `toolway why` and the dashboard. */
+/** For `toolway why` and the dashboard. */
 export async function explainDecision(
   generation: Generation,
   { agent, tool, authenticated }: WhyQuery,
@@ -42,7 +42,7 @@ export async function explainDecision(
   return { agent: asked, server: entry.server, tool: entry.name, ...explanation, considered }
 }
 
-/** The result of `get_gateway_status` (G5). */
+/** For `get_gateway_status` (G5). */
 export function gatewayStatus(
   { loaded: { config, files }, warnings }: Generation,
   reload: ReloadStatus,

@@ -43,9 +43,7 @@ export interface SignInOptions {
   readonly config: ServerConfig
   /** Whose grant it is, for servers with one per user. */
   readonly principal?: string | undefined
-  /** Opens the sign-in page. */
   browse(url: string, issuer: string): void | Promise<void>
-  /** Time limit for the user. */
   readonly withinMs: number
   readonly clock: Clock
   readonly signal: AbortSignal

@@ -50,7 +50,6 @@ export interface ProcessState extends AsyncDisposable {
   readonly metrics: Metrics
   readonly stats: CallStats
   readonly calls: RecentCalls
-  /** Observe the calls of every generation. */
   readonly observers: readonly Observer[]
   readonly seal: Seal
   /** Membership in the cluster or among the workers; undefined if this is the only process. */
@@ -61,7 +60,6 @@ export interface ProcessState extends AsyncDisposable {
   readonly store: DescriptorStore
   /** Conversations that wait for results of client-side tools. */
   readonly clientToolState: ClientToolState
-  /** OAuth tokens for MCP servers. */
   readonly oauth: OAuth
   /** Detected features of model servers. */
   readonly profiles: ReturnType<typeof createProfiles>

@@ -47,7 +47,6 @@ export interface ReloadOptions {
   /** Receives a description of each attempt; `mayShow` says which values it may contain. */
   readonly history?: ReloadHistory
   readonly mayShow?: MayShow
-  /** Records each attempt in the audit log. */
   readonly record?: Pick<ConfigAudit, 'applied' | 'refused'>
   readonly clock: Clock
   readonly log: Log
@@ -142,7 +141,6 @@ export interface ReloadOutcome {
   readonly changes: readonly string[]
 }
 
-/** The latest attempts, for the dashboard. */
 export interface ReloadHistory {
   /** Newest first. */
   readonly events: readonly ReloadOutcome[]

@@ -24,7 +24,7 @@ export type ConfiguredServers = ReadonlyMap<string, ConfiguredServer>
 export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }): UpstreamServer[] =>
   [...servers.values()].map(({ server }) => server)
 
-/** The names of the configured servers, without Toolway itself. */
+/** Without Toolway itself. */
 const serverNames = (config: Config, log: Log): string[] =>
   Object.entries(config.mcpServers).flatMap(([name, server]) => {
     if (!isOurselves(server, config.server)) return [name]

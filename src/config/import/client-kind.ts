@@ -29,7 +29,6 @@ export const clientLabels: Readonly<Record<ClientKind, string>> = {
   cline: 'Cline',
 }
 
-/** Paths that identify a client. */
 const names: readonly (readonly [RegExp, ClientKind])[] = [
   [/\/\.mcp\.json$|\/\.claude\.json$/, 'claude-code'],
   [/\/claude_desktop_config\.json$/, 'claude-desktop'],

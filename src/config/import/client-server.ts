@@ -140,7 +140,6 @@ export interface ClientFormat {
   readonly label: string
   /** Unit of a bare number in `timeout`. Without one, the value must include a unit. */
   readonly timeout?: 's' | 'ms'
-  /** Rewrites the client's variables to our syntax. */
   readonly respell?: RewriteVariable
   /** Working folder of its servers, if it differs from the file's. */
   readonly folder?: string

@@ -97,9 +97,8 @@ function authType(auth: ConfigTree): unknown {
   return type?.kind === 'leaf' ? type.value : undefined
 }
 
-/** Arguments that are always paths. */
 const always = ['path', 'paths[]', 'file_path', 'directory', 'dir', 'folder']
-/** Arguments that are paths for servers with known folders. */
+/** Paths only for servers with known folders. */
 const withFolders = ['file', 'source', 'destination']
 
 /**

@@ -12,7 +12,6 @@ import { selectTools, splitTools } from './visibility.ts'
 export const agentsOf = ({ policy }: Generation): readonly string[] =>
   policy.agents.size === 0 ? [defaultAgent] : [...policy.agents]
 
-/** A caller with a credential for this agent only. */
 export const asAgent = (agent: string): Caller => ({
   agent,
   agents: [agent],

@@ -16,7 +16,6 @@ export interface AuditQueries extends AsyncDisposable {
   verify(key: string): Promise<AuditRequests['verify']['output']>
 }
 
-/** The archive of all replicas, as far as a search needs it. */
 type AuditArchive = Pick<PostgresAudit, 'ask' | 'status'>
 
 export interface AuditQueriesOptions {
@@ -133,7 +132,6 @@ const shuttingDown = () => new ToolwayError('OVERLOADED', 'This gateway is shutt
 const failure = (cause: Error) =>
   new ToolwayError('INTERNAL', "The audit log could not be read. See the gateway's log for the cause.", { cause })
 
-/** The last verification of the audit log. */
 export interface ChainVerification {
   state(): ChainView
   /** Starts a full verification unless one is running. */

@@ -17,7 +17,7 @@ export interface AuditRequests {
 
 export type AuditRequestName = keyof AuditRequests
 
-/** A message to the worker; the response has the same id. */
+/** The response has the same id. */
 interface WorkerRequest<Name extends AuditRequestName = AuditRequestName> {
   readonly id: number
   readonly folder: string

@@ -35,7 +35,7 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   why(agent: string, tool: string, options: { readonly authenticated: boolean }): Promise<Why>
   auditKey(): Promise<string>
   sessions(): number
-  /** URL of the MCP endpoint. */
+  /** The URL of the MCP endpoint. */
   endpoint(): string
   /** This worker, if there are several. */
   readonly worker?: { readonly number: number; readonly of: number } | undefined
@@ -45,7 +45,6 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   readonly log: Log
 }
 
-/** An operator's action, as recorded in the audit log. */
 interface AdminAction {
   readonly operation: string
   readonly server?: string

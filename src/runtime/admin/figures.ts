@@ -12,7 +12,6 @@ export interface VisibleFigures {
   stats(caller: Caller, by: Stats['by']): Stats
 }
 
-/** The period of the overview. */
 const overviewMs = 60_000
 const hourMs = 3_600_000
 const keptMs = 500
@@ -54,7 +53,7 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
 const isTool = (name: string) => (call: CallView) =>
   call.operation === 'call_tool' && `${call.server}.${call.name}` === name
 
-/** Figures computed from recent calls, for callers who may not see those of all. */
+/** For callers who may see only their own agent's calls. */
 export function figuresOf(calls: readonly CallView[], ms: number): Figures {
   const over = calls.filter(({ outcome }) => outcome !== 'running')
   const denials = over.filter(({ outcome }) => outcome === 'denied').length

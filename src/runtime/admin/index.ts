@@ -70,12 +70,11 @@ function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditListQuery
   return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
 }
 
-/** Everything that is available before the HTTP server listens. */
 export interface AdminRoutesOptions
   extends Omit<AdminContext, 'sessions' | 'endpoint'>,
     Pick<AdminEndpointOptions, 'authenticate' | 'config' | 'metrics' | 'folder'> {}
 
-/** The dashboard and the admin API; opened and closed with the HTTP server. */
+/** Opened and closed with the HTTP server. */
 export const createAdminRoutes =
   (options: AdminRoutesOptions) =>
   ({ url, port, hosts, admit, bodies, sessions, chat }: ListeningServer): HttpEndpoint => {

@@ -71,7 +71,6 @@ export type DeliverMethods = {
   hear(topic: string, text: string): void
 }
 
-/** Publishes to all other workers through the primary. */
 export function ipcPubSub(primary: RpcPeer<PublishMethods>, log: Log): PubSub & Pick<TopicListeners, 'deliver'> {
   return { ...createTopicListeners(log), publish: (topic, text) => primary.notify('spread', topic, text) }
 }
@@ -87,7 +86,6 @@ export const broadcastTo = (
 
 /** The workers of this machine, as seen by one of them. */
 export interface IpcMembership extends Membership, AsyncDisposable {
-  /** Announces the address at which this worker listens. */
   join(address: string): Promise<void>
   /** The primary sends the list whenever it changes. */
   update(members: readonly WorkerMember[]): void

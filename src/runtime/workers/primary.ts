@@ -123,7 +123,6 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   }
 }
 
-/** A worker, as seen by the primary. */
 interface WorkerHandle {
   readonly number: number
   readonly name: string
@@ -146,7 +145,6 @@ interface WorkerExit {
 interface WorkerHandleOptions {
   readonly number: number
   readonly of: number
-  /** The methods that a worker of this name may call. */
   methods(name: string): Omit<PrimaryMethods, 'listening'>
   readonly clock: Clock
   readonly log: Log

@@ -22,7 +22,7 @@ export interface WorkerIdentity {
 export type PrimaryMethods = PrimaryServiceMethods &
   PublishMethods & {
     listening(facts: unknown): void
-    /** The metrics of all other workers. */
+    /** Metrics of all other workers. */
     pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
@@ -34,7 +34,6 @@ export type WorkerMethods = DeliverMethods & {
   page(accept?: string): MetricsPage | undefined
 }
 
-/** A response to a metrics scrape. */
 export interface MetricsPage {
   readonly contentType: string
   readonly body: string

@@ -15,7 +15,6 @@ import {
   workerVariable,
 } from './protocol.ts'
 
-/** This process, if it is one of several workers. */
 export interface WorkerProcess {
   readonly shared: SharedServices
   /** Aborted when the primary requests a stop or has exited. */
@@ -131,7 +130,7 @@ export interface SharedServices {
   open(options: SharedServicesOptions): Promise<SharedStores>
   /** Undefined until `open`. */
   readonly membership: IpcMembership | undefined
-  /** Announces the address at which other workers reach this one. */
+  /** `address` is where other workers reach this one. */
   join(address: string): Promise<void>
   /** The address of the worker that serves the dashboard and its logins; undefined if it is this one. */
   lead(): string | undefined
