@@ -3,7 +3,7 @@ import { definitionText } from './definition-snapshot.ts'
 
 type Copy = Readonly<Record<string, unknown>> | undefined
 
-/** The fields in which two definitions differ; `definition` where there is no copy of one of them. */
+/** The fields that differ; `definition` if a copy is missing or no field differs. */
 export function changedFields(before: Copy, after: Copy): string[] {
   if (!before || !after) return ['definition']
   const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
@@ -11,7 +11,7 @@ export function changedFields(before: Copy, after: Copy): string[] {
   return changed.length > 0 ? changed : ['definition']
 }
 
-/** What changed, field by field, in a few words: only the part that differs, with nothing invisible. */
+/** A short summary per field: only the part that differs, with invisible characters escaped. */
 export function summarizeChanges(before: Copy, after: Copy): string {
   if (!before || !after) return ''
   const parts = changedFields(before, after).map((field) => {
@@ -28,7 +28,7 @@ const context = 16
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : definitionText(value)
 
-/** Two texts without what they begin and end with alike, but for a few letters. */
+/** Removes the common prefix and suffix of two texts, except for a few characters of context. */
 function differing(a: string, b: string): [string, string] {
   let start = 0
   while (start < a.length && start < b.length && a[start] === b[start]) start++
@@ -45,7 +45,7 @@ function differing(a: string, b: string): [string, string] {
   return [part(a), part(b)]
 }
 
-/** A definition as lines to read: texts as they are, the rest as JSON, nothing invisible. */
+/** A definition as readable lines: texts unchanged, the rest as JSON, invisible characters escaped. */
 export function linesOf(definition: Copy): string[] {
   if (!definition) return ['(no copy was kept)']
   return Object.keys(definition)
@@ -65,7 +65,6 @@ const sorted = (value: unknown): unknown => JSON.parse(definitionText(value)) as
 
 export type DiffLine = readonly [mark: ' ' | '-' | '+', text: string]
 
-/** Lines that went, came and stayed, in an order to read. */
 export function lineDiff(before: readonly string[], after: readonly string[]): DiffLine[] {
   let start = 0
   while (start < before.length && start < after.length && before[start] === after[start]) start++
@@ -78,14 +77,14 @@ export function lineDiff(before: readonly string[], after: readonly string[]): D
   return [...same(before.slice(0, start)), ...middle(old, fresh), ...same(before.slice(before.length - end))]
 }
 
-/** More lines than this on both sides are not compared one by one. */
+/** Larger inputs are not compared line by line. */
 const maxCells = 1_000_000
 
 function middle(old: readonly string[], fresh: readonly string[]): DiffLine[] {
   if (old.length * fresh.length > maxCells) {
     return [...old.map((line): DiffLine => ['-', line]), ...fresh.map((line): DiffLine => ['+', line])]
   }
-  // Longest common part of what follows, for every pair of positions.
+  // Length of the longest common subsequence of the remaining lines, for every pair of positions.
   const width = fresh.length + 1
   const common = new Uint32Array((old.length + 1) * width)
   for (let row = old.length - 1; row >= 0; row--) {

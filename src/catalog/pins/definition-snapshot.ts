@@ -6,7 +6,7 @@ import type { ScanFinding } from '../scan/finding.ts'
 import { scanDefinition, scannerVersion } from '../scan/scan.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
 
-/** A definition at the moment it is looked at. */
+/** The pinned part of a definition, with its hash. */
 export interface PinnedDefinition {
   readonly hash: string
   readonly part: Definition
@@ -17,7 +17,7 @@ export const pinnedDefinitionOf = (definition: Definition): PinnedDefinition => 
   return { hash: hashOf(part), part }
 }
 
-/** What the scanner said, in the form that is kept. */
+/** The scanner's result as it is stored. */
 export type ScanVerdict = Pick<DefinitionSnapshot, 'flags' | 'high' | 'scanner'>
 
 export const verdictOf = (findings: readonly ScanFinding[]): ScanVerdict => ({
@@ -26,7 +26,6 @@ export const verdictOf = (findings: readonly ScanFinding[]): ScanVerdict => ({
   scanner: scannerVersion,
 })
 
-/** Nobody has looked yet. */
 const unscanned: ScanVerdict = { flags: [], high: false, scanner: 0 }
 
 export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): DefinitionSnapshot => ({
@@ -40,12 +39,12 @@ export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scan
 
 export const scan = ({ part }: PinnedDefinition): readonly ScanFinding[] => scanDefinition(part)
 
-/** A field longer than this is known by its hash alone; a pin must not grow with a server's wordiness. */
+/** Longer fields are stored as a hash, so that a pin does not grow with a server's texts. */
 const maxField = 8_192
 const maxInAll = 16_384
 const maxFields = 64
 
-/** A copy of a definition for people to compare with a later one: bounded, and still different where it was different. */
+/** A bounded copy for people to compare with a later one. A hash replaces a long field, so a change still shows. */
 function truncatedCopy(definition: Definition): Definition {
   const copy: Record<string, unknown> = {}
   let room = maxInAll
@@ -70,9 +69,9 @@ const stub = (text: string): string => {
 }
 
 /**
- * What of a definition is pinned: all of it but `_meta`. That is for programs, no model reads it, and servers put there
- * what changes by itself (times, counters, whether a gateway behind us is stale), which would be one false alarm after
- * the other. Of `_meta` only the app page stays, because a host opens it.
+ * The part of a definition that is pinned: all except `_meta`, which models do not read. Servers put volatile values
+ * there (times, counters, whether a gateway behind us is stale), which would cause constant false alarms. Of `_meta`,
+ * only the app page is pinned, because a host opens it.
  */
 export function pinnedPart(definition: Definition): Definition {
   if (definition._meta === undefined) return definition
@@ -81,8 +80,8 @@ export function pinnedPart(definition: Definition): Definition {
   return page === undefined ? rest : { ...rest, _meta: { ui: { resourceUri: page } } }
 }
 
-/** Definitions of any depth; a missing field counts as null. */
+/** Works at any depth; a missing field counts as null. */
 export const definitionText = (part: unknown): string => canonical(part ?? null, { depth: Number.POSITIVE_INFINITY })
 
-/** The hash by which a definition is known again, however its members are ordered. */
+/** Independent of the order of members. */
 export const hashOf = (part: Definition): string => createHash('sha256').update(definitionText(part)).digest('hex')

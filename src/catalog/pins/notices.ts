@@ -5,11 +5,11 @@ import { summarizeChanges } from './definition-diff.ts'
 import type { DefinitionSnapshot, Pin } from './pin-record.ts'
 import { labelOf, latestApproval, type PinsMode } from './pin-state.ts'
 
-/** A server whose definitions change with the time of day must not fill the log. */
+/** A server whose definitions change constantly must not fill the log. */
 const maxChanges = 5
 const maxRemembered = 50_000
 
-/** Tells the operator what happens to definitions, each thing once a run. */
+/** Logs what happens to definitions, each event once per run. */
 export interface Notices {
   changed(server: string, pin: Pin, sight: DefinitionSnapshot): void
   unapproved(server: string): void

@@ -12,23 +12,20 @@ import {
   statesOf,
 } from './pin-state.ts'
 
-/** The pins as they lie on disk, for whoever has no gateway running. */
+/** The pins on disk, for commands that work without a running gateway. */
 export interface OfflinePins {
   readonly servers: readonly string[]
   readonly states: readonly PinState[]
-  /** Servers about which an operator has something to know as a whole. */
+  /** Servers that need an operator's attention as a whole. */
   readonly notes: readonly ServerNote[]
-  /** One pin with its definitions, by its label. */
   find(label: string): { readonly server: string; readonly pin: Pin } | undefined
-  /** A gateway that is running sees it within a second. */
+  /** A running gateway applies it within a second. */
   approve(selection: Selection): Promise<readonly Approved[]>
 }
 
 export interface ServerNote {
   readonly server: string
-  /** Where it came from before, and where it comes from now. */
   readonly moved?: { readonly from: RecordedOrigin; readonly to: RecordedOrigin }
-  /** When its pins were lost. */
   readonly lostAt?: number
 }
 

@@ -15,16 +15,14 @@ import { type DefinitionSnapshot, type Pin, type PinKind, trustsFirstSight } fro
 import { approvalOf, isReleased, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
 import type { ServerPinStore } from './pin-store.ts'
 
-/** What pins say about one definition. */
 export interface Pinned {
   readonly usable: boolean
-  /** Absent for what is not pinned: resources, our own tools, everything while pins are off. */
+  /** Absent for definitions that are not pinned: resources, our own tools, everything while pins are off. */
   readonly state?: PinState
-  /** Set where it is not usable. */
+  /** Set if not usable. */
   readonly denial?: Denial
 }
 
-/** One name of one server. */
 export interface PinSubject {
   readonly server: string
   readonly kind: PinKind
@@ -35,15 +33,15 @@ export interface PinEvaluatorOptions {
   readonly mode: PinsMode
   readonly notices: Notices
   readonly queue: ScanQueue
-  /** The scanner has found something in a definition of this server. */
+  /** The scanner found something in a definition of this server. */
   flagged(server: string): void
   readonly clock: Clock
 }
 
-/** A server that invents names must not fill the disk, nor push out the pins of its other names. */
+/** A server that invents names must not fill the disk, nor displace the pins of its other names. */
 const maxPins = 10_000
 
-/** Compares what is seen with what is pinned, and remembers it. */
+/** Compares a definition with its pin, and records what was seen. */
 export function createPinEvaluator(
   options: PinEvaluatorOptions,
 ): (store: ServerPinStore, subject: PinSubject, look: PinnedDefinition) => Pinned {
@@ -55,7 +53,7 @@ export function createPinEvaluator(
     return usable ? { usable, state } : { usable, state, denial: denialFor(state) }
   }
 
-  /** Has the scanner look at a definition, and notes beside the pin what it finds. */
+  /** Scans a definition and stores the verdict in its pin. */
   const inspect = (store: ServerPinStore, { server, kind, name }: PinSubject, look: PinnedDefinition): void => {
     const findings = scan(look)
     const verdict = verdictOf(findings)
@@ -91,7 +89,7 @@ export function createPinEvaluator(
       else notices.unapproved(server)
     }
     if (!isScanned(sight)) {
-      // What is to be kept from callers must be found before they see it.
+      // In quarantine mode, scan before callers can see the definition.
       if (mode === 'quarantine') inspect(store, subject, look)
       else queue.add(() => inspect(store, subject, look))
     }
@@ -107,7 +105,6 @@ export function createPinEvaluator(
   }
 }
 
-/** Why a definition may not be used, and what an operator can do about it. */
 export function denialFor({ label, condition, changed, flags }: PinState): Denial {
   const shown = visible(label)
   const reason =
@@ -124,7 +121,7 @@ export function denialFor({ label, condition, changed, flags }: PinState): Denia
   }
 }
 
-/** The same for a name that there is no room to pin. */
+/** The denial for a name beyond `maxPins`. */
 const denialForCrowd = (denial: Denial, label: string): Denial => ({
   ...denial,
   reason: `${visible(label)} is quarantined: its server has offered more names than can be pinned. An operator can narrow them down with tools.include of this server.`,
@@ -136,15 +133,15 @@ const listed = (words: readonly string[]): string => {
   return `${shown.slice(0, -1).join(', ')} and ${shown.at(-1)}`
 }
 
-/** As much as a listing may be held up by looking at definitions nobody has looked at before. */
+/** How long scanning new definitions may delay a listing, and the slice per event loop turn after that. */
 const nowMs = 100
 const sliceMs = 10
 
-/** Does small pieces of work at once as long as they cost little, and the rest between other things. */
+/** Runs small jobs immediately within a time budget, and the rest between other work. */
 export interface ScanQueue extends AsyncDisposable {
-  /** Runs `work` now, or soon if much has been done just now. */
+  /** Runs `work` now, or later if the budget of this turn is spent. */
   add(work: () => void): void
-  /** Settles when nothing is left. */
+  /** Resolves when the queue is empty. */
   done(): Promise<void>
 }
 
@@ -196,7 +193,7 @@ interface LooseFlagsOptions {
   flagged(server: string): void
 }
 
-/** What the scanner finds in definitions that are not pinned; none until it has looked. */
+/** Findings in definitions that are not pinned; empty until the scanner has run. */
 export function createUnpinnedFlags({
   queue,
   notices,

@@ -8,29 +8,27 @@ import { writeAtomic } from '../../lib/atomic-write.ts'
 import { lockFile } from '../../lib/file-lock.ts'
 import { parseRecord, recordText, type ServerPins } from './pin-record.ts'
 
-/** A file that cannot be one of ours is not read into memory. */
+/** A larger file cannot be ours; do not read it into memory. */
 const largestFile = 64 * 1_048_576
 
-/** What a file looks like from outside: changes when somebody has written it. */
-/** Other processes may have queued up to write the same file. */
+/** Other processes may queue for the same lock. */
 const lockWaitMs = 12_000
 
 export type Signature = string
 
-/** The files with pins, one per server; several processes share them. */
+/** The pin files, one per server, shared by several processes. */
 export interface PinFiles {
   readonly folder: string
-  /** Every server's record, and the files that could not be read. */
+  /** All records, and the names of files that could not be read. */
   load(): Promise<{ readonly records: readonly ServerPins[]; readonly unreadable: ReadonlySet<string> }>
-  /** The record in this file; undefined if there is none, 'unreadable' if it was damaged or belongs to a newer Toolway. */
+  /** Undefined if the file does not exist, 'unreadable' if it is damaged or from a newer Toolway. */
   read(name: string): Promise<ServerPins | 'unreadable' | undefined>
-  /** Changes a server's record while nobody else does; what `change` returns unchanged is not written. */
+  /** Changes a server's record under a lock; writes nothing if `change` returns its argument. */
   update(server: string, change: (current: ServerPins | undefined) => ServerPins): Promise<ServerPins>
-  /** How each file looks from outside. */
+  /** mtime, size and inode of each file, to detect writes. */
   signatures(): Promise<ReadonlyMap<string, Signature>>
 }
 
-/** Where the pins are, in the folder for everything that survives a restart. */
 export const pinsFolder = (folder: string): string => join(folder, 'pins')
 
 const setAside = '.damaged'
@@ -104,16 +102,18 @@ const exists = async (path: string): Promise<boolean> => (await stat(path).catch
 const list = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(() => [])).filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
 
-/** Readable for people, and different for different servers on any file system. */
+/** Readable, and unique per server on any file system. */
 export function fileName(server: string): string {
   const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
   return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
 }
 
-/** Not every file system tells of changes; the time of the folder does, since each write renames a file in it. */
+/**
+ * Not every file system supports watching; the folder's mtime always changes, since each write renames a file in it.
+ */
 const everyMs = 500
 
-/** Calls `touched` when somebody may have written into the folder, which need not be there yet. */
+/** Calls `touched` when the folder may have changed; the folder need not exist yet. */
 export function watchFolder(folder: string, clock: Clock, touched: () => void): Disposable {
   let watcher: FSWatcher | undefined
   let timer: Disposable | undefined

@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import * as z from 'zod'
 import type { ServerConfig } from '../../config/schema.ts'
 
-/** Changes with the form of the files, so that an older Toolway does not misread or overwrite what a newer one wrote. */
+/** Increment when the file format changes, so that an older Toolway neither misreads nor overwrites newer files. */
 const recordVersion = 1
 
 export const pinKinds = ['tool', 'prompt', 'instructions'] as const
@@ -16,9 +16,9 @@ const sight = z.object({
   hash,
   /** When it was first seen, or approved. */
   at: time,
-  /** A bounded copy, for people to compare. */
+  /** A truncated copy, for people to compare. */
   definition: z.record(z.string(), z.unknown()).optional(),
-  /** What the scanner found, which scanner, and whether something that no honest text needs is among it. */
+  /** Findings of the scanner, whether one has high severity, and the version of the scanner. */
   flags: z.array(z.string()),
   high: z.boolean(),
   scanner: z.number(),
@@ -30,26 +30,26 @@ const pin = z.object({
   name: z.string(),
   approved: z.array(approval),
   pending: z.array(sight),
-  /** Which one was seen last. */
+  /** The definition seen last. */
   seen: z.object({ hash, at: time }),
 })
 
 const origin = z.object({ hash: z.string(), text: z.string(), at: time })
 
-/** One server's file. */
 const recordSchema = z.object({
   version: z.literal(recordVersion),
   server: z.string(),
-  /** Where the server came from, newest last. */
+  /** Newest last. */
   origins: z.array(origin),
   /** When an operator last approved everything of this server. */
   acknowledged: time,
-  /** When its pins were lost, so that nothing of it is trusted at first sight until an operator says so; 0 if never. */
+  /**
+   * When the pins were lost; until an operator acknowledges that, first sight does not count as approval. 0 if never.
+   */
   distrusted: time,
   pins: z.array(pin),
 })
 
-/** A definition as it was seen. */
 export type DefinitionSnapshot = Readonly<z.output<typeof sight>>
 export type Approval = Readonly<z.output<typeof approval>>
 export type RecordedOrigin = Readonly<z.output<typeof origin>>
@@ -62,7 +62,6 @@ export interface Pin {
   readonly seen: { readonly hash: string; readonly at: number }
 }
 
-/** All that is remembered of one server's definitions. */
 export interface ServerPins {
   readonly server: string
   readonly origins: readonly RecordedOrigin[]
@@ -81,11 +80,11 @@ export const emptyRecord = (server: string, distrusted = 0): ServerPins => ({
   pins: new Map(),
 })
 
-/** Whether a first sight is as good as an approval. */
+/** Whether first sight counts as approval. */
 export const trustsFirstSight = ({ distrusted, acknowledged }: ServerPins): boolean =>
   distrusted === 0 || acknowledged >= distrusted
 
-/** Reads a file's text; undefined if it is not one of ours. */
+/** Undefined if the text is not a valid record. */
 export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   let value: unknown
   try {
@@ -95,17 +94,16 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   }
   const version = (value as { version?: unknown } | null)?.version
   if (typeof version === 'number' && version > recordVersion) return 'newer'
-  // Compiling the schema takes longer than reading the few files of a start with it as it is.
+  // Compiling the schema takes longer than reading the few files of a start without compiling.
   const { success, data } = recordSchema.safeParse(value, { jitless: true })
   if (!success) return undefined
   const pins = new Map(data.pins.map((item): [string, Pin] => [keyOf(item.kind, item.name), item]))
   return { ...data, pins }
 }
 
-/** More than that is kept as hashes alone, without copies to compare. */
+/** A larger record is stored without the copies of definitions. */
 const largest = 16 * 1_048_576
 
-/** What goes into the file. */
 export function recordText(record: ServerPins): string {
   const write = (pins: readonly Pin[]) => JSON.stringify({ version: recordVersion, ...record, pins })
   const pins = [...record.pins.values()]
@@ -115,13 +113,13 @@ export function recordText(record: ServerPins): string {
   return write(pins.map((item) => ({ ...item, approved: item.approved.map(bare), pending: item.pending.map(bare) })))
 }
 
-/** Where a server comes from: whether it is still the same place, and a text for people without anything secret. */
+/** The origin of a server: a hash to compare, and a text for people without secrets. */
 export interface ServerOrigin {
   readonly hash: string
   readonly text: string
 }
 
-/** Programs whose first word names what they run. */
+/** Programs whose first argument names the package or script that they run. */
 const runners = new Set([
   'npx',
   'bunx',
@@ -137,7 +135,7 @@ const runners = new Set([
   'uv',
 ])
 
-/** Arguments and addresses may hold secrets, so that only a hash and the most telling word of them is kept. */
+/** Arguments and URLs may contain secrets, so keep only a hash and the most significant word. */
 export function originOf(config: ServerConfig): ServerOrigin {
   if (config.transport === 'stdio') {
     const { command, args } = config
@@ -149,20 +147,20 @@ export function originOf(config: ServerConfig): ServerOrigin {
   }
   const address = URL.canParse(config.url) ? new URL(config.url) : undefined
   const text = address ? address.origin + address.pathname : config.transport
-  // Without the query, where keys are rotated.
+  // Excludes the query, where keys are rotated.
   return { hash: digest([config.transport, text]), text }
 }
 
 const digest = (words: readonly string[]): string =>
   createHash('sha256').update(JSON.stringify(words)).digest('hex').slice(0, 16)
 
-/** An operator's decisions that are remembered for one name: variants for other clients, and versions to go back to. */
+/** Approvals kept per name: variants for other clients, and versions to go back to. */
 const maxApproved = 8
-/** What waits for a decision; a server that changes all the time pushes its own older changes out. */
+/** Definitions that await approval; a server that changes constantly displaces its own older changes. */
 const maxPending = 4
 const maxOrigins = 4
 
-/** What two processes know together: neither loses an approval, whoever merges first. Of several first sights one is kept. */
+/** Merges the records of two processes, in any order, without losing an approval. Keeps one first sight. */
 export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
   const pins = new Map(a.pins)
   for (const [key, pin] of b.pins) {
@@ -192,7 +190,7 @@ export function mergePins(a: Pin, b: Pin): Pin {
   }
 }
 
-/** There is one first sight, the earliest: what another process took for one at the same time is a change. */
+/** Keeps the earliest first sight; a later one from another process counts as a change. */
 function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demoted: DefinitionSnapshot[] } {
   const approvals = unique(all, stronger)
   const byOperator = approvals.filter(({ by }) => by === 'operator').sort(byTime)
@@ -216,7 +214,7 @@ interface Dated {
 
 const byTime = (a: Dated, b: Dated): number => a.at - b.at || (a.hash < b.hash ? -1 : a.hash > b.hash ? 1 : 0)
 
-/** One of each hash; of two, the one that `choose` prefers, whichever comes first. */
+/** One item per hash; `choose` picks among duplicates, independently of their order. */
 function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): T[] {
   const found = new Map<string, T>()
   for (const item of all) {
@@ -226,20 +224,20 @@ function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): 
   return [...found.values()]
 }
 
-/** When it was first seen, as for a first sight: a demoted one is among them, and the order must not matter. */
+/** Uses the earlier time, as for first sights: demoted ones are among these, and the merge order must not matter. */
 const earlier = (a: DefinitionSnapshot, b: DefinitionSnapshot): DefinitionSnapshot => ({
   ...fuller(a, b),
   at: Math.min(a.at, b.at),
 })
 
-/** An operator's word counts more than a first sight; of two alike, the earlier. */
+/** An operator's approval outranks a first sight; of two equal ones, the earlier counts. */
 function stronger(a: Approval, b: Approval): Approval {
   if (a.by === b.by) return { ...fuller(a, b), at: Math.min(a.at, b.at) }
   const { by, at } = a.by === 'operator' ? a : b
   return { ...fuller(a, b), by, at }
 }
 
-/** Two accounts of one definition differ in the scanner that looked at it and in whether a copy was kept. */
+/** Two snapshots of one definition differ in the scanner version and in whether they hold a copy. */
 function fuller<T extends DefinitionSnapshot>(a: T, b: T): T {
   if (a.scanner !== b.scanner) return a.scanner > b.scanner ? a : b
   return a.definition === undefined && b.definition !== undefined ? b : a

@@ -11,7 +11,7 @@ import {
 
 export type PinsMode = 'off' | 'warn' | 'quarantine'
 
-/** `unapproved`: seen while nothing of its server was trusted at first sight. */
+/** `unapproved`: seen while its server was distrusted, so first sight did not count as approval. */
 export type PinCondition = 'pinned' | 'changed' | 'changed back' | 'unapproved'
 
 /** A pin as lists show it. */
@@ -22,18 +22,18 @@ export interface PinState {
   /** How an operator names it: `server.tool`, `prompt:server.name` or `instructions:server`. */
   readonly label: string
   readonly condition: PinCondition
-  /** Whether quarantine keeps the definition that was seen last from being used. */
+  /** Whether quarantine blocks the definition that was seen last. */
   readonly quarantined: boolean
-  /** The hash of the definition that was seen last. */
+  /** Of the definition that was seen last. */
   readonly hash: string
   readonly seenAt: number
   readonly approvedAt?: number
   readonly approvedBy?: Approval['by']
-  /** Fields in which the definition differs from the approved one. */
+  /** Fields that differ from the approved definition. */
   readonly changed: readonly string[]
-  /** What the scanner found in the definition that was seen last. */
+  /** The scanner's findings in the definition that was seen last. */
   readonly flags: readonly string[]
-  /** Hashes that wait for approval, the latest last. */
+  /** Hashes that await approval, the latest last. */
   readonly pending: readonly string[]
 }
 
@@ -42,7 +42,6 @@ export function labelOf(server: string, kind: PinKind, name: string): string {
   return kind === 'prompt' ? `prompt:${server}.${name}` : `instructions:${server}`
 }
 
-/** The approval that a definition is compared with: the latest. */
 export const latestApproval = (pin: Pin): Approval | undefined =>
   pin.approved.reduce<Approval | undefined>(
     (latest, next) => (latest && latest.at > next.at ? latest : next),
@@ -52,7 +51,7 @@ export const latestApproval = (pin: Pin): Approval | undefined =>
 export const approvalOf = (pin: Pin, hash: string): Approval | undefined =>
   pin.approved.find((approval) => approval.hash === hash)
 
-/** Whether quarantine lets a definition through. What no honest text needs is let through only by an operator. */
+/** Whether quarantine permits a definition. With a high-severity finding, only an operator can release it. */
 export const isReleased = (approval: Approval | undefined, high = approval?.high): boolean =>
   approval !== undefined && (approval.by === 'operator' || high !== true)
 
@@ -82,7 +81,7 @@ function conditionOf(pin: Pin, approval: Approval | undefined): PinCondition {
   return pin.approved.length > 0 ? 'changed' : 'unapproved'
 }
 
-/** Whether an operator has something to decide. */
+/** Whether an operator has to decide something. */
 export const isOpen = ({ condition, quarantined }: PinState): boolean =>
   quarantined || condition === 'changed' || condition === 'unapproved'
 
@@ -91,15 +90,14 @@ export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
     .map((pin) => stateOf(record.server, pin, mode))
     .sort((a, b) => (a.label < b.label ? -1 : a.label > b.label ? 1 : 0))
 
-/** Which definitions an operator means: one by its label, all of a server, or simply all. */
+/** The definitions to approve: one by its label, all of a server, or all. */
 export interface Selection {
   readonly label?: string
   readonly server?: string
-  /** Exactly this definition, and not whatever was seen last. */
+  /** Exactly this definition instead of the one seen last. */
   readonly hash?: string
 }
 
-/** One definition that an operator has let through. */
 export interface Approved {
   readonly label: string
   readonly hash: string
@@ -108,7 +106,10 @@ export interface Approved {
 const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
   (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
 
-/** Lets through what was seen last of every pin that is meant; a whole server is thereby also acknowledged as it is. */
+/**
+ * Approves the definition seen last of every selected pin. Approving a whole server also acknowledges its origin and
+ * lost pins.
+ */
 export function approveIn(
   record: ServerPins,
   selection: Selection,
@@ -121,7 +122,7 @@ export function approveIn(
     if (!isSelected(selection, record.server, pin)) continue
     const target = selection.hash ?? meant(pin, selection)
     const known = approvalOf(pin, target)
-    // A first sight needs nobody's word unless something was found in it.
+    // Definitions trusted at first sight need approval only if the scanner found something.
     const sight = known ? (isReleased(known) ? undefined : known) : pin.pending.find(({ hash }) => hash === target)
     if (!sight) continue
     const approval = { ...sight, at, by: 'operator' as const }
@@ -134,14 +135,14 @@ export function approveIn(
 }
 
 /**
- * What was seen last. Where that is fine, whoever names this one definition means what waits beside it, such as a variant
- * for other clients; whoever approves everything does not mean a change that has been taken back.
+ * The definition seen last. If that is already released, a label selects the pending definition, such as a variant for
+ * other clients. Approving everything does not: that would approve a change that was reverted.
  */
 function meant({ seen, pending, approved }: Pin, { label }: Selection): string {
   const fine = isReleased(approved.find(({ hash }) => hash === seen.hash))
   return (fine && label !== undefined ? pending.at(-1)?.hash : undefined) ?? seen.hash
 }
 
-/** Whether something about the server as a whole waits for an operator: it comes from elsewhere, or its pins were lost. */
+/** Whether the server itself needs an operator: its origin changed, or its pins were lost. */
 export const isUnacknowledged = ({ acknowledged, distrusted, origins }: ServerPins): boolean =>
   distrusted > acknowledged || (origins.length > 1 && (origins.at(-1)?.at ?? 0) > acknowledged)

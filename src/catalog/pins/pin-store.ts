@@ -12,38 +12,37 @@ import {
   type ServerPins,
 } from './pin-record.ts'
 
-/** How long news is gathered before it is written: the longer a write takes, the more is gathered for the next. */
+/** How long to collect changes before a write: 20× the duration of the last write, within these bounds. */
 const gatherMs = 200
 const maxGatherMs = 5_000
 const restPerWrite = 20
-/** After a failure: the disk may be full for a while. */
+/** Retry delay after a failed write: the disk may be full for a while. */
 const againMs = 10_000
 
-/** One server's pins in memory, and on their way to the disk. */
+/** One server's pins in memory, written to disk with a delay. */
 export interface ServerPinStore extends AsyncDisposable {
   readonly record: ServerPins
-  /** Counts what came from outside: an approval, another process's pins. */
+  /** Incremented by external changes: an approval, or pins of another process. */
   readonly generation: number
-  /** Whether pins were there when this run began. */
+  /** Whether the server had pins when this process started. */
   readonly wasKnown: boolean
   readonly size: number
   pin(kind: PinKind, name: string): Pin | undefined
-  /** Adds what was seen; it is written soon. */
+  /** Merges what was seen; written soon. */
   put(pin: Pin): void
-  /** Puts an operator's decision, or news about the server as a whole, in the place of what was known. */
+  /** Replaces the record, for an operator's decision or a change of the whole server. */
   replace(next: ServerPins): void
-  /** Takes in what another process has written. */
+  /** Merges what another process has written. */
   take(other: ServerPins): void
-  /** Writes what is not written yet. */
   flush(): Promise<void>
 }
 
 export interface ServerPinStoreOptions {
   readonly server: string
   readonly found: ServerPins | undefined
-  /** Its file was there, but could not be read. */
+  /** The file existed but could not be read. */
   readonly lost: boolean
-  /** Something came from outside by which decisions may come out otherwise. */
+  /** An external change may affect decisions. */
   changed(): void
   readonly files: PinFiles
   readonly clock: Clock
@@ -140,14 +139,14 @@ function createServerPinStore(options: ServerPinStoreOptions): ServerPinStore {
   }
 }
 
-/** What is on disk already need not be written. */
+/** Returns `disk` if the merge adds nothing, which skips the write. */
 const grown = (disk: ServerPins, merged: ServerPins): ServerPins =>
   JSON.stringify([{ ...disk, pins: [...disk.pins.values()] }]) ===
   JSON.stringify([{ ...merged, pins: [...merged.pins.values()] }])
     ? disk
     : merged
 
-/** Whether decisions may come out otherwise. */
+/** Whether the change may affect decisions. */
 function differs(before: ServerPins, after: ServerPins): boolean {
   if (before.acknowledged !== after.acknowledged || before.distrusted !== after.distrusted) return true
   for (const [key, { approved }] of after.pins) {
@@ -160,18 +159,18 @@ function differs(before: ServerPins, after: ServerPins): boolean {
 
 const asDecision = ({ hash, by, high, flags }: DefinitionSnapshot & { readonly by: string }) => [hash, by, high, flags]
 
-/** The stores of all servers, kept in step with what other processes write. */
+/** The stores of all servers, synchronized with the writes of other processes. */
 interface PinStore extends AsyncDisposable {
   of(server: string): ServerPinStore
   all(): Iterable<readonly [server: string, store: ServerPinStore]>
-  /** Takes in what other processes have written since. */
+  /** Merges what other processes have written since. */
   reload(): Promise<void>
   flush(): Promise<void>
 }
 
 interface PinStoreOptions {
   readonly files: PinFiles
-  /** Decisions about this server may come out otherwise. */
+  /** Decisions about this server may change. */
   changed(server: string): void
   readonly clock: Clock
   readonly log: Log

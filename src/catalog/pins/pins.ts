@@ -16,29 +16,28 @@ export type { Pinned } from './pin-evaluator.ts'
 
 export interface PinsOptions {
   readonly mode: PinsMode
-  /** Where state is kept; the pins have a folder of their own in it. */
+  /** The state folder; pins are in a subfolder. */
   readonly folder: string
   readonly clock: Clock
   readonly log: Log
 }
 
-/** The definitions that servers may have: what was seen first, and what an operator has approved since. */
+/** The approved definitions of servers: those seen first, and those that an operator approved later. */
 export interface Pins extends AsyncDisposable {
-  /** Where each server comes from now, by name; a change is told but does not release it from its pins. */
+  /** Records the current origin of each server. A changed origin is logged; the server's pins stay in force. */
   noteOrigins(origins: ReadonlyMap<string, ServerOrigin>): void
-  /** Costs a look-up after the first time, because it is part of every decision. */
+  /** Only a look-up after the first time, because every decision calls it. */
   check(entry: Entry): Pinned
-  /** The same for the instructions of a server; none at all are always usable. */
+  /** The same for the instructions of a server; empty instructions are always usable. */
   checkServer(server: string, instructions: string): Pinned
-  /** The refusal of an entry that is quarantined. */
   denialOf(entry: Entry): Denial | undefined
-  /** What the scanner found in a definition, as far as it has looked, and `changed` where nobody has approved it. */
+  /** The scanner's findings so far, plus `changed` if the definition is not approved. */
   flagsOf(entry: Entry): readonly string[]
   list(): readonly PinState[]
   approve(selection: Selection): Promise<readonly Approved[]>
-  /** Tells for which servers decisions or flags may come out otherwise than before. */
+  /** Reports servers whose decisions or flags may have changed. */
   onChange(listener: (servers: ReadonlySet<string>) => void): Disposable
-  /** Settles when everything is looked at, and written down. */
+  /** Resolves when all definitions are scanned and all pins are written. */
   settled(): Promise<void>
 }
 
@@ -56,7 +55,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   const queue = createScanQueue()
   const listeners = new Set<(servers: ReadonlySet<string>) => void>()
   let telling: Set<string> | undefined
-  /** Gathered, because a file brings many changes at once. */
+  /** Batched, because one file can bring many changes. */
   const tell = (server: string) => {
     if (telling) return void telling.add(server)
     const servers = new Set([server])
@@ -109,7 +108,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
       if (ownSources.includes(entry.server)) return []
       const { state } = check(entry)
       if (!store || !state) return looseFlags(entry)
-      // The scanner may have looked since the state was made.
+      // The scanner may have run since the state was created.
       const pin = store.of(entry.server).pin(state.kind, state.name)
       const sight = pin && [...pin.approved, ...pin.pending].find(({ hash }) => hash === state.hash)
       const approved = state.condition === 'pinned' || state.condition === 'changed back'
@@ -146,7 +145,7 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   }
 }
 
-/** Puts down where a server comes from, where it is not known to come from there. */
+/** Records the origin of a server if it differs from the last one. */
 function noteOrigin(
   serverStore: ServerPinStore,
   origin: ServerOrigin,
@@ -161,14 +160,14 @@ function noteOrigin(
   serverStore.replace({ ...serverStore.record, origins: [...others, { ...origin, at }] })
 }
 
-/** Resources come and go with what a server holds, and our own tools are described by what is behind them. */
+/** Resources change with the data of a server, and descriptions of our own tools with the servers behind them. */
 const isPinned = ({ kind, server }: Entry): boolean =>
   (kind === 'tool' || kind === 'prompt') && !ownSources.includes(server)
 
-/** As many as are looked at between two turns of others. */
+/** Definitions to check before yielding to the event loop. */
 const chunk = 100
 
-/** Looks at the definitions of a source whenever they may have changed, whether or not anybody lists them. */
+/** Checks the definitions of a source whenever they may have changed, even if no client lists them. */
 export function watchDefinitions(source: Pick<Source, 'entries' | 'onChange'>, pins: Pick<Pins, 'check'>): Disposable {
   let left: Entry[] = []
   let looking = false
