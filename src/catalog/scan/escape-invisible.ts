@@ -1,9 +1,9 @@
-/** Whatever moves the cursor, changes the direction or takes no room: a reader would not know that it is there. */
+/** Characters that move the cursor, change the direction or have no width: a reader cannot see them. */
 const unseen = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Default_Ignorable_Code_Point}\u2028\u2029]/gu
 
 const escaped = (character: string): string => `\\u{${(character.codePointAt(0) as number).toString(16)}}`
 
-/** A text with its control, hidden and direction characters spelt out as `\u{…}`: safe for a terminal and a log. */
+/** Escapes control, hidden and direction characters as `\u{…}`: safe for terminals and logs. */
 export function visible(text: string, keep: 'lines' | 'nothing' = 'nothing'): string {
   return text.replace(unseen, (character) => {
     if (keep === 'lines' && (character === '\n' || character === '\t')) return character
@@ -13,7 +13,7 @@ export function visible(text: string, keep: 'lines' | 'nothing' = 'nothing'): st
   })
 }
 
-/** The surroundings of a place in a text, visible, on one line and no longer than somebody wants to read in a log. */
+/** A short one-line excerpt around a position, with invisible characters escaped. */
 export function excerptOf(text: string, at = 0, length = 0): string {
   const from = Math.max(0, at - before)
   const to = Math.min(text.length, at + Math.min(length, most) + after)

@@ -1,4 +1,3 @@
-/** What a scan can come upon. */
 export type FindingKind =
   | 'hidden-character'
   | 'tag-characters'
@@ -14,13 +13,13 @@ export type FindingKind =
   | 'consent'
   | 'unscanned'
 
-/** Something in a definition that a person should look at before a model does. */
+/** Something in a definition that a person should check before a model reads it. */
 export interface ScanFinding {
   readonly kind: FindingKind
-  /** High: no honest text needs it. Low: honest texts seldom say such things. */
+  /** High: no legitimate text needs it. Low: rare in legitimate texts. */
   readonly severity: 'high' | 'low'
-  /** Which text of the definition, such as `inputSchema.properties.path.description`. */
+  /** Path of the text in the definition, such as `inputSchema.properties.path.description`. */
   readonly where: string
-  /** The place in question, short, and with everything invisible made visible. */
+  /** Short, with invisible characters escaped. */
   readonly excerpt: string
 }

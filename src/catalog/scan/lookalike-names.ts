@@ -4,7 +4,7 @@ import type { Source } from '../../core/source.ts'
 import { skeletonOf, spellingOf } from '../../lib/lookalikes.ts'
 import { visible } from './escape-invisible.ts'
 
-/** One name that a tool can be taken for. */
+/** A name that a tool can be mistaken for. */
 interface Known {
   readonly server: string
   readonly spelling: string
@@ -14,8 +14,9 @@ interface Known {
 type Sources = readonly Pick<Source, 'name' | 'entries'>[]
 
 /**
- * Flags tools whose names look like those of another server (B5): `read_fi1e`, a Cyrillic letter in a Latin word, or the
- * name of another server in front. The same name in two servers is usual, and so are other separators and case.
+ * Flags tools whose names look like those of another server (B5): `read_fi1e`, a Cyrillic letter in a Latin word, or
+ * the name of another server as a prefix. Equal names in two servers are normal, and so are differences in separators
+ * and case.
  */
 export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry) => readonly string[] {
   let flagged = new WeakSet<Entry>()
@@ -23,7 +24,7 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
   let looked = false
   const told = new Set<string>()
 
-  /** Once in a turn of the event loop: a listing asks for every entry. */
+  /** At most once per event loop turn: a listing requests the flags of every entry. */
   const look = () => {
     if (looked) return
     looked = true
@@ -57,7 +58,7 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
 const flags = ['look-alike']
 const maxTold = 1_000
 
-/** Each tool that can be taken for one of another server, with that one. */
+/** Each tool that can be mistaken for a tool of another server, with that tool. */
 function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
   const tools = entries.filter(({ kind }) => kind === 'tool')
   const names = new Map<string, Known[]>()
@@ -76,7 +77,7 @@ function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
   }
 }
 
-/** So many of one form tell enough. */
+/** More names with one skeleton add no information. */
 const maxOfOne = 16
 
 function add(names: Map<string, Known[]>, skeleton: string, known: Known): void {

@@ -5,7 +5,9 @@ const ascii = /^[\x00-\x7f]*$/
 const words = /[\p{L}\p{M}]+/gu
 const latin = /\p{sc=Latn}/u
 
-/** A text as it reads once its disguise is off: compatible forms made plain, nothing hidden, look-alikes as Latin, in lower case. */
+/**
+ * Undoes disguises: normalizes compatibility forms, removes hidden characters, maps look-alikes to Latin, lower-cases.
+ */
 export function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase()
   return unmixed(text.normalize('NFKC').replace(ignorable, ''))
@@ -13,7 +15,7 @@ export function fold(text: string): string {
     .toLowerCase()
 }
 
-/** A word that mixes Latin letters with others that look like Latin ones. */
+/** A word that mixes Latin letters with look-alikes from other scripts. */
 export function mixedWord(text: string): { readonly word: string; readonly at: number } | undefined {
   if (ascii.test(text) || !lookalikes.test(text)) return undefined
   for (const { 0: word, index } of text.matchAll(words)) {
@@ -24,7 +26,7 @@ export function mixedWord(text: string): { readonly word: string; readonly at: n
 
 const isMixed = (word: string): boolean => word.length > 2 && lookalikes.test(word) && latin.test(word)
 
-// Only in mixed words, so that honest Cyrillic and Greek stay what they are.
+// Only in mixed words, so that genuine Cyrillic and Greek stay unchanged.
 const unmixed = (text: string): string =>
   lookalikes.test(text) ? text.replace(words, (word) => (isMixed(word) ? latinFor(word) : word)) : text
 
@@ -44,7 +46,7 @@ const marked = /(?<![a-z0-9@$!.:/_-])[a-z0-9@$!]{2,24}(?![a-z0-9@$!_/-])/g
 const leet = /^(?=.*[a-z]).*[0134578@$]/
 const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
 
-/** Other readings of a folded text: digits in the place of letters, letters drawn apart. None for most texts. */
+/** Other readings of a folded text: digits as letters (leetspeak), spaced-out letters. Most texts have none. */
 export function readings(folded: string): string[] {
   const others: string[] = []
   const unleet = folded.replace(marked, (word) =>
@@ -56,7 +58,10 @@ export function readings(folded: string): string[] {
   return others
 }
 
-/** Letters drawn apart, put together again. With another sign between the letters spaces part words, else two spaces do. */
+/**
+ * Joins spaced-out letters. If another character separates the letters, a space separates words; otherwise two spaces
+ * do.
+ */
 const joined = (folded: string): string =>
   folded.replace(apart, (run) =>
     /[.\-_*]/.test(run) ? run.replace(/[.\-_*]/g, '') : run.replace(/ (?! )(?<! {2})/g, '').replace(/ {2,}/g, ' '),
@@ -68,17 +73,16 @@ const percent = /(?:%[0-9a-f]{2}){4,}/gi
 const entity = /&#(?:x([0-9a-f]{1,6})|([0-9]{1,7}));/gi
 const escapes = /\\(?:u\{?([0-9a-f]{2,6})\}?|x([0-9a-f]{2}))/gi
 
-/** What is spelt otherwise has no blanks, or signs that prose has not. */
+/** Pre-check for `decodedIn`: encoded text has long runs without spaces, or characters that prose does not have. */
 const unbroken = /[\w+/=-]{16}|%[0-9a-f]{2}%|&#|\\[ux]/i
 
-/** Words as people write them: with spaces, and hardly anything but letters. */
 function isProse(text: string): boolean {
   if (text.length < 10 || !/[a-z]{2,}[ _][a-z]{2,}/i.test(text)) return false
   const plain = text.replace(/[^A-Za-z0-9 .,;:!?'"`_~/@$<>()\n-]/g, '').length
   return plain / text.length > 0.95
 }
 
-/** What is written in a text in some other spelling of letters, as far as it is prose. */
+/** The decoded prose in a text (base64, hex, percent encoding, entities, escapes). */
 export function decodedIn(text: string): string[] {
   const found: string[] = []
   if (!unbroken.test(text)) return []
@@ -93,7 +97,7 @@ export function decodedIn(text: string): string[] {
   if (text.includes('%')) {
     for (const [run] of text.matchAll(percent)) found.push(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
   }
-  // These are spelt letter by letter among others, so the text is read as a whole.
+  // These encode single letters within other text, so decode the text as a whole.
   for (const pattern of [entity, escapes]) {
     if ((text.match(pattern)?.length ?? 0) < 6) continue
     found.push(
@@ -107,12 +111,12 @@ export function decodedIn(text: string): string[] {
   return found
 }
 
-/** A stand-in, what it stands for, and a sign of it that is cheap to look for. */
+/** A placeholder, a cheap pre-check, and the pattern that it replaces. */
 type StandIn = readonly [name: string, sign: RegExp, pattern: RegExp]
 
 /**
- * Stand-ins for what rules need to know of but not to spell out. They are in capitals, which folded text is not:
- * FILE is a file known for its secrets, URL an address outside, NAME an argument or a tool by its name.
+ * Placeholders for things that rules refer to. They are in capitals, which folded text does not have: FILE is a file
+ * known for its secrets, URL an external address, NAME an argument or a tool.
  */
 const standIns: readonly StandIn[] = [
   [' BEACON ', /!\[/, /!\[[^\]\n]{0,200}\]\([^)\n]{0,20}:\/\/[^)\n]{0,300}[?&][^)\n]{0,80}=[^)\n]{0,200}\)/g],
@@ -144,14 +148,14 @@ const standIns: readonly StandIn[] = [
   [' NAME $1 ', /_/, /(?<!\w)([a-z][a-z0-9]{0,40}(?:_[a-z0-9]{1,40}){1,8})(?!\w)/g],
 ]
 
-/** Quoted examples of what a tool looks for are mentioned, not said. */
+/** Quoted examples of what a tool detects are mentions, not instructions. */
 const mentioned =
   /\b(?:such as|like|e\.g\.|for example|for instance|phrases?|attempts? to)[:,]? ["“«][^"”»\n]{0,200}["”»]/g
 
-/** Whether something is so is a question about a text that a tool looks at, and tells a model nothing. */
+/** A question about the text that a tool examines is not an instruction to a model. */
 const asked = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
 
-/** The sentences of a folded text, each in a form that rules can match. */
+/** The sentences of a folded text, with placeholders, ready for the rules. */
 export function sentencesOf(folded: string): string[] {
   let text = /["“«]/.test(folded) ? folded.replace(mentioned, ' ') : folded
   if (text.includes('?')) text = text.replace(asked, ' ')
@@ -163,7 +167,7 @@ export function sentencesOf(folded: string): string[] {
     .flatMap(pieces)
 }
 
-/** Nobody writes longer sentences in good faith; a longer one is looked at in pieces that overlap. */
+/** Legitimate sentences are shorter; longer ones are scanned in overlapping pieces. */
 const longest = 1_000
 const overlap = 200
 

@@ -14,16 +14,16 @@ export interface ResultScanOptions {
   readonly log: Log
 }
 
-/** Where callers find what was found. */
+/** The `_meta` key with the findings. */
 export const findingsKey = 'dev.toolway/findings'
-/** More would only take room in the context of a model. */
+/** More would waste the model's context. */
 const maxMarked = 8
-/** Bytes in base64. */
+/** Members with base64 data. */
 const binary: ReadonlySet<string> = new Set(['data', 'blob'])
 
 /**
- * Scans what servers answer (tool results, resource contents, prompt messages) for hidden characters and instructions
- * to the model. Findings are logged, counted, recorded and marked in `_meta`; `strip` takes hidden characters out.
+ * Scans results of servers (tool results, resource contents, prompt messages) for hidden characters and instructions to
+ * the model. Findings are logged, counted, recorded and added to `_meta`; `strip` also removes hidden characters.
  */
 export function scanResults({ mode, log }: ResultScanOptions): Interceptor {
   return async (call, next) => {
@@ -52,7 +52,7 @@ export function scanResults({ mode, log }: ResultScanOptions): Interceptor {
 const anyString = /"(?:[^"\\]|\\.)*"/gs
 const suspicious = /[^\x20-\x7e]|\\[urbf]/
 
-/** Changes texts alone, in the bytes: numbers must stay exactly as they came. */
+/** Edits strings in the JSON text, because numbers must stay exactly as received. */
 const stripped = (json: string): string =>
   json.replace(anyString, (token) => {
     if (!suspicious.test(token)) return token
@@ -61,7 +61,7 @@ const stripped = (json: string): string =>
     return clean === text ? token : JSON.stringify(clean)
   })
 
-/** The result with what was found in its `_meta`, all else as it came. */
+/** Adds the findings to `_meta` and leaves all other bytes unchanged. */
 function marked(json: string, findings: readonly ScanFinding[]): Buffer {
   const bytes = Buffer.from(json)
   const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))
@@ -72,7 +72,7 @@ function marked(json: string, findings: readonly ScanFinding[]): Buffer {
     const comma = /^\s*\}/.test(json.slice(start)) ? '' : ','
     return Buffer.from(`${json.slice(0, start)}"_meta":{"${findingsKey}":${mark}}${comma}${json.slice(start)}`)
   }
-  // A server must not mark its own results.
+  // Drop a server's own value: a server must not mark its results.
   const others = [...(members(meta) ?? [])]
     .filter(([key]) => key !== findingsKey)
     .map(([key, value]) => `${JSON.stringify(key)}:${value}`)

@@ -4,21 +4,24 @@ import type { FindingKind, ScanFinding } from './finding.ts'
 import { decodedIn, fold, mixedWord, readings, sentencesOf } from './normalize.ts'
 import { type Hit, hitsIn } from './rules/index.ts'
 
-/** Changes with the rules, so that what an earlier Toolway found is looked for anew. */
+/** Increment when rules change, so that definitions are scanned again. */
 export const scannerVersion = 2
 
-/** Shorter texts have no room for an instruction. */
+/** Shorter texts cannot hold an instruction. */
 const shortest = 16
 
-/** A definition is shown to people: more findings than this do not make it clearer. */
+/** Findings are shown to people; more would not help. */
 const maxFindings = 32
 
-/** Text after so many blanks or empty lines stands where nobody scrolls. */
+/** Text after this much white space is out of view. */
 const farAway = /\S\s{20,}\S/gu
 const blanks = 80
 const emptyLines = 20
 
-/** Looks at every text of a definition, or at a server's instructions, for what a model might obey and a person not see. */
+/**
+ * Scans all texts of a definition, or a server's instructions, for text that a model might obey and a person might not
+ * see.
+ */
 export function scanDefinition(
   definition: Readonly<Record<string, unknown>>,
   skipped?: ReadonlySet<string>,
@@ -34,7 +37,6 @@ export function scanDefinition(
   return findings.slice(0, maxFindings)
 }
 
-/** The same for a single text. */
 export function scanText(text: string, where: string): ScanFinding[] {
   const findings = hiddenIn(text, where)
   if (text.length < shortest) return findings
@@ -52,7 +54,7 @@ export function scanText(text: string, where: string): ScanFinding[] {
   return findings
 }
 
-/** Where text goes on after a gap that takes it out of sight. */
+/** The position where text continues after a gap that moves it out of view. */
 function farIn(text: string): number | undefined {
   for (const { 0: gap, index } of text.matchAll(farAway)) {
     const lines = gap.split('\n')
@@ -62,7 +64,7 @@ function farIn(text: string): number | undefined {
   return undefined
 }
 
-/** What the rules find in a text, taken as it reads and as it may be meant to read. */
+/** Applies the rules to a text, then, if nothing matches, to its deobfuscated readings. */
 function said(text: string): Hit[] {
   const folded = fold(oneWord.test(text) ? words(text) : unwrapped(text))
   const hits = hitsIn(sentencesOf(folded))
@@ -71,11 +73,11 @@ function said(text: string): Hit[] {
 
 const oneWord = /^[A-Za-z0-9_.-]{8,200}$/
 
-/** Lines that only a margin broke, put together again: a sentence goes on in the next line. */
+/** Joins lines that were wrapped in mid-sentence. */
 const unwrapped = (text: string): string =>
   text.replace(/(?<=[^\s.!?:;|>*-])[ \t]{0,8}\n[ \t]{0,64}(?=[a-z0-9`'"(~/$<_])/g, ' ')
 
-/** A name taken apart: `sendKeysTo` and `send_keys_to` are three words. */
+/** Splits a name into words: `sendKeysTo` and `send_keys_to` are three words. */
 const words = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_.-]+/g, ' ')
 
 interface Place {
@@ -84,7 +86,7 @@ interface Place {
   insideWord: boolean
 }
 
-/** Characters of a text that hide something from its reader. Honest uses in emoji and in other scripts are none. */
+/** Characters that hide something from the reader. Excludes legitimate uses in emoji and other scripts. */
 function hiddenIn(text: string, where: string): ScanFinding[] {
   const places = new Map<FindingKind, Place>()
   for (const { character, at } of hiddenCharacters(text)) {
@@ -95,7 +97,7 @@ function hiddenIn(text: string, where: string): ScanFinding[] {
     places.set(kind, place)
   }
   return [...places].map(([kind, place]) => {
-    // One that stands alone between words is often left over from a word processor or from the start of a file.
+    // A single one between words is often left by a word processor, or is a byte order mark.
     const leftover = kind === 'hidden-character' && place.count === 1 && !place.insideWord
     return { kind, severity: leftover ? 'low' : 'high', where, excerpt: excerptOf(text, place.at, 1) }
   })
@@ -113,7 +115,6 @@ const letterAfter = /^\p{L}/u
 const isInsideWord = (text: string, from: number, to: number): boolean =>
   letterBefore.test(text.slice(Math.max(0, from - 2), from)) && letterAfter.test(text.slice(to, to + 2))
 
-/** One text of a definition and where it stands. */
 interface DefinitionText {
   readonly where: string
   readonly text: string
@@ -121,16 +122,19 @@ interface DefinitionText {
 
 interface DefinitionTexts {
   readonly texts: readonly DefinitionText[]
-  /** Whether something was left out because there is too much of it, or because it lies too deep. */
+  /** Whether texts were left out because of size or depth. */
   readonly cut: boolean
 }
 
-/** More than any definition for a model's context should hold. */
+/** More than a definition for a model's context should hold. */
 const maxCharacters = 262_144
 const maxTexts = 20_000
 const maxDepth = 64
 
-/** Every text of a definition: values and names of members, at any depth. `_meta` is for programs and changes freely. */
+/**
+ * All texts of a definition: values and member names at any depth. Skips `_meta`, which is for programs and changes
+ * freely.
+ */
 function textsOf(definition: Readonly<Record<string, unknown>>, skipped: ReadonlySet<string> = none): DefinitionTexts {
   const texts: DefinitionText[] = []
   let characters = 0
@@ -161,7 +165,7 @@ function textsOf(definition: Readonly<Record<string, unknown>>, skipped: Readonl
     for (const [key, item] of Object.entries(value)) {
       if ((depth === 0 && key === '_meta') || skipped.has(key)) continue
       const inside = where === '' ? key : `${where}.${key.slice(0, maxKey)}`
-      // Words of the protocol and of JSON Schema say nothing; names that the server chose may.
+      // Skip short plain keys, as in the protocol and JSON Schema; scan other names, which the server chose.
       if (!isPlainKey(key)) add(inside, key)
       walk(item, inside, depth + 1)
     }
@@ -174,5 +178,4 @@ function textsOf(definition: Readonly<Record<string, unknown>>, skipped: Readonl
 const none: ReadonlySet<string> = new Set()
 const maxKey = 100
 
-/** A key too short to say anything, made of letters alone. */
 const isPlainKey = (key: string): boolean => key.length < 16 && /^[A-Za-z$][A-Za-z0-9]*$/.test(key)

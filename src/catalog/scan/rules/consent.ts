@@ -7,7 +7,7 @@ const deed = any(
 )
 const guard = any('sandbox, security, safety, protections?, antivirus, firewall, alarm, audit, guardrails?, hooks')
 
-/** Doing things that people would want to be asked about, or telling them what is not true. */
+/** Acting without asking people, or deceiving them. */
 export const consentRules: readonly Rule[] = [
   {
     kind: 'consent',

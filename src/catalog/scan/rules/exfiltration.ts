@@ -6,17 +6,17 @@ const goods = any(
   'transcripts?, contents?, results?, database, tokens?, prompts?',
 )
 
-/** Where a model can put what it found. */
+/** Where a model can put stolen data. */
 const place = any(
   'NAME, fields?, arguments?, parameters?, headers?, query string, here, this tool, body, URL, me, remote',
 )
 
-/** The tool is described and nobody is told to do anything; or nobody is to do it. */
+/** Describes the tool instead of instructing the model, or forbids the action. */
 const itself = pattern`\b(?:this tool|the tool|the server|the command|it|which|server|service) (?:will|can|may|does|cannot|also|automatically|then|only)\b|\b${never} (?:\w+ )?(?:read|open|include|pass|send|put|upload|share|paste|store|commit|add|provide|log|print)\b|\busers? (?:must|should|needs? to|has to|have to|can|may) (?:provide|supply|enter|submit)\b`
 
 const unlessItself = (honest: string): RegExp => new RegExp(`${itself.source}|${honest}`, 'u')
 
-/** Getting at what a tool has no business with, and carrying it away. */
+/** Reading data that a tool does not need, and sending it away. */
 export const exfiltrationRules: readonly Rule[] = [
   {
     kind: 'exfiltration',

@@ -6,7 +6,6 @@ import type { Rule } from './rule.ts'
 import { secrecyRules } from './secrecy.ts'
 import { shadowingRules } from './shadowing.ts'
 
-/** A rule and the sentence that it speaks of. */
 export interface Hit {
   readonly kind: Rule['kind']
   readonly sentence: string
@@ -16,7 +15,7 @@ interface Indexed extends Rule {
   readonly also: ReadonlySet<string> | undefined
 }
 
-/** Rules by the words that call for a look. */
+/** Rules by the words that trigger them. */
 const byWord = new Map<string, Indexed[]>()
 for (const rule of [
   ...secrecyRules,
@@ -34,7 +33,7 @@ for (const rule of [
 const tokens = /[A-Za-z][A-Za-z'-]*|[<[#`]/g
 const ascii = /^[\x00-\x7f]*$/
 
-/** What the rules find in sentences, at most once of each kind. */
+/** At most one hit of each kind. */
 export function hitsIn(sentences: readonly string[]): Hit[] {
   const hits = new Map<Rule['kind'], Hit>()
   for (const [index, sentence] of sentences.entries()) {
@@ -47,7 +46,7 @@ export function hitsIn(sentences: readonly string[]): Hit[] {
   return [...hits.values()]
 }
 
-/** The rules that can have something to say about a sentence. */
+/** The rules whose trigger words occur in a sentence. */
 function candidates(sentence: string): Iterable<Rule> {
   const found = new Set<Rule>()
   const words = sentence.match(tokens) ?? []

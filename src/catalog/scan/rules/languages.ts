@@ -1,6 +1,6 @@
 import type { Rule } from './rule.ts'
 
-/** Words of these languages that ASCII can spell; a sentence with other letters is looked at anyway. */
+/** Trigger words of these languages in ASCII; sentences with other letters are always checked. */
 const needs =
   'ignora ignore ignorez ignorer oublie oubliez olvida olvide descarta desconsidere dimentica trascura negeer vergeet vergiss heimlich ignoriere ignorieren missachte sage sag verrate informiere usuario utente gebruiker nutzer benutzer anwender utilisateur zignoruj ignoruj zapomnij'.split(
     ' ',
@@ -8,7 +8,7 @@ const needs =
 
 const rule = (kind: Rule['kind'], pattern: RegExp): Rule => ({ kind, needs, pattern })
 
-/** The plainest poison in other widespread languages: dropping earlier orders, and not telling the user. */
+/** The most common attacks in other widespread languages: ignoring earlier instructions, and hiding from the user. */
 export const languageRules: readonly Rule[] = [
   // German
   rule(

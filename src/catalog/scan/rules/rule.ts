@@ -1,26 +1,29 @@
 import type { FindingKind } from '../finding.ts'
 
-/** Something that poison says and honest definitions do not. All patterns match folded sentences with stand-ins. */
+/**
+ * A pattern of poisoned definitions that legitimate ones do not have. Patterns match folded sentences with
+ * placeholders.
+ */
 export interface Rule {
   readonly kind: FindingKind
-  /** Words one of which must be there: most sentences have none, and are done after one look. */
+  /** One of these words must occur: a cheap pre-check that most sentences fail. */
   readonly needs: readonly string[]
-  /** One of these as well. */
+  /** One of these must occur as well. */
   readonly and?: readonly string[]
   readonly pattern: RegExp
-  /** Must be there too, in the same sentence or in one next to it. */
+  /** Must also match, in the same sentence or an adjacent one. */
   readonly near?: RegExp
-  /** Makes the sentence honest. */
+  /** A match makes the sentence legitimate. */
   readonly unless?: RegExp
 }
 
-/** Phrases of which any will do, as part of a pattern and as the words that each begins with. */
+/** Alternative phrases, as part of a pattern and as the words that they begin with. */
 export interface Phrases {
   readonly words: readonly string[]
   toString(): string
 }
 
-/** Makes phrases of a list with commas; `s?` at the end of a word stands for both of its forms. */
+/** Creates phrases from comma-separated lists; `s?` at the end of a word means singular and plural. */
 export function any(...lists: readonly (string | Phrases)[]): Phrases {
   const source = `(?:${lists.map((list) => (typeof list === 'string' ? list.split(', ').join('|') : list)).join('|')})`
   const words = lists.flatMap((list) =>
@@ -31,7 +34,7 @@ export function any(...lists: readonly (string | Phrases)[]): Phrases {
 
 const forms = (word: string): string[] => (word.endsWith('s?') ? [word.slice(0, -2), `${word.slice(0, -2)}s`] : [word])
 
-/** Joins parts into a pattern of whole words. Gaps in it are short, so that matching stays linear. */
+/** Gaps in patterns must be short, so that matching stays linear. */
 export const pattern = (parts: TemplateStringsArray, ...inserted: readonly (string | Phrases)[]): RegExp =>
   new RegExp(String.raw(parts, ...inserted.map(String)), 'u')
 
@@ -40,20 +43,20 @@ export const never = any(
   "without, not to, no need to, needn't, under no circumstances, in no case, by no means, stop, skip, abstain from, resist",
 )
 
-/** The person before the model. Several users are mostly those of some product. */
+/** The model's user. Plural "users" mostly means the users of some product, so it is absent. */
 export const person = any(
   'the user, the end user, the end-user, the human, the person, the operator, the customer, the owner, the traveller',
   'your user, any human, any user, humans?, anyone, anybody, someone, somebody',
 )
 
-/** Base forms only: a tool that itself `sends` is described, a model that is to `send` is told to. */
+/** Base forms only: "sends" describes the tool, "send" instructs the model. */
 export const put = any(
   'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
   'deposit, add, copy, embed, transmit, forward, upload, carry, deliver, email, e-mail, mail, post, slip, relay, enter',
   'encode, dump, leak, report, replicate, let me have, turn over, stuff, smuggle, record, expose, exfiltrate',
 )
 
-/** The same without what people do with their own keys. */
+/** `put` without what people do with their own keys. */
 export const send = any(
   'send, submit, attach, append, hand, share, deposit, copy, embed, transmit, forward, upload, deliver, email, e-mail',
   'mail, post, slip, relay, encode, dump, leak, replicate, smuggle, expose, exfiltrate, print, output, include, paste',
@@ -64,7 +67,6 @@ export const take = any(
   'obtain, find, dump, print, harvest, access, locate, search, take, scan, view, consult, examine, inspect, pull, steal',
 )
 
-/** What opens other doors. */
 export const secret = any(
   'private keys?, ssh keys?, api[- ]?keys?, access keys?, aws secret access keys?, secret (?:access )?keys?',
   'encryption keys?, signing keys?, passwords? files?, passwords?, passphrases?, secrets?, credentials?, login data',
@@ -73,13 +75,13 @@ export const secret = any(
   'one-time codes?, one-time passwords?, verification codes?, otp, 2fa codes?, social security numbers?, bank details',
 )
 
-/** Words that the phrases above contain, since some begin with another one. */
+/** Words within the phrases above, since some phrases begin with another word. */
 export const secretWords: readonly string[] =
   'key keys apikey apikeys api-key api-keys password passwords passphrase passphrases secret secrets credential credentials login phrase phrases mnemonic mnemonics string strings cookie cookies token tokens card cards cvv cvc code codes otp number numbers bank'.split(
     ' ',
   )
 
-/** What the model and its user have said to one another, and what the model was told. */
+/** The conversation between model and user, and the model's instructions. */
 export const talk = any(
   'conversations?(?! ids?\\b), chat (?:history|log|context|messages?), chats?(?! ids?\\b), dialog(?:ue)?s?, transcripts?',
   'message history, conversation (?:history|log|context), session history, system (?:prompt|message|instructions?)',

@@ -7,14 +7,14 @@ const alter = any(
   'replaced?, changed?, modify, modified, altered?, rewrite, redirect, substituted?, rerouted?, swap, split off',
 )
 
-/** What decides where a thing goes or in whose name. */
+/** Fields that decide where something goes or in whose name. */
 const part = any(
   'recipients?, addressee, receiver, payee, beneficiary, iban, author, phone number, destination address',
 )
 
 const call = any('used, called, invoked, executed, run, available')
 
-/** Meddling with tools other than its own. */
+/** Interfering with other tools. */
 export const shadowingRules: readonly Rule[] = [
   {
     kind: 'shadowing',
