@@ -14,45 +14,41 @@ import { type CatalogSnapshot, createSnapshotBuilder } from './snapshot.ts'
 import { createView } from './view.ts'
 import { createVisibility, metaSource, summariesOf, type ToolsByExposure, toolsByExposure } from './visibility.ts'
 
-/** How long a list waits by default for servers of which nothing, or something, is remembered. */
+/** Default list deadlines for servers without and with known entries. */
 const firstListMs = 15_000
 const knownListMs = 2_000
 
 export interface CatalogOptions {
-  /** In the order of the configuration. */
+  /** In configuration order, which decides between equal claims to a name. */
   readonly sources: readonly Source[]
   readonly naming: NamingConfig
-  /**
-   * No source holds a list up longer than this. Undefined: 15 s for a source of which nothing is known yet, 2 s for any
-   * other.
-   */
+  /** How long a list waits for one source. Default: 15 s for a source without known entries, 2 s for any other. */
   readonly listDeadlineMs: number | undefined
   readonly decide: Decide
-  /** Why a caller can use nothing of a server, whatever it offers. */
+  /** The denial, if the caller may use nothing of a server, whatever it offers. */
   closed(caller: Caller, server: string): Denial | undefined
   exposure(caller: Caller): Exposure
-  /** What is suspicious about a definition. */
   readonly flagsOf?: FlagsOf
-  /** What a caller may not use is answered as if it did not exist. */
+  /** Report entries that the caller may not use as not found. */
   readonly hideDenied?: boolean
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Everything that can be called, from all sources, under the names by which callers know it. */
+/** All entries of all sources, under their served names. */
 export interface Catalog extends Disposable {
   view(caller: Caller): View
-  /** Tells which kinds of lists have really changed, debounced; by then everybody sees the new ones. */
+  /** Reports the kinds whose lists changed, debounced; views already show the new lists. */
   onChange(listener: ChangeListener): Disposable
-  /** Waits for sources of which nothing is known yet, whoever may use them: for the operator. */
+  /** Waits for sources without known entries, regardless of permissions. */
   ready(): Promise<void>
-  /** All sources but the meta-tools, whoever may use them. */
+  /** All sources except the meta-tools, regardless of permissions. */
   summaries(): readonly ServerSummary[]
-  /** Every entry of a kind, whoever may use it: for the operator. */
+  /** Regardless of permissions. */
   everything(kind: Kind): readonly Served[]
-  /** The tools that a client is shown in an exposure mode if it may use everything: for the operator. */
+  /** The tools that an exposure mode shows to a client with all permissions. */
   shown(exposure: Exposure): readonly Served[]
-  /** Decisions have changed: what callers see is made anew, and they are told. */
+  /** Call when decisions may have changed: recomputes views and notifies listeners. */
   reconsider(): void
   /** The served form of a URI that a server mentions. */
   servedUri(server: string, uri: string): string
@@ -64,7 +60,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   const mayUse = (caller: Caller, entry: Entry) => options.decide(caller, entry).allowed
   const mayReach = (caller: Caller, server: string) => options.closed(caller, server) === undefined
   let visibleIn = createVisibility(mayUse, mayReach, sources)
-  /** What anybody may have seen since the last announcement. */
+  /** Snapshots that callers may have seen since the last notification. */
   let seen: readonly CatalogSnapshot[] = []
   const index = createSearchIndex()
   let indexed: CatalogSnapshot | undefined
@@ -101,7 +97,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
     snapshot,
     index: () => {
       const current = snapshot()
-      // Brought up to date when somebody searches: servers come and go in bursts, and most callers never do.
+      // Updated on search only: servers change in bursts, and most callers never search.
       if (indexed !== current) index.update(current.items.tool.filter(({ entry }) => entry.server !== metaSource))
       indexed = current
       return index
@@ -116,7 +112,7 @@ export function createCatalog(options: CatalogOptions): Catalog {
   return {
     view: (caller) => createView(caller, viewOptions),
     onChange: (listener) => {
-      // Whoever subscribes hears of every change from now on, listed before or not.
+      // Take a snapshot now, so that the listener gets every later change even if nothing was listed before.
       snapshot()
       return changes.onChange(listener)
     },
@@ -155,19 +151,18 @@ const changedKinds = (before: CatalogSnapshot, after: CatalogSnapshot): Kind[] =
         )
       })
 
-/** Servers come and go in bursts: callers hear of a burst once, soon after its end and at the latest after a second. */
+/** Servers start and stop in bursts: notify once per burst, 100 ms after the last change but within a second. */
 const quietMs = 100
 const latestMs = 1_000
 
 export type ChangeListener = (kinds: ReadonlySet<Kind>) => void
 
 interface Changes extends Disposable {
-  /** Something may have changed. */
   touch(): void
   onChange(listener: ChangeListener): Disposable
 }
 
-/** Tells listeners, debounced, what `changedKinds` finds when it is quiet again; nothing found, nothing told. */
+/** Calls listeners, debounced, with the result of `changedKinds` unless it is empty. */
 function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<Kind>): Changes {
   const listeners = new Set<ChangeListener>()
   let timer: Disposable | undefined
@@ -194,7 +189,7 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
     },
     onChange: (listener) => {
-      // Wrapped, so that one function registered twice is two listeners.
+      // Wrapped, so that a function registered twice counts as two listeners.
       const own: ChangeListener = (kinds) => listener(kinds)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }

@@ -6,10 +6,10 @@ import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { isRecord } from '../lib/is-record.ts'
 
-/** Changes with the form of the records, so that an older or newer Toolway does not misread them. */
+/** Increment when the record format changes, so that other Toolway versions do not misread it. */
 const version = 1
 
-/** Remembers what servers offer, one file per server. Whatever is missing, damaged or foreign counts as not remembered. */
+/** Persists what servers list, one file per server. Missing, damaged and foreign files count as absent. */
 export function descriptorStore(folder: string, log: Log = silentLog): DescriptorStore {
   const saving = new Map<string, Promise<void>>()
 
@@ -51,7 +51,7 @@ async function write(folder: string, name: string, text: string): Promise<void> 
   await writeAtomic(join(folder, name), text)
 }
 
-/** Readable for people, and different for different servers on any file system. */
+/** Readable, and unique per server on any file system. */
 function fileName(server: string): string {
   const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
   return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`

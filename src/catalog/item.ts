@@ -2,22 +2,21 @@ import type { Served } from '../core/access.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import { isRecord } from '../lib/is-record.ts'
 
-/** A served entry with its definition as JSON, which is written at most once. */
+/** A served entry with its definition as JSON, serialized on demand and cached. */
 export interface Item extends Served {
   readonly json: string
 }
 
-/** All that the served definition adds to the source's own. */
+/** What the served definition adds to the source's definition. */
 export interface Label {
   readonly name: string
   readonly origin: 'native' | 'forwarded'
-  /** Set while the source cannot confirm what it once said. */
+  /** The source cannot currently confirm its entries. */
   readonly stale: boolean
-  /** The served form of the app page that a tool's `_meta` names. */
+  /** The served URI of the app page in a tool's `_meta`. */
   readonly page?: string
 }
 
-/** The field that carries the name of an entry in its definition. */
 const nameField: Readonly<Record<Kind, string>> = {
   tool: 'name',
   prompt: 'name',
@@ -32,13 +31,15 @@ const ourKeys: ReadonlySet<string> = new Set([
   'dev.toolway/flags',
 ])
 
-/** What is suspicious about a definition, in a word each (B5). */
+/** What the scanner found in a definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
 
-/** Makes an entry's served form. Nothing is copied or written before somebody lists it: most entries are only called. */
+/**
+ * Creates an entry's served form. Builds the definition on first use, because most entries are only called, not listed.
+ */
 export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => []): Item {
   let made: { readonly flags: string; readonly definition: Definition; json?: string } | undefined
-  /** Definitions are looked at in the background, so that flags may come after the first listing. */
+  /** The scanner runs in the background, so flags may appear after the first listing. */
   const served = () => {
     const flags = flagsOf(entry)
     const key = flags.join()
@@ -59,7 +60,6 @@ export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => 
   }
 }
 
-/** The same entry under another name. */
 export function renamed(item: Item, name: string): Item {
   const definition = () => ({ ...item.definition, [nameField[item.entry.kind]]: name })
   return {
@@ -74,7 +74,7 @@ export function renamed(item: Item, name: string): Item {
   }
 }
 
-/** The source's definition, verbatim and in its own order, under the served name and with our `_meta`. */
+/** The source's definition, in its own member order, with the served name and our `_meta`. */
 function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}
   for (const [key, value] of Object.entries(metaOf(entry.definition))) {
@@ -87,7 +87,7 @@ function servedDefinition(entry: Entry, label: Label, flags: readonly string[]):
   return { ...entry.definition, [nameField[entry.kind]]: label.name, _meta: meta }
 }
 
-/** The URI of the app page that a tool opens in the host, as its server spells it. */
+/** The URI of the tool's app page, as its server spells it. */
 export function pageOf(definition: Definition): string | undefined {
   if (definition._meta === undefined) return undefined
   const meta = metaOf(definition)
@@ -101,7 +101,7 @@ function withPage(key: string, value: unknown, page: string): unknown {
   return key === 'ui' && isRecord(value) && 'resourceUri' in value ? { ...value, resourceUri: page } : value
 }
 
-// Assigning to `__proto__` would set the prototype; a server may well send such a key.
+// Assigning to `__proto__` would set the prototype, and a server may send that key.
 const define = (target: object, key: string, value: unknown) =>
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
 

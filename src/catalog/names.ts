@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type { NamingConfig } from '../config/schema.ts'
 
-/** What one entry may be called, best first, from its server, its name and the naming alone. */
+/** The possible served names of one entry. They depend only on its server, its name and the naming configuration. */
 export interface NameChoice {
-  /** Readable names, in order of preference; none of them looks like a hashed one. */
+  /** Readable names in order of preference; none has the form of a hashed name. */
   readonly plain: readonly string[]
-  /** What it is called when no plain name is free; `attempt` 1 is the answer to a true collision of hashes. */
+  /** The name if no plain name is free; `attempt` 1 uses a longer hash, for hash collisions. */
   hashed(attempt: 0 | 1): string
   /** Set when the operator's alias cannot be used. */
   readonly badAlias?: string
@@ -13,23 +13,23 @@ export interface NameChoice {
 
 export type Namer = (server: string, name: string) => NameChoice
 
-/** Our own sources: their entries are served under their own names, and no server's entry takes such a name away. */
+/** Our own sources: their entries keep their names, and entries of servers cannot take those. */
 export const ownSources: readonly string[] = ['toolway', 'native']
 
 /**
- * Makes the rule that names tools and prompts. A name is server, separator and tool where that is a name every model
- * vendor takes; otherwise a readable remnant and a hash, so a separator of other characters only means hashed names.
+ * Creates the rule that names tools and prompts: server, separator and tool if every model vendor accepts the result,
+ * otherwise a readable part and a hash. A separator with other characters therefore makes all names hashed.
  */
 export function createNamer(naming: NamingConfig): Namer {
   const { strategy, separator, maxLength } = naming
   const aliases = new Map(strategy === 'custom' ? Object.entries(naming.aliases) : [])
-  // A name given to one entry by hand is nobody else's prefixed name, whether or not that entry is there today.
+  // A configured alias is reserved for its entry, even while that entry is not offered.
   const givenAway = new Set(aliases.values())
   const usable = (name: string) => isPlain(name, maxLength)
 
   return (server, name) => {
     const joined = server + separator + name
-    // The first separator is the border, so `a` + `b__c` and `a__b` + `c` can never meet: the second is always hashed.
+    // The first separator ends the server name, so `a` + `b__c` and `a__b` + `c` cannot collide: the second is hashed.
     const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
     const prefixed = bordered ? [joined] : []
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
@@ -47,8 +47,8 @@ export function createNamer(naming: NamingConfig): Namer {
 }
 
 /**
- * Whether an entry of this server, of which nothing else is known yet, could be served under a name that does not spell
- * out the server: any name with `flat`, an alias with `custom`, or a hashed name.
+ * Whether an entry of this server could have a served name that does not contain the server: any name with `flat`, an
+ * alias with `custom`, or a hashed name.
  */
 export function couldBeNamed(server: string, name: string, { strategy, aliases }: NamingConfig): boolean {
   if (strategy === 'flat') return true
@@ -60,10 +60,10 @@ export function couldBeNamed(server: string, name: string, { strategy, aliases }
   return readable.startsWith(sanitized) || sanitized.startsWith(readable)
 }
 
-// The hash starts with a digit: eight letters alone would make hashes of `get_document` and `list_projects`.
+// The hash starts with a digit; otherwise `get_document` and `list_projects` would look like hashed names.
 const hashEnding = /_[2-7][a-z2-7]{7}(?:[a-z2-7]{4})?$/
 
-/** Whether a name may be served as it is; what looks like a hashed name may not, so that the two never meet. */
+/** Names that look hashed are not plain, so the two kinds never collide. */
 const isPlain = (name: string, maxLength: number): boolean =>
   name.length > 0 && name.length <= maxLength && /^[A-Za-z0-9_-]+$/.test(name) && !hashEnding.test(name)
 
@@ -76,7 +76,7 @@ function hashedName(text: string, server: string, name: string, maxLength: numbe
 const readableOf = (text: string): string => text.replace(/[^A-Za-z0-9_-]+/g, '_')
 
 function shortHash(server: string, name: string, length: number): string {
-  // JSON keeps the pair apart whatever characters it has, lone surrogates too.
+  // JSON separates the pair unambiguously, whatever characters it contains, including lone surrogates.
   const digest = createHash('sha256')
     .update(JSON.stringify([server, name]))
     .digest()
@@ -85,30 +85,30 @@ function shortHash(server: string, name: string, length: number): string {
   return text
 }
 
-/** One entry's wish for a name, as its source ranks among the others. */
+/** One entry's request for a name, with the rank of its source. */
 export interface NameClaim {
   readonly server: string
   readonly name: string
-  /** Sources of a lower tier come first: the meta-tools, then the native tools, then servers. */
+  /** Lower tiers choose first: meta-tools, then native tools, then servers. */
   readonly tier: number
-  /** Within a tier, higher wins. */
+  /** Within a tier, the higher priority wins. */
   readonly priority: number
   readonly choice: NameChoice
 }
 
-/** A name that somebody wanted and did not get. */
+/** An entry that did not get the name it wanted. */
 export interface NameConflict {
   readonly server: string
   readonly name: string
   readonly wanted: string
-  /** Who has it; absent when the wish itself was not a usable name. */
+  /** Absent if the wanted name was invalid. */
   readonly winner?: { readonly server: string; readonly name: string }
   readonly served: string
 }
 
 /**
- * Gives every claim a name of its own, in the order of the claims. Plain names go by tier, priority and order;
- * whoever is left gets its hashed name, which no plain name can be.
+ * Gives each claim a unique name; the result has the order of the claims. Plain names go by tier, priority and order;
+ * the remaining claims get hashed names, which cannot equal a plain one.
  */
 export function assignNames(claims: readonly NameClaim[]): {
   names: readonly string[]

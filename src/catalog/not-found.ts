@@ -13,13 +13,13 @@ const words: Readonly<Record<Kind, string>> = {
   prompt: 'prompt',
 }
 
-/** No server is called that; `known` are the names that this caller may hear of. */
+/** `known` are the server names that this caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
   const hint = alternatives(nearMisses(server, known)) || ' list_servers shows those that you may use.'
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
 }
 
-/** There is no such entry; `offered` is what this caller may use, `spelt` the form of name that the caller used. */
+/** `offered` is what this caller may use; `spelt` gives names in the form that the caller used. */
 export function unknownEntry(
   kind: Kind,
   name: string,
@@ -33,7 +33,7 @@ export function unknownEntry(
   return new ToolwayError('TOOL_NOT_FOUND', `There is no ${words[kind]} ${quoted(name)}${where}.${hint}`, details)
 }
 
-/** All that a server has is denied: what that is called is not told. */
+/** Does not name the denied entries. */
 export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kind): string {
   const what = kind === undefined ? 'nothing' : `no ${words[kind]}`
   const nothing = `You may use ${what} that the server ${quoted(server)} offers: ${rule}`
@@ -42,7 +42,7 @@ export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kin
   return `${nothing} permits reads only, and none of its tools is known to be a read. The operator can list those that read in ${settings} to count its readOnlyHint.`
 }
 
-/** More than one entry answers to the spelling; `usable` are those that this caller may hear of. */
+/** `usable` are the entries that this caller may see. */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
@@ -51,8 +51,8 @@ export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[
 }
 
 /**
- * Set when nothing is known of a server that was asked for: it may well have the entry, so "unknown" would be wrong.
- * `lateAfterMs` where it was waited for and is still starting.
+ * Defined if the entries of a server are not known: it may offer the entry, so "not found" would be wrong.
+ * `lateAfterMs` is set if the call waited and the server is still starting.
  */
 export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayError | undefined {
   if (source.entries().length > 0) return undefined
@@ -72,10 +72,10 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
   )
 }
 
-/** How many names are compared letter by letter; the cheap comparison of ends picks them. */
+/** How many names to compare by edit distance; `sharedEnds` preselects them. */
 const compared = 50
 
-/** The names nearest to a wrong one: those of entries that are called so on their server, else those spelt alike. */
+/** Entries with the same name on any server, otherwise those with similar names. */
 function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
   const namesakes = evenedOf(offered).filter(({ own, served }) => own === wanted || served === wanted)
@@ -92,7 +92,7 @@ function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
 const servedName = ({ name }: Item): string => name
 export const ownName = ({ entry }: Item): string => entry.name
 
-/** How somebody may have meant to spell an entry. */
+/** The forms in which a caller may have spelled an entry. */
 const spellings: readonly ((item: Item) => string)[] = [
   servedName,
   ({ entry }) => `${entry.server}.${entry.name}`,
@@ -116,7 +116,7 @@ interface Evened {
 
 const evened = new WeakMap<readonly Item[], readonly Evened[]>()
 
-/** Prepared once per list, so that a caller with wrong names costs little. */
+/** Cached per list, so that repeated wrong names cost little. */
 function evenedOf(items: readonly Item[]): readonly Evened[] {
   const known =
     evened.get(items) ?? items.map((item) => ({ item, served: evenly(item.name), own: evenly(item.entry.name) }))
@@ -124,14 +124,14 @@ function evenedOf(items: readonly Item[]): readonly Evened[] {
   return known
 }
 
-/** A name without regard to capitals and to how its parts are separated. */
+/** Ignores case and the separator. */
 const evenly = (name: string): string =>
   name
     .slice(0, 256)
     .toLowerCase()
     .replace(/::|__|[./]/g, '_')
 
-/** How many letters two names share at their beginning and at their end. */
+/** The number of characters that two names share at the beginning and at the end. */
 function sharedEnds(wanted: string, offered: string): number {
   const most = Math.min(wanted.length, offered.length)
   let front = 0
@@ -144,5 +144,5 @@ function sharedEnds(wanted: string, offered: string): number {
 const alternatives = (names: readonly string[]): string =>
   names.length === 0 ? '' : ` Did you mean ${names.map(quoted).join(' or ')}?`
 
-/** Names come from callers and servers: cut, and without anything that could break out of the sentence. */
+/** Names come from callers and servers: truncate and escape them. */
 const quoted = (name: string): string => JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)

@@ -3,10 +3,10 @@ import { type Caller, type Capabilities, profileOf } from '../core/call.ts'
 import type { Kind } from '../core/entry.ts'
 import { type Catalog, type CatalogOptions, type ChangeListener, createCatalog } from './catalog.ts'
 
-/** Kinds of clients at once: what they can be asked for decides, and there are only so many ways to say that. */
+/** Bounds the number of catalogs; each distinct set of client capabilities needs one. */
 const maxProfiles = 32
 
-/** One change concerns all kinds of clients at once, and is told once. */
+/** A change reaches the catalogs of all profiles at the same time; call the listener once. */
 function once(listener: ChangeListener): ChangeListener {
   let gathered: Set<Kind> | undefined
   return (kinds) => {
@@ -23,7 +23,7 @@ function once(listener: ChangeListener): ChangeListener {
   }
 }
 
-/** Servers offer more to clients that can be asked for more, so each kind of client gets a catalog of its own. */
+/** Servers may offer more to clients with more capabilities, so each capability profile has its own catalog. */
 export function createCatalogs(options: CatalogOptions): Catalog {
   const listeners = new Map<ChangeListener, Map<string, Disposable>>()
   const catalogs = new Map<string, Catalog>()
@@ -69,7 +69,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     const profile = profileOf(capabilities)
     const known = catalogs.get(profile)
     if (known) {
-      // Put at the end again: the first one after the plainest is the longest unused.
+      // Move to the end: the first catalog after the plain one is then the least recently used.
       if (known !== plain) catalogs.delete(profile)
       catalogs.set(profile, known)
       return known

@@ -3,30 +3,30 @@ import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { everySecond, type Wait } from '../core/waiting.ts'
 
-/** Waiting for sources whose first start has not ended yet (V2). One that has failed is not waited for. */
+/** Waits for sources that have not finished their first start (V2). Does not wait for failed ones. */
 export interface SourceReadiness extends Disposable {
   /**
-   * Asks all of them, and waits for those that `waitsFor` accepts, up to the list deadline from now; `brief` is no longer
-   * than a list with memory would.
+   * Triggers all sources, and waits for those that `waitsFor` accepts, up to the list deadline. `brief` uses the
+   * shorter deadline of sources with known entries.
    */
   all(brief: 'brief' | undefined, waitsFor: (source: Source) => boolean): Promise<void>
   /**
-   * Waits for sources that a call needs until each has settled or its time is over, or until `enough`. They are asked
-   * again even if they had nothing to say before. Gives those whose time is over; rejects with the signal's reason.
+   * Waits for the sources that a call needs until each has settled or timed out, or until `enough`. Triggers them again
+   * even if they had no entries before. Returns those that timed out; rejects with the signal's reason.
    */
   of(sources: readonly Source[], wait?: Wait, enough?: () => boolean): Promise<readonly Source[]>
-  /** Whether what the source offers is still to come: its first start is under way, or has not begun. */
+  /** Whether the entries of the source are not known yet: its first start is running or has not begun. */
   pending(source: Source): boolean
 }
 
 export interface ReadinessOptions {
   readonly sources: readonly Source[]
-  /** For sources of which something is known, and of which nothing is. */
+  /** For sources with and without known entries. */
   readonly deadlineMs: { readonly known: number; readonly first: number }
   readonly clock: Clock
 }
 
-/** How long a call waits for a source that does not say how long its calls may take. */
+/** How long a call waits for a source without a configured timeout. */
 export const defaultCallMs = 30_000
 
 const failed: ReadonlySet<Health> = new Set(['unhealthy', 'needs-auth', 'disabled'])
@@ -36,7 +36,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()
 
-  /** One question at a time for everybody who waits for a source. */
+  /** All waiters share one `ready` call per source. */
   const asked = (source: Source): Promise<void> => {
     const known = asking.get(source)
     if (known) return known
@@ -56,7 +56,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     return health === 'stale' && source.entries().length === 0
   }
 
-  /** Whether the source has settled within this time. */
+  /** Whether the source settled within this time. */
   const within = (source: Source, ms: number, open?: DisposableStack): Promise<boolean> => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = after(ms, () => resolve(false))
@@ -87,7 +87,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
-        // Sources that have settled are asked as well, so that they can refresh, but not waited for.
+        // Also trigger settled sources, so that they can refresh, but do not wait for them.
         if (pending(source) && waitsFor(source))
           waiting.push(within(source, first ? deadlineMs.first : deadlineMs.known))
         else void asked(source)

@@ -5,8 +5,8 @@ import type { CatalogSnapshot } from './snapshot.ts'
 import { originalUri, parseTemplate, type Template } from './uris.ts'
 
 /**
- * Every entry that a spelling can mean, without repetition. A served name means its entry and nothing else; any other
- * spelling is compared with the registry, server by server, so there is no guess about where a server's name ends.
+ * All entries that a spelling can mean, without duplicates. An exact served name wins; any other spelling is matched
+ * against the registry server by server, so there is no guessing where a server's name ends.
  */
 export function resolveName(
   snapshot: CatalogSnapshot,
@@ -30,17 +30,16 @@ export function resolveName(
   return [...found]
 }
 
-/** What a spelling says about its server, for errors and for knowing whom to wait for. */
+/** What a spelling says about its server: used for errors and to decide which servers to wait for. */
 export interface NamedServers {
-  /** The servers that it may name. */
   readonly servers: readonly string[]
-  /** What stands where a server's name would stand, if the spelling has one at all. */
+  /** The text in the position of a server name, if the spelling has that form. */
   readonly qualifier?: string
 }
 
 export function namedServers(names: Iterable<string>, spelling: string, configured: string): NamedServers {
   const all = readings(spelling, configured)
-  // Behind our own name stands a server's, unless it is the name of a meta-tool.
+  // After the `toolway` prefix comes a server name, unless it is the name of a meta-tool.
   const inner = all.length > 1 && all.slice(1).some(({ text }) => qualifierOf(text) !== undefined)
   const considered = inner ? all.slice(1) : all
   const servers = new Set<string>()
@@ -62,19 +61,19 @@ function qualifierOf(text: string): string | undefined {
   return ends.length === 0 ? undefined : text.slice(0, Math.min(...ends))
 }
 
-/** Between server and tool, in any spelling; the configured one joins them. */
+/** Accepted between server and tool in addition to the configured separator. */
 const separators: readonly string[] = ['::', '.', '__', '/']
 
-/** What may stand before a spelling: our own name, as clients prefix it. */
+/** Clients may prefix names with the name of this gateway. */
 const ownPrefixes = separators.map((separator) => `toolway${separator}`)
 
-/** One way to read a spelling: `text` is a served name, or a server and a tool with one of `separators` between. */
+/** One way to read a spelling: `text` is a served name, or server and tool joined by one of `separators`. */
 interface Reading {
   readonly text: string
   readonly separators: readonly string[]
 }
 
-/** Every way to read a spelling, first as it stands. */
+/** All ways to read a spelling; the unmodified one first. */
 function readings(spelling: string, configured: string): readonly Reading[] {
   const known = separators.includes(configured) ? separators : [...separators, configured]
   const stripped = ownPrefixes.filter((prefix) => spelling.startsWith(prefix))
@@ -86,8 +85,8 @@ function readings(spelling: string, configured: string): readonly Reading[] {
 }
 
 /**
- * Everything that a URI can mean: what is served under it; a template served as its server wrote it; in a server's form,
- * whatever that server reads; and last the URI as a server itself lists it. Several answers make it ambiguous.
+ * All entries that a URI can mean, in this order: a served name; a template served unchanged; a URI in a server's
+ * served form, listed or not; a URI as a server lists it. More than one result means the URI is ambiguous.
  */
 export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   const served = snapshot.byName.resource.get(uri) ?? snapshot.byName.template.get(uri)
@@ -101,7 +100,6 @@ export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonl
   return inside.length > 0 ? inside : listedAs(snapshot, uri)
 }
 
-/** Everything that the text of a URI template can mean. */
 export function resolveTemplate(snapshot: CatalogSnapshot, template: string): readonly Served[] {
   const served = snapshot.byName.template.get(template)
   if (served) return [served]
@@ -114,11 +112,11 @@ export function resolveTemplate(snapshot: CatalogSnapshot, template: string): re
   return found
 }
 
-/** The servers in whose form a URI is. */
+/** The servers whose served form the URI has. */
 export const serversInUri = (names: Iterable<string>, uri: string): readonly string[] =>
   [...names].filter((server) => originalUri(server, uri) !== undefined)
 
-/** Servers may read what they never list, so a server that has resources is asked for any URI in its form. */
+/** Servers can read URIs that they do not list, so a server with resources accepts any URI in its served form. */
 function resolveInside(snapshot: CatalogSnapshot, server: string, served: string): readonly Served[] {
   const original = originalUri(server, served)
   const own = snapshot.registry.get(server)
@@ -140,7 +138,7 @@ function listedAs(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   return found
 }
 
-/** Of one server's templates the first that matches counts; of several servers' each does. */
+/** The first matching template of each server. */
 function firstPerServer(items: readonly Item[], uri: string): readonly Served[] {
   const found = new Map<string, Served>()
   for (const item of items) {
@@ -167,7 +165,7 @@ const reading = (item: Item, uri: string): Served => ({
   uri,
 })
 
-/** Policy and audit must see what is really read, so the entry is named after it; any entry of the server can read it. */
+/** Policy and audit must see the URI that is read, so the entry has its name; any entry of the server can read it. */
 const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
   name: served,
   entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, ...(subscribe && { subscribe }) },

@@ -7,18 +7,17 @@ import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from
 import { assignNames, createNamer, type NameChoice, type NameClaim, type NameConflict, ownSources } from './names.ts'
 import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 
-/** Everything that is served at one moment. Immutable; a change of any source makes another one. */
+/** All served entries at one moment. Immutable; a change of any source creates a new snapshot. */
 export interface CatalogSnapshot {
-  /** In the order of listing: the meta-tools, the native tools, then servers as configured. */
+  /** In list order: meta-tools, native tools, then servers in configuration order. */
   readonly items: PerKind<readonly Item[]>
   readonly byName: PerKind<ReadonlyMap<string, Item>>
-  /** By source and by the entry's own names: what spellings are resolved against. */
+  /** By source and by the entry's name at that source, to resolve spellings. */
   readonly registry: ReadonlyMap<string, PerKind<ReadonlyMap<string, Item>>>
-  /** The served form of a URI that a server mentions: one that leads back to that server. */
+  /** The served form of a URI that a server mentions; reading it leads back to that server. */
   uriOf(server: string, uri: string): string
 }
 
-/** Names everything and puts it in order. */
 export function buildSnapshot(
   parts: readonly SourcePart[],
   itemOf: (entry: Entry, label: Label) => Item,
@@ -42,7 +41,7 @@ export function buildSnapshot(
         const servedPage = page === undefined ? undefined : { page: uriOf(source.name, page) }
         const label = { name, origin: source.origin, stale, ...servedPage }
         const known = registry.get(source.name)?.[kind] as Map<string, Item>
-        // Aliases stand behind the entry's own name.
+        // Aliases come after the entry's own name in the claims.
         const item = alias ? renamed(known.get(entry.name) as Item, name) : itemOf(entry, label)
         if (!alias) listed.push(item)
         byName[kind].set(name, item)
@@ -54,7 +53,7 @@ export function buildSnapshot(
   return { items, byName, registry, uriOf }
 }
 
-/** What a server lists may keep its own URI; of anything else, only the form with the server says where to read it. */
+/** A listed resource may keep its URI. For any other URI, only the form with the server name says where to read it. */
 function uriRule(parts: readonly SourcePart[], names: readonly string[]): CatalogSnapshot['uriOf'] {
   const listed = new Map<string, Map<string, string>>()
   let at = 0
@@ -73,17 +72,17 @@ function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict
     warn(facts, 'an alias has other characters than A-Z a-z 0-9 _ -, is too long or ends like a hash; it is not used')
 }
 
-/** What one source adds to a snapshot; it depends on that source and on the naming alone. */
+/** The part of one source. It depends only on that source and on the naming. */
 export interface SourcePart {
   readonly source: Source
-  /** Set while the source cannot confirm what it once said. */
+  /** The source cannot currently confirm its entries. */
   readonly stale: boolean
   readonly claims: PerKind<readonly EntryClaim[]>
 }
 
 interface EntryClaim extends NameClaim {
   readonly entry: Entry
-  /** The name is another one that the entry goes by: it can be called so, and is not listed twice. */
+  /** The name is an alias of the entry: callable, but not listed. */
   readonly alias?: true
 }
 
@@ -96,7 +95,6 @@ export const perKind = <T>(make: (kind: Kind) => T): PerKind<T> => ({
   prompt: make('prompt'),
 })
 
-/** The rule that names an entry of any kind. */
 type Choose = (entry: Entry) => NameChoice
 
 export function createChooser(naming: NamingConfig): Choose {
@@ -111,7 +109,7 @@ export function createChooser(naming: NamingConfig): Choose {
 
 const unconfirmed: ReadonlySet<Health> = new Set(['stale', 'starting', 'unhealthy', 'needs-auth'])
 
-/** Asks a source what it has. Of two entries with one name the first stays. */
+/** Reads the entries of a source. If a name occurs twice, the first entry wins. */
 export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart {
   const { health, heldBack } = source.status()
   const claims = perKind(() => new Map<string, EntryClaim>())
@@ -132,7 +130,6 @@ export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart
   return { source, stale, claims: perKind((kind) => [...claims[kind].values()]) }
 }
 
-/** The meta-tools come first, then the native tools, then all servers alike. */
 function tierOf(source: Source): number {
   const own = ownSources.indexOf(source.name)
   return own < 0 ? ownSources.length : own
@@ -140,7 +137,7 @@ function tierOf(source: Source): number {
 
 type Warn = (facts: object, message: string) => void
 
-/** Names are given again on every change of any server; each warning is worth one line. */
+/** Names are reassigned on every change of any server; log each warning once. */
 function warnOnce(log: Log): Warn {
   const said = new Set<string>()
   return (facts, message) => {
@@ -153,13 +150,13 @@ function warnOnce(log: Log): Warn {
 }
 
 interface SnapshotBuilder {
-  /** Forgets what is known of one source; the next `snapshot` asks it again. */
+  /** Discards the part of one source; the next `snapshot` reads it again. */
   invalidate(source: Source): void
-  /** The same object until something has been invalidated. */
+  /** The same object until `invalidate` is called. */
   snapshot(): CatalogSnapshot
 }
 
-/** Merges sources into snapshots. Only what has changed is made again: a part per source, an item per entry. */
+/** Merges sources into snapshots. Reuses unchanged parts (per source) and items (per entry). */
 export function createSnapshotBuilder(
   sources: readonly Source[],
   naming: NamingConfig,

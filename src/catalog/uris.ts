@@ -1,8 +1,10 @@
 /**
- * The served form of a server's URI or URI template. Servers may well use equal URIs, so the server's name is inserted
- * after the scheme; the scheme stays, because hosts look at it (`ui://`). What has no literal scheme, or ours, is wrapped:
- * `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` → `urn:everything/x:1`, `{+path}` → `toolway://everything/{+path}`.
- * Expanding a served template and taking the server out again gives an expansion of the original template.
+ * The served form of a server's URI or URI template. Servers may use equal URIs, so the server's name is inserted after
+ * the scheme; the scheme stays, because hosts look at it (`ui://`). A URI without a literal scheme, or with ours, is
+ * wrapped:
+ * `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` → `urn:everything/x:1`, `{+path}` →
+ * `toolway://everything/{+path}`.
+ * Expanding a served template and removing the server gives an expansion of the original template.
  */
 export function servedUri(server: string, uri: string): string {
   const scheme = literalScheme(uri)
@@ -11,10 +13,10 @@ export function servedUri(server: string, uri: string): string {
   return `${uri.slice(0, start)}${segment(server)}/${uri.slice(start)}`
 }
 
-/** The form that any URI can be given, whatever it looks like. */
+/** Works for any URI. */
 export const wrappedUri = (server: string, uri: string): string => `toolway://${segment(server)}/${uri}`
 
-/** What `server` calls a served URI, or undefined if the URI is not in this server's form. */
+/** The URI at `server`, or undefined if the served URI does not have this server's form. */
 export function originalUri(server: string, served: string): string | undefined {
   const scheme = literalScheme(served)
   if (scheme === undefined) return undefined
@@ -25,7 +27,7 @@ export function originalUri(server: string, served: string): string | undefined 
   return isOurs(scheme) ? rest : served.slice(0, start) + rest
 }
 
-/** Whether a URI already claims to be in our own form: such a one is never served as it is. */
+/** Whether a URI has our own scheme; such a URI is never served unchanged. */
 export const isOwnUri = (uri: string): boolean => isOurs(literalScheme(uri) ?? '')
 
 const literalScheme = (uri: string): string | undefined => /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(uri)?.[0]
@@ -34,17 +36,17 @@ const isOurs = (scheme: string): boolean => scheme.toLowerCase() === 'toolway:'
 
 const segment = (server: string): string => encodeURIComponent(server.toWellFormed())
 
-/** A URI template (RFC 6570), read once. */
+/** A parsed URI template (RFC 6570). */
 export interface Template {
-  /** Whether the URI can be an expansion. Time grows with the product of both lengths, never faster. */
+  /** Whether the URI can be an expansion. Time is at most proportional to the product of both lengths. */
   matches(uri: string): boolean
 }
 
-/** A longer URI is no expansion of anything that a server would list. */
+/** Longer URIs never match. */
 const maxUri = 16_384
 
 interface Expression {
-  /** What an expansion starts with; an expression that has one may also expand to nothing. */
+  /** The first character of an expansion; an expression that has one may also expand to nothing. */
   readonly lead: string
   /** Characters that the expansion never contains. */
   readonly stop: string
@@ -62,8 +64,8 @@ const expressions: ReadonlyMap<string, Expression> = new Map([
 ])
 
 /**
- * Reads a template for matching. Servers write templates, so no regular expression is made of them: the matcher carries
- * the set of positions reached so far from part to part, which no template can make slow.
+ * Parses a template for matching. Templates come from servers, so they are not compiled to regular expressions: the
+ * matcher carries the set of reached positions from part to part, which no template can make slow.
  */
 export function parseTemplate(template: string): Template {
   const parts = split(template)
@@ -99,7 +101,7 @@ function split(template: string): readonly (string | Expression)[] {
 const afterLiteral = (uri: string, reached: readonly number[], literal: string): readonly number[] =>
   reached.filter((at) => uri.startsWith(literal, at)).map((at) => at + literal.length)
 
-/** Positions ascend, so one sweep is enough: every position is entered once, however many ways lead to it. */
+/** Positions ascend, so one sweep adds each position once, however many ways lead to it. */
 function afterExpression(uri: string, reached: readonly number[], { lead, stop }: Expression): readonly number[] {
   const positions: number[] = []
   let swept = -1

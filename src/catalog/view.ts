@@ -24,13 +24,13 @@ export interface ViewOptions {
   exposure(caller: Caller): Exposure
   readonly decide: Decide
   closed(caller: Caller, server: string): Denial | undefined
-  /** What the caller may not use is answered as if it did not exist. */
+  /** Report entries that the caller may not use as not found. */
   readonly hideDenied: boolean
 }
 
 /**
- * What one caller sees, at any time. Finding an entry does not ask whether the caller may use it: that is decided, with
- * a reason and an audit record, when it is called. Everything that is listed or hinted at is what the caller may use.
+ * The catalog as one caller sees it, always current. Resolving an entry does not check permission: the call decides
+ * that, with a reason and an audit record. Lists and hints contain only what the caller may use.
  */
 export function createView(caller: Caller, options: ViewOptions): View {
   const { readiness, naming, hideDenied } = options
@@ -82,7 +82,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
   return hideDenied ? hiding(view) : view
 
-  /** The same view, whose errors say why for the record alone. */
+  /** The same view, except that its errors carry the denial for the audit record only. */
   function hiding(shown: View): View {
     const conceal = (truth: () => ToolwayError | undefined) => (thrown: unknown) => {
       throw thrown instanceof ToolwayError ? thrown.concealing(truth()) : thrown
@@ -128,7 +128,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return refusalOf({ ...denial, reason: nothingUsable(server, denial, kind) }, server)
   }
 
-  /** Without those of which the caller may use nothing, unless it is shown their names anyway. */
+  /** Leaves out servers of which the caller may use nothing, unless their names are listed for it anyway. */
   function knownSources(): ReadonlyMap<string, Source> {
     const shown = new Set(serverNames())
     return new Map([...options.sources].filter(([name]) => shown.has(name) || closedServer(name) === undefined))
@@ -150,7 +150,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return resolveName(snapshot, kind, spelling, naming.separator)
   }
 
-  /** Nothing answers to the spelling yet: servers that may still have it are waited for, then it is unknown. */
+  /** No entry matches yet: wait for the servers that may still offer it, then fail. */
   async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
     const byUri = kind === 'resource' || kind === 'template'
     const { servers: meant, qualifier } = byUri
@@ -158,7 +158,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
       : namedServers(sources.keys(), spelling, naming.separator)
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
-    // With several candidates, the one that has the entry is enough: the others do not hold the call up.
+    // With several candidates, stop waiting as soon as one of them has the entry.
     const candidates = named.length > 0 ? named : starting((server) => byUri || couldBeNamed(server, spelling, naming))
     const late = await readiness.of(candidates, wait, () => usable(meanings(kind, spelling)).length > 0)
 
@@ -178,14 +178,13 @@ export function createView(caller: Caller, options: ViewOptions): View {
     )
   }
 
-  /** The servers of this caller's that are still starting and may have what was asked for. */
   function starting(mayHave: (server: string) => boolean): readonly Source[] {
     return [...sources.values()].filter(
       (source) => readiness.pending(source) && mayHave(source.name) && !options.closed(caller, source.name),
     )
   }
 
-  /** How a server is, and what it may have, is nothing for whom it is closed to; throws where all of them are. */
+  /** Drops servers that are closed to the caller, so errors do not reveal their state; throws if all are closed. */
   function openAmong(servers: readonly string[]): readonly string[] {
     const denials = servers.map((server) => options.closed(caller, server))
     const [first] = denials
@@ -210,6 +209,6 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 }
 
-/** How long a call has waited in vain for a source, if it has. */
+/** The time that a call waited for a source that did not become ready. */
 const waitedFor = (late: readonly Source[], source: Source, wait: Wait | undefined): number | undefined =>
   late.includes(source) ? (wait?.timeoutMs ?? source.timeoutMs ?? defaultCallMs) : undefined

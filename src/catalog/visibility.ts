@@ -7,21 +7,21 @@ import type { ServerSummary } from '../core/source-status.ts'
 import { type Item, renamed } from './item.ts'
 import { type CatalogSnapshot, type PerKind, perKind } from './snapshot.ts'
 
-/** What callers with the same rights see of one snapshot. */
+/** What callers with the same permissions see of one snapshot. */
 export interface Visible {
   readonly items: PerKind<readonly Item[]>
-  /** Of the tools, what each exposure mode shows; everything else is always shown. */
+  /** The exposure mode applies to tools only. */
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
-  /** The sources of what is seen, as they are now. */
+  /** Computed on each call, because the status of a source changes without a new snapshot. */
   servers(): readonly ServerSummary[]
 }
 
-/** Agents that nobody uses any more must not pile up. */
+/** Bounds the cache: agents that are no longer in use are evicted. */
 const maxKept = 64
 
-/** Keeps, per snapshot, what each agent sees. */
+/** Caches, per snapshot, what each agent sees. */
 export function createVisibility(
   mayUse: (caller: Caller, entry: Entry) => boolean,
   mayReach: (caller: Caller, server: string) => boolean,
@@ -32,7 +32,8 @@ export function createVisibility(
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
-    // All of a caller that a rule can depend on; its name alone would let an unauthenticated one see too much.
+    // Every property of a caller that a rule can depend on. The agent alone would show too much to unauthenticated
+    // callers.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible =
       known.get(key) ??
@@ -70,10 +71,10 @@ function see(snapshot: CatalogSnapshot, sight: Sight): Visible {
   }
 }
 
-/** Few clients ask for a second page, so the first one holds whatever a client can bear. */
+/** Few clients request a second page, so the first one is large. */
 const pageSize = 10_000
 
-/** A list cut into pages whose bytes are put together once. */
+/** A list in pages; each page is serialized once. */
 interface Pages {
   page(cursor: string | undefined): Page
 }
@@ -94,7 +95,7 @@ function createPages(items: readonly Item[]): Pages {
     page: (cursor) => {
       const start = startOf(cursor)
       const page = made.get(start) ?? makePage(items, start)
-      // Only pages that follow one another are kept: any name makes a cursor, and each would make a page.
+      // Cache only consecutive pages: every entry name is a valid cursor, and each would add a page.
       if (start % pageSize === 0) made.set(start, page)
       return page
     },
@@ -108,15 +109,15 @@ function makePage(items: readonly Item[], start: number): Page {
   return { items: joined(shown), count: shown.length, ...(more && { nextCursor: cursorOf(last) }) }
 }
 
-/** Opaque to clients, and the same on every replica: it holds for as long as that entry is listed. */
+/** Opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
 const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
 
 const joined = (items: readonly Item[]): Buffer => Buffer.from(`[${items.map(({ json }) => json).join()}]`)
 
-/** The meta-tools: the source that the exposure modes are about. */
+/** The source of the meta-tools, which the exposure modes show or hide. */
 export const metaSource = 'toolway'
 
-/** The sources of these items; the meta-tools are not among them. */
+/** The sources of these items, without the meta-tools. */
 export function summariesOf(
   items: PerKind<readonly Item[]>,
   sources: Iterable<Source>,
@@ -126,7 +127,7 @@ export function summariesOf(
   const tools = new Map<string, number>()
   for (const list of Object.values(items)) for (const { entry } of list) usable.add(entry.server)
   for (const { entry } of items.tool) tools.set(entry.server, (tools.get(entry.server) ?? 0) + 1)
-  // A server that has said nothing yet is shown to whom it may concern: it may have something for this caller.
+  // A server that has listed nothing yet may still offer something to this caller, so it is shown.
   const silent = (source: Source) => source.entries().length === 0 && mayReach(source.name)
   const shown = [...sources].filter(
     (source) => source.name !== metaSource && (usable.has(source.name) || silent(source)),
@@ -134,10 +135,9 @@ export function summariesOf(
   return shown.map((source) => ({ name: source.name, status: source.status(), tools: tools.get(source.name) ?? 0 }))
 }
 
-/** The tools that are shown in each exposure mode. */
 export type ToolsByExposure = Readonly<Record<Exposure, readonly Item[]>>
 
-/** All that code mode shows (B3): how to find a tool, how to declare it, how to call it. */
+/** The only tools of code mode (B3): find a tool, declare it, call it. */
 const codeTools = [
   { server: metaSource, name: 'search_tools' },
   { server: metaSource, name: 'describe_tools' },
@@ -145,8 +145,8 @@ const codeTools = [
 ] as const
 
 /**
- * What each exposure mode shows of the tools that a caller may use. Nothing is shown twice: what goes by several names
- * is listed by its own, and by another one only where that mode knows it so. Whatever is not shown can still be called.
+ * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once, under its
+ * own name, or under an alias where code mode requires that. Tools that are not shown can still be called.
  */
 export function toolsByExposure(items: readonly Item[], servers: () => readonly ServerSummary[]): ToolsByExposure {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)
@@ -162,7 +162,7 @@ export function toolsByExposure(items: readonly Item[], servers: () => readonly 
   return { direct, meta, both: [...meta, ...direct], code }
 }
 
-/** What tells of servers tells each caller of those that it sees, and of no others. */
+/** Descriptions that mention servers mention only those that the caller sees. */
 function told(item: Item, servers: () => readonly ServerSummary[]): Item {
   const description = item.entry.descriptionFor?.(servers(), item.name)
   if (description === undefined) return item

@@ -2,24 +2,24 @@ import type { Definition, Entry } from '../../core/entry.ts'
 import { isRecord } from '../../lib/is-record.ts'
 import { tokens } from './tokenizer.ts'
 
-/** Which tools have a word, and how much it says about each of them. */
+/** The tools that contain a word, with its weight in each. */
 interface Posting {
   readonly places: number[]
   readonly weights: number[]
 }
 
 export interface Scores {
-  /** By place; 0 where no word matches. */
+  /** By place; 0 if no word matches. */
   readonly scores: Float64Array
-  /** Where it is not 0. */
+  /** The places with a score above 0. */
   readonly places: readonly number[]
 }
 
-/** Words and the tools that have them, kept up to date tool by tool. */
+/** Inverted index, updated tool by tool. */
 export interface Postings {
   add(place: number, entry: Entry): void
   remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void
-  /** What different words come to for each of `count` tools, whose places are below `room`; rare words count more. */
+  /** The score of each of `count` tools, whose places are below `room`; rare words count more. */
   score(words: readonly string[], among: { readonly count: number; readonly room: number }): Scores
 }
 
@@ -39,7 +39,7 @@ export function createPostings(): Postings {
     remove(gone) {
       const places = new Set(gone.map(({ place }) => place))
       const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
-      // All at once, so that each list is gone through once however large the server was.
+      // Removes all tools at once, so that each posting list is scanned once however large the server was.
       for (const word of words) {
         const posting = postings.get(word) as Posting
         without(posting, places)
@@ -65,7 +65,7 @@ export function createPostings(): Postings {
   }
 }
 
-/** Takes places out, and keeps the others in order. */
+/** Removes places in place; the others keep their order. */
 function without({ places, weights }: Posting, gone: ReadonlySet<number>): void {
   let kept = 0
   for (let at = 0; at < places.length; at++) {
@@ -77,25 +77,25 @@ function without({ places, weights }: Posting, gone: ReadonlySet<number>): void 
   weights.length = kept
 }
 
-/** How much each word of a tool says about it, from 0 to 1. */
+/** The weight of each word in a tool, from 0 to 1. */
 type Words = ReadonlyMap<string, number>
 
-/** What the parts of a definition count: a name is chosen with care, a parameter's description tells many small things. */
+/** Weights by field: names are chosen with care, descriptions of parameters mention many details. */
 const weights = { name: 3, server: 1, title: 2, description: 2, parameter: 2, explanation: 1, value: 2 } as const
 
-/** Weighted words at which a word counts half of what it ever can. */
+/** The weighted count at which a word reaches half of its maximum score (k1 of BM25). */
 const saturation = 2
-/** How far the length of a definition counts at all. */
+/** How much the length of a definition matters (b of BM25). */
 const lengthPenalty = 0.4
 /**
- * The weighted length of a usual tool. A constant and not the average of those that are here, so that what a word says
- * about a tool depends on that tool alone, and other tools can come and go.
+ * The weighted length of a typical tool. A constant instead of the average, so that a tool's weights do not depend on
+ * other tools, which can come and go.
  */
 const usualLength = 50
 
 const read = new WeakMap<Definition, Words>()
 
-/** Read once per definition. */
+/** Cached per definition. */
 function wordsOf(entry: Entry): Words {
   const known = read.get(entry.definition) ?? weigh(entry)
   read.set(entry.definition, known)
@@ -122,14 +122,14 @@ function weigh({ server, name, definition }: Entry): Words {
   return counts
 }
 
-/** Schemas come from servers: deep ones and huge ones are read as far as they can matter. */
+/** Schemas come from servers, so depth and size are limited. */
 const deepest = 3
 const maxParameters = 100
 const maxValues = 50
 
 function addParameters(schema: unknown, add: (text: unknown, weight: number) => void, depth: number): void {
   if (!isRecord(schema) || depth >= deepest) return
-  // Among what a parameter may be there are words of the tasks that it is for: `unit: celsius | fahrenheit`.
+  // Enum values contain words of tasks: `unit: celsius | fahrenheit`.
   if (Array.isArray(schema.enum)) for (const value of schema.enum.slice(0, maxValues)) add(value, weights.value)
   if (isRecord(schema.items)) addParameters(schema.items, add, depth)
   if (!isRecord(schema.properties)) return

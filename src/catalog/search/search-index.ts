@@ -2,36 +2,36 @@ import type { Item } from '../item.ts'
 import { createPostings } from './postings.ts'
 import { tokens } from './tokenizer.ts'
 
-/** Ranks tools by how well their names, descriptions and parameters fit the words of a task (BM25). */
+/** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
 export interface SearchIndex {
-  /** From now on these are the tools. Only what is new is read, and only what is gone is taken out. */
+  /** Replaces the set of tools. Indexes only new ones and removes only missing ones. */
   update(items: readonly Item[]): void
-  /** The best of the tools that are asked about, best first; ties in the order of the list. */
+  /** Best first; ties keep the order of the list. */
   search(query: string, asked: SearchQuery): IndexMatches
 }
 
 export interface SearchQuery {
   readonly limit: number
-  /** What the caller may use. What is known of a list is kept, so that it should be the same one each time. */
+  /** What the caller may use. Pass the same array each time: its mask is cached by identity. */
   readonly among: readonly Item[]
   readonly server?: string | undefined
 }
 
 export interface IndexMatches {
   readonly items: readonly Item[]
-  /** How many there are with any word of the query. */
+  /** The number of tools with any word of the query. */
   readonly total: number
 }
 
 export function createSearchIndex(): SearchIndex {
   const postings = createPostings()
-  /** By place; a place is taken again when its tool is gone. */
+  /** By place; places of removed tools are reused. */
   const items: (Item | undefined)[] = []
   const places = new Map<Item, number>()
   const free: number[] = []
-  /** Where each place stands in the list. */
+  /** The list position of each place. */
   let ranks = new Int32Array(0)
-  /** For each list that was asked about, 1 where a place is in it. */
+  /** For each queried list, 1 for every place in it. */
   let masks = new WeakMap<readonly Item[], Uint8Array>()
 
   return {
@@ -72,7 +72,7 @@ export function createSearchIndex(): SearchIndex {
     return postings.score(words, { count: places.size, room: items.length })
   }
 
-  /** Looking every match up in a set, again in every search, would cost more than all the rest. */
+  /** Looking up every match in a set on each search would cost more than the rest of the search. */
   function maskOf(among: readonly Item[]): Uint8Array {
     const known = masks.get(among)
     if (known) return known
@@ -86,8 +86,8 @@ export function createSearchIndex(): SearchIndex {
   }
 
   /**
-   * A tool is as good for a task of several steps as it is for the whole of it, and for the one step that it serves
-   * best, each against the best tool for that: else the step with the most words would fill the list.
+   * For a task of several steps, adds a tool's score for the whole task and its score for its best step, each relative
+   * to the best tool. Otherwise the step with the most words would dominate the list.
    */
   function fused(steps: readonly (readonly string[])[], whole: Float64Array, found: readonly number[]): Float64Array {
     const bestStep = new Float64Array(items.length)
@@ -105,20 +105,20 @@ export function createSearchIndex(): SearchIndex {
   }
 }
 
-/** Never 0, so that it can be divided by. */
+/** Never 0, because it is a divisor. */
 function highest(scores: Float64Array, places: readonly number[]): number {
   let most = 0
   for (const place of places) if ((scores[place] as number) > most) most = scores[place] as number
   return most || 1
 }
 
-/** The first `limit` of some numbers by an order, in that order, without sorting all the others. */
+/** The first `limit` candidates in order, without sorting the others. */
 export function best(
   candidates: Iterable<number>,
   limit: number,
   compare: (a: number, b: number) => number,
 ): readonly number[] {
-  // A heap with the worst of the kept at its top: most candidates are turned away after one comparison.
+  // A heap with the worst kept candidate on top: most candidates are rejected after one comparison.
   const kept: number[] = []
   for (const candidate of candidates) {
     if (kept.length < limit) rise(kept, candidate, compare)
@@ -138,7 +138,7 @@ function rise(heap: number[], value: number, compare: (a: number, b: number) => 
   heap[at] = value
 }
 
-/** Puts a value in the place of the top. */
+/** Replaces the top of the heap. */
 function sink(heap: number[], value: number, compare: (a: number, b: number) => number): void {
   let at = 0
   for (;;) {
@@ -152,14 +152,14 @@ function sink(heap: number[], value: number, compare: (a: number, b: number) => 
   heap[at] = value
 }
 
-/** Where one step of a task ends and the next begins: sentences, lines, and the words that say so. */
+/** Separates the steps of a task: sentences, lines, and words such as "then". */
 const border = /(?<=[.?!;。？！；])\s+|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
 
-/** Nobody reads a task of more words; what comes after is no question any more. */
+/** Characters of a task that are read. */
 const longest = 4_000
 const maxSteps = 12
 
-/** The words of a task, step by step, each word once in a step. A step without words is none. */
+/** The words of a task by step, without duplicates within a step; empty steps are dropped. */
 function stepsOf(task: string): readonly (readonly string[])[] {
   const steps = task
     .slice(0, longest)

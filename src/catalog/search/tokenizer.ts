@@ -1,4 +1,3 @@
-/** Words that say nothing about what a tool does. */
 const stopWords: ReadonlySet<string> = new Set(
   (
     'a an and any are as at be been but by can could did do does for from had has have he her his how i if in into is it ' +
@@ -7,10 +6,10 @@ const stopWords: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** The longest text that is worth reading word by word: what comes after is no description any more. */
+/** Longer texts are cut. */
 const maxText = 20_000
 
-/** The stems of the words in a text, in order. Names are taken apart: `getUserInfo`, `get_user_info`, `HTTPServer2`. */
+/** The stems of the words in a text, in order. Splits names: `getUserInfo`, `get_user_info`, `HTTPServer2`. */
 export function tokens(text: string): string[] {
   const words = text
     .slice(0, maxText)
@@ -25,7 +24,7 @@ export function tokens(text: string): string[] {
 
 const stems = new Map<string, string>()
 
-/** Tools use few different words, many times over. */
+/** Cached: tools use few different words, many times. */
 function stemOf(word: string): string {
   const known = stems.get(word)
   if (known !== undefined) return known
@@ -36,8 +35,8 @@ function stemOf(word: string): string {
 }
 
 /**
- * The stem of an English word, in lower case, after the Porter2 rules: `calculating`, `calculated` and `calculation` meet.
- * R1 and R2 are the parts of a word after its first and second run of vowel and consonant; most endings fall only there.
+ * The stem of a lower-case English word by the Porter2 rules: `calculating`, `calculated` and `calculation` are equal.
+ * R1 and R2 are the parts after the first and the second vowel-consonant run; most suffixes are removed only there.
  */
 export function stem(word: string): string {
   if (word.length <= 2 || !/^[a-z]+$/.test(word)) return word
@@ -58,7 +57,7 @@ export function stem(word: string): string {
 const vowels = 'aeiouy'
 const isVowel = (letter: string | undefined): boolean => letter !== undefined && vowels.includes(letter)
 
-/** These beginnings count as one run, so that `generate` and `general` stay apart. */
+/** R1 starts after these prefixes, so that `generate` and `general` stay different. */
 const prefixes: readonly string[] = ['gener', 'commun', 'arsen']
 
 const exceptions: ReadonlyMap<string, string> = new Map([
@@ -76,10 +75,10 @@ const exceptions: ReadonlyMap<string, string> = new Map([
   ...['sky', 'news', 'howe', 'atlas', 'cosmos', 'bias', 'andes'].map((word) => [word, word] as const),
 ])
 
-/** Words that look inflected after the plural is gone, and are not. */
+/** Words that look inflected after plural removal but are not. */
 const settled: ReadonlySet<string> = new Set('inning outing canning herring earring proceed exceed succeed'.split(' '))
 
-/** A `y` that stands for a consonant (first, or after a vowel) is written `Y`. */
+/** Writes a consonantal `y` (at the start or after a vowel) as `Y`. */
 function consonantY(word: string): string {
   let text = ''
   for (const letter of word) text += letter === 'y' && (text === '' || isVowel(text.at(-1))) ? 'Y' : letter
@@ -94,7 +93,7 @@ function regionAfter(text: string, from: number, known?: number): number {
 
 const hasVowel = (text: string): boolean => /[aeiouy]/.test(text)
 
-/** A vowel between consonants at the end, or a vowel that starts a word of two letters. */
+/** A vowel between consonants at the end, or a two-letter word that starts with a vowel. */
 const endsInShortSyllable = (text: string): boolean =>
   /[^aeiouy][aeiouy][^aeiouywxY]$/.test(text) || /^[aeiouy][^aeiouy]$/.test(text)
 
@@ -123,7 +122,7 @@ const finalY = (text: string): string =>
 
 type Rule = readonly [suffix: string, replacement: string, condition?: 'r2' | RegExp]
 
-/** Longest first: the first suffix that fits is the only one tried. */
+/** Longest first: only the first matching suffix is tried. */
 const longRules: readonly Rule[] = [
   ['ational', 'ate'],
   ['ization', 'ize'],
