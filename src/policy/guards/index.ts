@@ -22,7 +22,7 @@ import { type Lookup, urlGuard } from './url.ts'
 
 /**
  * Checks the arguments of a tool or prompt, or the URI of a resource; `definition` says which arguments are declared.
- * Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL; synchronously and without a promise where nothing is guarded.
+ * Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL. Synchronous if no guarded value is present.
  */
 export type CheckArguments = (
   args: Readonly<Record<string, unknown>>,
@@ -31,13 +31,13 @@ export type CheckArguments = (
 ) => Promise<void> | undefined
 
 export interface GuardOptions {
-  /** Whose arguments these are; errors and rules name it. */
+  /** Named in errors and rules. */
   readonly server: string
   readonly clock?: Clock
   readonly lookup?: Lookup
 }
 
-/** Each value costs time to check; no honest call names more. */
+/** Each value takes time to check; legitimate calls have fewer. */
 const maxValues = 256
 const tooMany = `has more than ${maxValues} values; send fewer at a time`
 
@@ -47,7 +47,7 @@ const codes: Readonly<Record<GuardConfig['kind'], ErrorCode>> = {
   url: 'UNSAFE_URL',
 }
 
-/** Prepares the guards of one server (F9). `undefined` where there are none, so that arguments need not even be parsed. */
+/** Compiles the guards of one server (F9). `undefined` without guards, so that arguments need not be parsed. */
 export function compileGuards(guards: readonly GuardConfig[], options: GuardOptions): CheckArguments | undefined {
   if (guards.length === 0) return undefined
   const compiled = guards.map((config, index) =>
@@ -78,7 +78,7 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
   const selectors = config.arguments.map((text) => {
     const selector = parseSelector(text)
     if (selector) return selector
-    // Starting without the guard would let through what the operator meant to stop.
+    // Fail: starting without the guard would permit what the operator meant to prevent.
     throw new ToolwayError(
       'INTERNAL',
       `${rule}.arguments: "${text}" is not an argument such as path, paths[] or options.file.`,
@@ -117,7 +117,7 @@ function textsOf(selector: Selector, args: Readonly<Record<string, unknown>>, re
   return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
 }
 
-/** An undeclared argument may be a string or a list of strings, and a path may be written as a URI. */
+/** An undeclared argument may be a string or a list of strings, and a path may be a URI. */
 function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, refuse: RefuseArgument): GuardedValue[] {
   const unknown: RefuseArgument = (place, reason) => refuse(place, `${reason}; the tool's schema does not declare it`)
   const items = Array.isArray(value)
@@ -130,13 +130,13 @@ function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, ref
   })
 }
 
-/** A drive of Windows is not a scheme. */
+/** Requires two letters, because one is a Windows drive. */
 const isUri = (text: string): boolean => /^[\0-\x20]*[a-z][a-z0-9+.-]+:/i.test(text)
 
 function sound(at: string, value: unknown, refuse: RefuseArgument): string {
   if (value === null) throw refuse(at, 'must be a string, not null; leave it out where there is none')
   if (typeof value !== 'string') throw refuse(at, 'must be a string')
-  // The server gets the bytes as they came and may read broken ones as a quote or a dot, which we cannot see here.
+  // The server gets the original bytes and may read invalid ones as a quote or a dot, which is not visible here.
   if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'has characters that are not valid Unicode')
   if (value.includes('\0')) throw refuse(at, 'has a NUL character')
   return value
@@ -147,11 +147,11 @@ async function inTurn(work: readonly (() => Promise<void>)[]): Promise<void> {
 }
 
 /**
- * What a guard has to look at in the URI of a resource: to read one is to ask for a file or an address as much as with an
- * argument, and servers may read what they never list. What a scheme of their own means, only they know.
+ * The parts of a resource URI that a guard checks: reading a resource can request a file or an address just like an
+ * argument, and servers may read URIs that they do not list. The meaning of custom schemes is not known here.
  */
 function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[] {
-  // Parsers leave out what cannot be seen, so it must not hide a scheme.
+  // Parsers skip invisible characters, so these must not hide a scheme.
   const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(uri.replace(/[\0-\x20]/g, ''))?.[1]?.toLowerCase()
   if (kind === 'url') return scheme !== undefined && ofTheWeb.has(scheme) ? [uri] : []
   if (kind !== 'path') return []
@@ -161,9 +161,9 @@ function guardedParts(kind: GuardConfig['kind'], uri: string): readonly string[]
 
 const ofTheWeb: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ftp', 'sftp'])
 
-/** Some servers cut off the scheme, others parse: then what may be a query is not part of the name of the file. */
+/** Some servers cut off the scheme; others parse the URI, so that a query is not part of the file name. */
 function readingsOfFile(uri: string): readonly string[] {
-  // Of the slashes before an absolute path one is left; of those before a host both, which no path may begin with.
+  // Keep one slash before an absolute path, but both before a host: the path guard refuses a leading double slash.
   const path = uri.replace(/^\s*file:(?:\/\/(?=\/))?/i, '')
   const end = path.search(/[?#]/)
   return end === -1 ? [path] : [path, path.slice(0, end)]
@@ -171,16 +171,16 @@ function readingsOfFile(uri: string): readonly string[] {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** An object that guarded members are in, and the selected members of it. */
+/** An object with guarded members, and those members. */
 interface Parent {
   readonly selector: Selector
   readonly members: readonly string[]
 }
 
 /**
- * Finds arguments beside the guarded ones that the definition does not declare and whose names suggest a value of this
- * kind: servers accept aliases (`file` for `path`) that their schemas do not mention. Where a schema forbids additional
- * properties, validation has already refused them.
+ * Finds undeclared arguments next to the guarded ones whose names suggest a value of this kind: servers accept aliases
+ * (`file` for `path`) that their schemas do not mention. If a schema forbids additional properties, validation has
+ * already refused them.
  */
 function undeclaredArguments(
   kind: GuardConfig['kind'],
@@ -192,7 +192,7 @@ function undeclaredArguments(
     const found: Selected[] = []
     for (const { selector, members } of parents) {
       const objects = selector.steps.length === 0 ? [{ at: '', value: args }] : select(selector, args)
-      // The selectors of the guard itself have refused it.
+      // The guard's own selectors have refused it.
       if ('expected' in objects) continue
       for (const { at, value } of objects) {
         if (!isObject(value)) continue
@@ -208,7 +208,7 @@ function undeclaredArguments(
   }
 }
 
-/** The objects that selectors lead through to their last member; the arguments themselves always among them. */
+/** The objects on the way to each selected member, including the arguments themselves. */
 function parentsOf(selectors: readonly Selector[]): readonly Parent[] {
   const parents = new Map<string, { steps: readonly SelectorStep[]; members: string[] }>([
     ['[]', { steps: [], members: [] }],
@@ -226,7 +226,7 @@ function parentsOf(selectors: readonly Selector[]): readonly Parent[] {
   return [...parents.values()].map(({ steps, members }) => ({ selector: { text: '', steps }, members }))
 }
 
-/** Tools declare arguments by a schema, prompts by a list. */
+/** Tools declare arguments in a schema, prompts in a list. */
 function isDeclared(definition: Definition | undefined, steps: readonly SelectorStep[], name: string): boolean {
   if (definition === undefined) return false
   if (Array.isArray(definition.arguments)) {

@@ -6,16 +6,16 @@ export interface PathGuardConfig {
   readonly roots: readonly string[]
 }
 
-/** Longer ones no file system takes. */
+/** No file system accepts longer paths. */
 const longest = 4096
-/** `/proc/self/cwd` is where the gateway runs when the gateway looks, and where the server runs when the server does. */
+/** `/proc/self/cwd` means one folder for the gateway and another for the server. */
 const ofEachProcess = /^\/(?:proc|dev)(?:\/|$)/
 const control = /[\0-\x1f\x7f-\x9f]/
 
 /**
- * Keeps paths inside the roots (F9). They must be absolute: what a relative one means depends on the folder that the
- * server runs in, which the gateway cannot know. Between this check and the server's use of the path a link may still
- * be changed, so the roots should be folders that only trusted programs write links into.
+ * Keeps paths inside the roots (F9). Paths must be absolute: the meaning of a relative path depends on the server's
+ * working directory, which the gateway does not know. A link may change between this check and its use by the server,
+ * so only trusted programs should be able to create links in the roots.
  */
 export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, platform = process.platform): Guard {
   const { normalize, sep } = platform === 'win32' ? win32 : posix
@@ -24,7 +24,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
 
   const rootOf = (path: string) => written.find((root) => path === root || path.startsWith(root + sep))
 
-  /** Every place that the path may mean. The root it is written under stays as it is: its odd letters are the operator's. */
+  /** Every location that the path may mean. The root is kept verbatim: the operator chose its unusual characters. */
   const places = (path: string): readonly string[] => {
     const plain = normalize(path)
     const root = rootOf(plain) ?? ''
@@ -60,7 +60,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
   }
 
   return async (values) => {
-    // Roots are looked up each time: an operator may point a link elsewhere while the gateway runs.
+    // Resolve the roots each time: an operator may change a link while the gateway runs.
     const folders = await Promise.all(written.map((root) => traced(root === '' ? sep : root, values[0]!.at)))
     for (const value of values) await check(value, folders)
   }
@@ -86,32 +86,31 @@ function misshapenOnWindows(path: string): string | undefined {
 
 const withoutEnd = (path: string, sep: string) => (path.endsWith(sep) ? path.slice(0, -1) : path)
 
-/** A few of the roots, as people write them. */
 function spell(roots: readonly string[]): string {
   const shown = roots.slice(0, 3)
   return roots.length > shown.length ? `${shown.join(', ')} or another allowed folder` : shown.join(' or ')
 }
 
-/** Why a path cannot be told to be harmless, to go on from "The argument … ". */
+/** Why a path cannot be verified; continues "The argument … ". */
 class Untraceable extends Error {}
 
 /**
- * Where an absolute path really leads: symbolic links resolved as far as it exists, the rest as it is written. The
- * answer has the case that the disk has, so that it can be compared as it is on every platform.
+ * The real location of an absolute path: symbolic links are resolved as far as it exists, the rest is kept. The result
+ * has the case of the file system, so it can be compared directly on every platform.
  */
 async function realPath(path: string): Promise<string> {
   return (await resolved(path)) ?? (await resolvedInPart(path))
 }
 
-/** Something to be written does not exist yet: the existing folder nearest to it decides. */
+/** A file to be written does not exist yet: the nearest existing folder decides. */
 async function resolvedInPart(path: string): Promise<string> {
   const { root, dir, base } = parse(path)
-  // Most often it is a new file in a folder that exists.
+  // Usually a new file in an existing folder.
   const folder = await resolved(dir)
   if (folder !== undefined) return await unlessLink(join(folder, base))
   const names = path.slice(root.length).split(sep)
   let real = (await resolved(root)) ?? root
-  // From the top downwards, because it ends at the first folder that is missing, however long the path is.
+  // From the top, because it ends at the first missing folder, however long the path is.
   for (const [index, name] of names.entries()) {
     const next = await resolved(join(real, name))
     if (next === undefined) return join(await unlessLink(join(real, name)), ...names.slice(index + 1))
@@ -120,7 +119,7 @@ async function resolvedInPart(path: string): Promise<string> {
   return real
 }
 
-/** A link that leads nowhere is no missing file: whoever writes to it makes one where it points. */
+/** A dangling link is not a missing file: writing to it creates a file at its target. */
 async function unlessLink(missing: string): Promise<string> {
   const found = await unlessMissing(lstat(missing))
   if (found === undefined) return missing
@@ -141,7 +140,9 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Whether `path` is the folder or lies in it, name by name: `/data-old` is not in `/data`. Both must be real paths. */
+/**
+ * Whether `path` is the folder or inside it, by path segments: `/data-old` is not in `/data`. Both must be real paths.
+ */
 function inside(folder: string, path: string): boolean {
   const outer = parts(folder)
   const inner = parts(path)
@@ -150,13 +151,13 @@ function inside(folder: string, path: string): boolean {
 
 const parts = (path: string) => path.split(sep).filter((name) => name !== '')
 
-/** More layers of percent encoding than this are never an accident. */
+/** More layers of percent encoding are never accidental. */
 const maxLayers = 4
 
 /**
- * The ways in which somebody further on may read a path: as it is, percent-decoded any number of times, and each of
- * these with look-alikes of dots and slashes, backslashes, invisible characters and trailing dots taken for what they
- * resemble. A path is harmless when all of them are. `undefined` if it is wrapped deeper than anybody honest would.
+ * All ways in which a later component may read a path: unchanged, percent-decoded any number of times, and each of
+ * these with look-alikes of dots and slashes, backslashes, invisible characters and trailing dots normalized. A path is
+ * safe only if all readings are. `undefined` if it has more layers of encoding than any legitimate path.
  */
 export function readings(path: string): readonly string[] | undefined {
   const found = new Set<string>()
@@ -171,7 +172,7 @@ export function readings(path: string): readonly string[] | undefined {
   return undefined
 }
 
-/** Whether some part of the path means "the folder above": `..`, also with spaces, more dots or parameters. */
+/** Whether a segment means the parent folder: `..`, also with spaces, more dots or parameters. */
 export function climbs(reading: string): boolean {
   return reading.split(/[/\\]/).some((part) => {
     const name = part.split(/[;:]/, 1)[0] as string
@@ -185,7 +186,7 @@ const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}\ufffd]/gu
 
 function folded(path: string): string {
   const plain = path.normalize('NFKC').replace(invisible, '').replace(slashes, '/').replace(dots, '.')
-  // Windows drops dots and spaces at the end of each name; names made of nothing else are left for `climbs` to see.
+  // Windows drops trailing dots and spaces of names; keep names that consist of these, for `climbs` to detect.
   return plain
     .split('/')
     .map((part) => withoutTail(part) || part)
@@ -198,7 +199,7 @@ function withoutTail(part: string): string {
   return part.slice(0, end)
 }
 
-/** Takes one layer of `%2e` and `%u002e` off. */
+/** Decodes one layer of `%2e` and `%u002e`. */
 function percentDecoded(text: string): string {
   if (!text.includes('%')) return text
   const wide = text.replace(/%u([0-9a-f]{4})/gi, (_, digits) => String.fromCharCode(Number.parseInt(digits, 16)))
@@ -218,7 +219,7 @@ function hexadecimal(bytes: Buffer, at: number): number | undefined {
   return /^[0-9a-f]{2}$/i.test(digits) ? Number.parseInt(digits, 16) : undefined
 }
 
-/** UTF-8 as careless decoders read it: overlong forms mean what their bits say, broken bytes become U+FFFD. */
+/** UTF-8 as lenient decoders read it: accepts overlong forms; invalid bytes become U+FFFD. */
 function lenientUtf8(bytes: readonly number[]): string {
   let text = ''
   for (let at = 0; at < bytes.length; at++) {

@@ -3,28 +3,28 @@ import type { ToolwayError } from '../../core/errors.ts'
 import { isObject } from '../../core/schema-keywords.ts'
 import { readAs } from '../../lib/lookalikes.ts'
 
-/** Where guarded values stand in a call's arguments: `path`, `paths[]`, `options.path`, `items[].url`. */
+/** The position of guarded values in the arguments: `path`, `paths[]`, `options.path`, `items[].url`. */
 export interface Selector {
   readonly text: string
   readonly steps: readonly SelectorStep[]
 }
 
-/** The name of a member, or every item of a list. */
+/** A member, or every item of a list. */
 export type SelectorStep = { readonly member: string } | 'items'
 
-/** A value that a selector led to, and its place as people write it: `items[2].url`. */
+/** A selected value and its position, such as `items[2].url`. */
 export interface Selected {
   readonly at: string
   readonly value: unknown
 }
 
-/** Something on the way was not what the selector expects; whoever sent it may be hiding a value from the guard. */
+/** The arguments do not have the selector's shape, possibly to hide a value from the guard. */
 export interface Mismatch {
   readonly at: string
   readonly expected: 'an object' | 'a list'
 }
 
-/** Reads a selector once; `undefined` if it is none. */
+/** `undefined` if the text is not a valid selector. */
 export function parseSelector(text: string): Selector | undefined {
   const steps: SelectorStep[] = []
   for (const part of text.split('.')) {
@@ -41,8 +41,8 @@ export function parseSelector(text: string): Selector | undefined {
 }
 
 /**
- * Finds what a selector stands for. Absent arguments are left to the tool's schema; null is a value like any other, and
- * one that servers take for "all" or for their own default.
+ * Finds the values of a selector. The tool's schema decides about absent arguments. Null counts as a value, because
+ * servers may read it as "all" or as their default.
  */
 export function select(selector: Selector, args: Readonly<Record<string, unknown>>): readonly Selected[] | Mismatch {
   let found: readonly Selected[] = [{ at: '', value: args }]
@@ -69,11 +69,11 @@ const push = (list: Selected[], at: string, value: unknown) => {
   if (value !== undefined) list.push({ at, value })
 }
 
-/** Names repeat from call to call; more different ones than this are made up by a caller. */
+/** Names repeat from call to call; more distinct ones are made up by a caller. */
 const maxRemembered = 4096
 const maxLength = 256
 
-/** Remembers what was found out about a name. */
+/** Caches the result by name. */
 function remembered<Found>(find: (name: string) => Found): (name: string) => Found {
   const known = new Map<string, Found>()
   return (name) => {
@@ -88,7 +88,7 @@ function remembered<Found>(find: (name: string) => Found): (name: string) => Fou
   }
 }
 
-/** Letters and digits alone, in lower case. Twice, because two letters fold to ASCII in one direction only. */
+/** Lower-case letters and digits. Upper case first, because two letters fold to ASCII in one direction only. */
 const plain = remembered((name) =>
   readAs(name)
     .toUpperCase()
@@ -97,8 +97,8 @@ const plain = remembered((name) =>
 )
 
 /**
- * Whether a member is a spelling of a guarded one. Some servers match names without regard to case (Go) or to separators,
- * and look-alike letters, width or surrounding space must not hide one either.
+ * Whether a name can stand for a guarded member. Some servers ignore case (Go) or separators, and look-alike letters,
+ * width or surrounding space must not hide a member.
  */
 export const isSpelling = (name: string, member: string): boolean =>
   name === member || (plain(name) === plain(member) && plain(member) !== '')
@@ -110,7 +110,7 @@ const nouns: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   url: setOf('url uri href link endpoint'),
 }
 
-/** Whole names: alone they mean such a value, in others they are about something else. */
+/** Complete names: they mean such a value alone, but not as part of other names. */
 const whole: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   path: setOf(
     'source src destination dest dst cwd workdir basedir rootdir fullpath abspath realpath infile outfile inputfile outputfile sourcefile targetfile sourcepath targetpath destinationpath oldpath newpath logfile',
@@ -119,7 +119,7 @@ const whole: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   url: setOf('website webpage site weburl targeturl baseurl imageurl callbackurl webhookurl sourceurl redirecturl'),
 }
 
-/** Whether the name of an argument suggests that it holds what a guard of this kind looks at. */
+/** Whether an argument's name suggests a value for a guard of this kind. */
 export const suggests: Readonly<Record<GuardConfig['kind'], (name: string) => boolean>> = {
   path: remembered((name) => suggestsKind('path', name)),
   sql: remembered((name) => suggestsKind('sql', name)),
@@ -137,25 +137,27 @@ function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
   return nouns[kind].has(words.at(-1) ?? '') || nouns[kind].has(together) || whole[kind].has(together)
 }
 
-/** Numbers at the end count copies: `path2`, `file_1`, `path[0]`. The words looked for are short. */
+/** Trailing numbers count copies: `path2`, `file_1`, `path[0]`. The words in question are short. */
 const withoutNumber = (word: string): string => (word.length > 32 ? word : word.replace(/\p{N}+$/u, ''))
 
-/** Each word with its plural. */
+/** Adds plurals. */
 function setOf(list: string): ReadonlySet<string> {
   return new Set(list.split(' ').flatMap((word) => [word, `${word}s`, word.replace(/y$/, 'ies')]))
 }
 
-/** One guard, as a server's configuration has it. */
 export type GuardConfig = ServerConfig['guards'][number]
 
-/** A text that a guard looks at, and the argument it came in. */
+/** A text to check, and the argument that holds it. */
 export interface GuardedValue {
   readonly at: string
   readonly text: string
 }
 
-/** Settles if every text is harmless, throws what its `Refuse` made otherwise. */
+/** Rejects with the error of its `RefuseArgument` if a text is unsafe. */
 export type Guard = (values: readonly GuardedValue[]) => Promise<void>
 
-/** Makes the error of one guard. The reason goes on from "The argument … ", ends without a full stop, and never repeats the value. */
+/**
+ * Creates the error of one guard. The reason continues "The argument … ", has no full stop, and never repeats the
+ * value.
+ */
 export type RefuseArgument = (at: string, reason: string) => ToolwayError

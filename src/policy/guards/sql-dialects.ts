@@ -2,7 +2,6 @@ import type { GuardConfig } from './selector.ts'
 
 export type Dialect = Extract<GuardConfig, { kind: 'sql' }>['dialect']
 
-/** How each is called. */
 export const dialectNames: Readonly<Record<Dialect, string>> = {
   any: 'SQL',
   postgres: 'PostgreSQL',
@@ -29,7 +28,7 @@ const mysqlAnsi: Lexis = { ...mysql, name: 'MySQL with ANSI_QUOTES', backslash: 
 const mysqlPlain: Lexis = { ...mysql, name: 'MySQL with NO_BACKSLASH_ESCAPES', backslash: undefined }
 const sqlite: Lexis = { name: 'SQLite', backquote: true, bracket: 'first' }
 
-/** Every common way of splitting a text, besides PostgreSQL's own. */
+/** The common ways to tokenize a text, besides PostgreSQL's. */
 const others: readonly Lexis[] = [
   { ...postgres, name: 'PostgreSQL without standard_conforming_strings', backslash: 'single' },
   mysql,
@@ -43,8 +42,8 @@ const others: readonly Lexis[] = [
 ]
 
 /**
- * The name of a dialect that splits the text into code, quotes and comments in another way than PostgreSQL, whose parser
- * decides. Where all split it alike, what that parser finds holds for each of them.
+ * The name of a dialect that splits the text into code, quotes and comments differently from PostgreSQL, whose parser
+ * decides. If all split it alike, the result of that parser holds for each of them.
  */
 export function disagreeing(text: string): string | undefined {
   const base = marksOf(text, spansOf(text, postgres))
@@ -54,7 +53,7 @@ export function disagreeing(text: string): string | undefined {
 
 const marks = { string: 1, name: 1, bracket: 2, comment: 3 } as const
 
-/** What each character is part of: 0 code, 1 quotes, 2 brackets, 3 a comment. */
+/** The context of each character: 0 code, 1 quotes, 2 brackets, 3 comment. */
 function marksOf(text: string, spans: readonly Span[]): Uint8Array {
   const found = new Uint8Array(text.length)
   for (const { kind, start, end } of spans) found.fill(marks[kind], start, end)
@@ -62,13 +61,13 @@ function marksOf(text: string, spans: readonly Span[]): Uint8Array {
 }
 
 /**
- * PostgreSQL's subscripts are names to others. What is code to PostgreSQL in there is checked as code, so the others see
- * less of it, never more; what follows must be the same again.
+ * PostgreSQL's subscripts are names in other dialects. Their content is checked as PostgreSQL code, so the others see
+ * less code there, never more; the text after them must match again.
  */
 const alike = (base: Uint8Array, other: Uint8Array): boolean =>
   other.every((mark, at) => mark === marks.bracket || mark === base[at])
 
-/** Words of the code alone, in lower case, as every dialect would split them. */
+/** Lower-case words of the code, without quotes and comments, split as in every dialect. */
 export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<string> {
   let code = ''
   let at = 0
@@ -79,7 +78,7 @@ export function codeWords(text: string, lexis: Lexis = postgres): ReadonlySet<st
   return new Set((code + text.slice(at)).toLowerCase().match(/[\p{L}\p{M}\p{N}_$@]+/gu) ?? [])
 }
 
-/** Spaces that separate words to some dialects and are letters to others. */
+/** Spaces that separate words in some dialects and are letters in others. */
 export function hasOddSpace(text: string): boolean {
   if (/^[\x00-\x7f]*$/.test(text)) return false
   let at = 0
@@ -90,7 +89,7 @@ export function hasOddSpace(text: string): boolean {
   return false
 }
 
-/** Characters that a conversion to a smaller character set turns into quotes and semicolons. */
+/** Characters that become quotes and semicolons when converted to a smaller character set. */
 const convertible: Readonly<Record<string, string>> = {
   ...signs("'", '\u02b9\u02bc\u02c8\u2018\u2019\u201b\u2032\u2035\uff07'),
   ...signs('"', '\u02ba\u201c\u201d\u201f\u2033\u2036\uff02'),
@@ -99,19 +98,19 @@ const convertible: Readonly<Record<string, string>> = {
 }
 const anyConvertible = new RegExp(`[${Object.keys(convertible).join('')}]`, 'g')
 
-/** Whether a text becomes more than one statement, or a write, once look-alikes of quotes and semicolons are converted. */
+/** Whether a text becomes several statements, or a write, when look-alikes of quotes and semicolons are converted. */
 export function unsafeConverted(text: string, readOnly: boolean): boolean {
   const converted = text.replace(anyConvertible, (sign) => convertible[sign] as string)
   return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))
 }
 
-/** Words of statements that write, wherever they stand. */
+/** Words of writing statements, in any position. */
 const writes = new Set(
   `alter attach call copy create delete detach drop dumpfile exec execute grant insert into load lock merge outfile pragma
   rename replace revoke set truncate update vacuum`.split(/\s+/),
 )
 
-/** Whether another reading has more than one statement or, where only reads are allowed, shows a word of a write. */
+/** Whether another reading has several statements or, with `readOnly`, contains a new word of a writing statement. */
 function gainsStatement(text: string, lexis: Lexis, before: string, readOnly: boolean, lexisBefore = lexis): boolean {
   if (countStatements(text, lexis) > 1) return true
   if (!readOnly) return false
@@ -148,15 +147,15 @@ function signs(plain: string, likes: string): Record<string, string> {
   return Object.fromEntries([...likes].map((like) => [like, plain]))
 }
 
-/** Names with quotes in them, which no table has and many parsers get wrong. */
+/** Names that contain quotes, which are unusual and which many parsers get wrong. */
 const unusualName = /^(?:`[^`]*["';\\]|\[[^\]]*["';`\\])/
 
-/** What PostgreSQL's parser would take for something else in the code of another dialect. */
+/** Code of another dialect that PostgreSQL's parser would misread. */
 const foreign = /--|\/\*|\*\/|[#$\\[\]`]/
 
 /**
- * The statement as PostgreSQL would write it, with the same characters at the same places; `undefined` if it cannot be
- * written so. Comments become spaces, and the text of strings, which decides nothing, is left out.
+ * Rewrites the statement for PostgreSQL's parser, with the same character positions; `undefined` if that is impossible.
+ * Comments become spaces, and the content of strings, which is irrelevant, is replaced.
  */
 export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: boolean): string | undefined {
   const own = dialect === 'mysql' ? mysql : sqlite
@@ -167,7 +166,7 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
   let written = ''
   for (const { kind, start, end, closed } of [...spans, ends]) {
     const code = text.slice(written.length, start)
-    // A comment of one line needs no end.
+    // A line comment needs no end.
     if (foreign.test(code) || (!closed && !(kind === 'comment' && !text.startsWith('/*', start)))) return undefined
     const inner = text.slice(start + 1, end - 1)
     if (unusualName.test(text.slice(start, end))) return undefined
@@ -179,21 +178,21 @@ export function asPostgres(text: string, dialect: 'mysql' | 'sqlite', readOnly: 
   return written
 }
 
-/** What one dialect, with one set of settings, takes for quotes and comments. */
+/** The quotes and comments of one dialect with one set of settings. */
 interface Lexis {
   readonly name: string
-  /** Quotes inside which a backslash escapes the next character. */
+  /** Quotes in which a backslash escapes the next character. */
   readonly backslash?: 'single' | 'both' | undefined
-  /** `E'…'` is a string with backslashes. */
+  /** `E'…'` is a string with backslash escapes. */
   readonly escapeStrings?: boolean
-  /** `$$…$$`, with a tag between the dollars or without one only. */
+  /** `$$…$$`, with an optional tag or always without. */
   readonly dollar?: 'tagged' | 'bare'
   /** `q'[…]'`. */
   readonly alternative?: boolean
   /** `'''…'''` and `"""…"""`. */
   readonly triple?: boolean
   readonly backquote?: boolean
-  /** `[…]`, which ends at the first `]`, or in which `]]` stands for one. */
+  /** `[…]`, which ends at the first `]`, or in which `]]` is an escaped `]`. */
   readonly bracket?: 'first' | 'doubled'
   /** `--` starts a comment only before a space or a control character. */
   readonly spacedDashes?: boolean
@@ -203,13 +202,13 @@ interface Lexis {
   readonly nestedComments?: boolean
   /** The content of `/*! … *\/` is run. */
   readonly executableComments?: boolean
-  /** A comment of one line also ends at a carriage return. */
+  /** A line comment also ends at a carriage return. */
   readonly returnEnds?: boolean
 }
 
 type SpanKind = 'string' | 'name' | 'bracket' | 'comment'
 
-/** A stretch that is not code: `text.slice(start, end)`, quotes included. */
+/** A range that is not code: `text.slice(start, end)`, including quotes. */
 interface Span {
   readonly kind: SpanKind
   readonly start: number
@@ -217,14 +216,13 @@ interface Span {
   readonly closed: boolean
 }
 
-/** In the place of an end. */
 const unclosed = -1
 
 const closing: Readonly<Record<string, string>> = { '[': ']', '(': ')', '{': '}', '<': '>' }
 const tagged = /\$(?:[A-Za-z_\x80-\uffff][\w\x80-\uffff]*)?\$/y
 const word = /[\w$\x80-\uffff]/
 
-/** Splits a text as one dialect does. Whatever is not closed reaches to the end. */
+/** Splits a text as one dialect does. Unclosed spans extend to the end. */
 function spansOf(text: string, lexis: Lexis): readonly Span[] {
   const spans: Span[] = []
   let at = 0
@@ -273,7 +271,7 @@ function endOfQuoted(text: string, at: number, lexis: Lexis): number {
   return endOfRun(text, at + 1, quote, lexis.backslash === 'both')
 }
 
-/** Whether a prefix stands before the quote that is a word of its own. */
+/** Whether the quote has this prefix as a separate word. */
 function prefixed(text: string, at: number, prefix: RegExp): boolean {
   const before = text.slice(Math.max(0, at - 3), at)
   const found = prefix.exec(before)
@@ -282,7 +280,7 @@ function prefixed(text: string, at: number, prefix: RegExp): boolean {
   return outside < 0 || !word.test(text[outside] as string)
 }
 
-/** After the closing quote, where a doubled one stands for itself. */
+/** The position after the closing quote; a doubled quote is an escaped one. */
 function endOfRun(text: string, from: number, quote: string, escapes: boolean): number {
   for (let at = from; at < text.length; at++) {
     if (escapes && text[at] === '\\') at++
@@ -308,7 +306,7 @@ function endOfBracket(text: string, start: number, form: 'first' | 'doubled'): n
   return end === -1 ? unclosed : end + 1
 }
 
-/** Undefined where the dollar starts no quote. */
+/** Undefined if the dollar does not start a quote. */
 function endOfDollar(text: string, at: number, form: 'tagged' | 'bare'): number | undefined {
   if (at > 0 && word.test(text[at - 1] as string)) return undefined
   tagged.lastIndex = at

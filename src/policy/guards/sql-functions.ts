@@ -1,9 +1,9 @@
 import type { Dialect } from './sql-dialects.ts'
 
 /**
- * Functions that only compute or read. It is a list of what is allowed, not of what is known to be bad: a function
- * that we do not know may be one of the database's own that writes, and nothing in a statement tells. Checked against
- * the volatility in PostgreSQL's own catalog; what reads files, runs SQL given as text, takes locks or waits is absent.
+ * Functions that only compute or read. This is an allow-list: an unknown function may be one of the database that
+ * writes, which the statement does not show. Checked against the volatility in PostgreSQL's catalog; excludes functions
+ * that read files, run SQL from text, take locks or wait.
  */
 const builtIn = names(`
   abs acos acosd acosh asin asind asinh atan atan2 atan2d atand atanh cbrt ceil ceiling cos cosd cosh cot cotd degrees
@@ -71,7 +71,7 @@ const builtIn = names(`
   shobj_description to_regclass to_regnamespace to_regproc to_regprocedure to_regrole to_regtype version
 `)
 
-/** The same of extensions that many databases have; these may live in any schema. */
+/** Functions of common extensions, which may be in any schema. */
 const extension = names(`
   similarity word_similarity strict_word_similarity show_trgm unaccent soundex difference daitch_mokotoff levenshtein
   levenshtein_less_equal metaphone dmetaphone dmetaphone_alt uuid_generate_v1 uuid_generate_v1mc uuid_generate_v3
@@ -89,7 +89,7 @@ const extension = names(`
 `)
 
 const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
-  // A function of one database may be anything in another one.
+  // A function of one database may do anything in another.
   any: names(''),
   postgres: names(''),
   mysql: names(`
@@ -112,19 +112,19 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   `),
 }
 
-/** Whether a function, spelt with or without its schema, is known to have no side effects. */
+/** Whether a function, with or without its schema, is known to have no side effects. */
 export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined
-  // Other dialects do not fold case as PostgreSQL's parser does, but call the same function either way.
+  // Other dialects do not fold case like PostgreSQL's parser, but call the same function either way.
   const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
   if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
   return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)
 }
 
 /**
- * Columns of functions that name their own. `x.name` of any other function in FROM, and `(…).name` of any other value,
- * is how PostgreSQL also spells the call name(x), so only these are known to be no calls.
+ * Columns of functions that declare their own. For any other function in FROM, PostgreSQL may read `x.name` as the call
+ * name(x), and `(…).name` of any other value likewise, so only these columns are known not to be calls.
  */
 const columns: Readonly<Record<string, readonly string[]>> = {
   json_array_elements: ['value'],

@@ -1,10 +1,10 @@
-/** One parsed statement: a node of PostgreSQL's own syntax tree under the name of its kind. */
+/** One parsed statement: a node of PostgreSQL's syntax tree under the name of its kind. */
 export type Statement = Readonly<Record<string, unknown>>
 
-/** The text is not SQL. The message never repeats any of it. */
+/** The text is not valid SQL. The message never repeats any of it. */
 export class SyntaxProblem extends Error {}
 
-/** The parts of the WebAssembly module that we use; it has no types of its own. */
+/** The parts of the WebAssembly module that we use; the package has no types for it. */
 interface Module {
   lengthBytesUTF8(text: string): number
   stringToUTF8(text: string, pointer: number, length: number): void
@@ -18,24 +18,24 @@ interface Module {
 
 let loading: Promise<Module> | undefined
 
-/** Parses with PostgreSQL's own parser, which is loaded on first use. */
+/** Uses PostgreSQL's parser, which is loaded on first use. */
 export async function parseSql(text: string): Promise<readonly Statement[]> {
   loading ??= load()
   const current = loading
   try {
     const module = await current
-    // Another statement may have broken it in the meantime.
+    // Another statement may have crashed the module in the meantime.
     return current === loading ? parse(module, text) : await parseSql(text)
   } catch (error) {
     if (error instanceof SyntaxProblem) throw error
-    // Nesting that overflows the stack leaves the module's memory as it was in the midst of things: take a fresh one.
+    // A stack overflow on deep nesting leaves the module's memory inconsistent: load a new instance.
     if (current === loading) loading = undefined
     throw error instanceof RangeError ? new SyntaxProblem('is nested too deeply to be checked') : error
   }
 }
 
 async function load(): Promise<Module> {
-  // The package's own entry keeps one module for ever; this is the same module, to be replaced when it breaks.
+  // The package's entry point keeps one instance forever; import the module itself, so that we can replace it.
   // @ts-expect-error The package has no types for it.
   const { default: create } = await import('libpg-query/wasm/libpg-query.js')
   return create()
@@ -64,10 +64,10 @@ function parse(module: Module, text: string): readonly Statement[] {
 const syntaxProblem = (cursor: number) =>
   new SyntaxProblem(`has a syntax error${cursor > 0 ? ` at character ${cursor}` : ''}`)
 
-/** A node of the syntax tree: its fields, or one member with the name of its kind that holds them. */
+/** A node of the syntax tree: its fields, or one member with the name of its kind that contains them. */
 export type Node = Readonly<Record<string, unknown>>
 
-/** Walks a whole tree without recursion, however deep it is. `visit` sees each member that is a node or a list. */
+/** Walks a tree of any depth without recursion. `visit` gets each member that is a node or a list. */
 export function walk(tree: Node, visit: (name: string, value: Node | readonly Node[]) => void): void {
   const open: unknown[] = [tree]
   while (open.length > 0) {
@@ -84,7 +84,7 @@ export function walk(tree: Node, visit: (name: string, value: Node | readonly No
   }
 }
 
-/** The names in a list of nodes; `*` and subscripts count as `undefined`. */
+/** The names in a list of nodes; `undefined` for `*` and subscripts. */
 export function namesIn(list: unknown): (string | undefined)[] {
   if (!Array.isArray(list)) return []
   return list.map((node: { String?: { sval?: string } }) => node.String && (node.String.sval ?? ''))
@@ -92,7 +92,7 @@ export function namesIn(list: unknown): (string | undefined)[] {
 
 const nameFields = new Set(['sval', 'aliasname', 'name', 'relname', 'schemaname', 'catalogname', 'colname'])
 
-/** Names of tables, columns, functions and aliases in a tree; literals are not among them. */
+/** Names of tables, columns, functions and aliases, without literals. */
 export function namesUsed(tree: Node): readonly string[] {
   const found: string[] = []
   walk(tree, (kind, value) => {

@@ -2,7 +2,7 @@ import type { Dialect } from './sql-dialects.ts'
 import { columnsOf, isHarmless } from './sql-functions.ts'
 import { type Node, namesIn, type Statement, walk } from './sql-parser.ts'
 
-/** Kinds of nodes that a query is made of. A kind that is not here, also one of a later PostgreSQL, is no read. */
+/** The kinds of nodes in queries. Any other kind, including those of later PostgreSQL versions, is not a read. */
 const queryNodes = new Set(
   `SelectStmt ResTarget ColumnRef ParamRef A_Const A_Star A_Expr A_ArrayExpr A_Indices A_Indirection String Integer Float
   Boolean BitString List BoolExpr BooleanTest NullTest CaseExpr CaseWhen CoalesceExpr MinMaxExpr FuncCall NamedArgExpr
@@ -18,12 +18,12 @@ const maybePostgres = (dialect: Dialect): boolean => dialect === 'postgres' || d
 
 const samplings = new Set(['system', 'bernoulli'])
 
-/** Why a statement is more than a read, to go on from "The argument … ", or `undefined` for a read. */
+/** Why a statement is not a read; continues "The argument … ". `undefined` for a read. */
 export function notARead(statement: Statement, dialect: Dialect): string | undefined {
   const kind = Object.keys(statement)[0] as string
   if (kind === 'VariableShowStmt') return undefined
   if (kind === 'SelectStmt') return sideEffect(statement, dialect)
-  // EXPLAIN ANALYZE runs the query, which is no more than the query itself may do.
+  // EXPLAIN ANALYZE runs the query, so check that query.
   if (kind === 'ExplainStmt') return notAQuery((statement.ExplainStmt as Node).query as Node, dialect)
   return `is ${spell(kind)}, but only reading is allowed here; use SELECT`
 }
@@ -83,38 +83,38 @@ function sideEffectOfCall(called: readonly string[], dialect: Dialect): string |
   return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; leave it out`
 }
 
-/** `name(…) 'x'` is a literal of a type to PostgreSQL; to others it is a call, and the text is what its column is named. */
+/** `name(…) 'x'` is a typed literal in PostgreSQL; in other databases it is a call with a column alias. */
 function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | undefined {
   const named = namesIn(names) as string[]
   return typmods === undefined || named[0] === 'pg_catalog' ? undefined : sideEffectOfCall(named, dialect)
 }
 
-/** Operators outside PostgreSQL's own schema are functions that we do not know. */
+/** Operators outside of pg_catalog are unknown functions. */
 function foreignOperator(name: unknown): string | undefined {
   const [schema] = namesIn(name)
   const foreign = namesIn(name).length > 1 && schema !== 'pg_catalog'
   return foreign ? 'uses an operator of another schema; write the operator without OPERATOR(…)' : undefined
 }
 
-/** `InsertStmt` as INSERT, `CreateTableAsStmt` as CREATE TABLE AS. */
+/** `InsertStmt` → INSERT, `CreateTableAsStmt` → CREATE TABLE AS. */
 const spell = (kind: string) =>
   kind
     .replace(/Stmt$/, '')
     .replace(/(?<=[a-z])(?=[A-Z])/g, ' ')
     .toUpperCase()
 
-/** Names are repeated so that they can be found and mended, but no more of them than a name needs. */
+/** Errors repeat names so that they can be found, but truncate them. */
 const short = (name: string) => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
-/** A function in FROM: how the statement calls it, and which of its columns are known to be columns. */
+/** A function in FROM: its name in the statement, and its known columns. */
 interface Source {
   readonly name: string
   readonly columns: ReadonlySet<string>
 }
 
 /**
- * Finds calls in disguise. Where `x` is a function in FROM that gives a plain value, PostgreSQL reads `x.pg_read_file`
- * as pg_read_file(x), so such a name must be one of the columns that the statement or the function itself declares.
+ * Finds disguised calls. If `x` is a function in FROM that returns a scalar, PostgreSQL reads `x.pg_read_file` as
+ * pg_read_file(x), so the name must be a column that the statement or the function declares.
  */
 function disguisedCall(functions: readonly Node[], columns: readonly Node[]): string | undefined {
   const sources = functions.map(sourceOf)
@@ -127,7 +127,7 @@ function disguisedCall(functions: readonly Node[], columns: readonly Node[]): st
   return undefined
 }
 
-/** `(…).name` is a call in disguise too, unless the value comes from a function with columns of its own. */
+/** `(…).name` is also a disguised call, unless the value comes from a function that declares this column. */
 function disguisedMember({ arg, indirection }: Node): string | undefined {
   const called = functionName(arg as Node)
   const known = called === undefined ? [] : (columnsOf(called) ?? [])
@@ -140,7 +140,7 @@ function sourceOf({ functions, alias, coldeflist, ordinality }: Node): Source {
   const { aliasname, colnames } = (alias ?? {}) as { aliasname?: string; colnames?: unknown }
   const name = aliasname ?? called
   const declared = [...namesIn(colnames), ...definedIn(coldeflist)].filter((column) => column !== undefined)
-  // A plain value that declares nothing is a column of the name that it goes by.
+  // A scalar without declared columns is a column with the function's name or alias.
   const columns = declared.length > 0 ? declared : (columnsOf(called) ?? [name])
   return { name, columns: new Set(ordinality ? [...columns, 'ordinality'] : columns) }
 }
@@ -148,6 +148,5 @@ function sourceOf({ functions, alias, coldeflist, ordinality }: Node): Source {
 const definedIn = (list: unknown) =>
   Array.isArray(list) ? list.map((node: { ColumnDef?: { colname?: string } }) => node.ColumnDef?.colname) : []
 
-/** The last part of a called function's name. */
 const functionName = (node: Node | undefined): string | undefined =>
   namesIn((node?.FuncCall as Node | undefined)?.funcname).at(-1)

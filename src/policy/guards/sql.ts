@@ -16,10 +16,10 @@ export interface SqlGuardConfig {
   readonly readOnly: boolean
 }
 
-/** All statements of a call together; parsing this much takes some 50 ms, which everybody else waits for. */
+/** For all statements of a call; parsing this much blocks the event loop for about 50 ms. */
 const longest = 64 * 1024
 
-/** Lets one statement through (F9), parsed by PostgreSQL's own parser, and with `readOnly` only one that reads. */
+/** Permits a single statement (F9), parsed by PostgreSQL's parser; with `readOnly`, only a read. */
 export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseArgument): Guard {
   const check = async ({ at, text }: GuardedValue) => {
     const ambiguity = dialect === 'any' ? ambiguous(text, readOnly) : undefined
@@ -59,7 +59,7 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 const declare =
   'quote with plain single quotes, without backslashes, nested or unusual comments, or ask the operator to set dialect on this guard'
 
-/** Why databases may read a text in different ways, where it is not known which one will. */
+/** Why databases may read a text differently, if the dialect is not known. */
 function ambiguous(text: string, readOnly: boolean): string | undefined {
   const odd = disagreeing(text)
   if (odd !== undefined) return `has quotes or comments that ${odd} and PostgreSQL end at different places`
@@ -77,7 +77,7 @@ const starts = new Set(
   set setuser shutdown throw truncate update updatetext use waitfor while writetext`.split(/\s+/),
 )
 
-/** A name such as `delete` in `SELECT 1 delete FROM t`, which is an alias to PostgreSQL and a statement to SQL Server. */
+/** Finds names such as `delete` in `SELECT 1 delete FROM t`: an alias in PostgreSQL, a statement in SQL Server. */
 function secondStatement(statement: Statement, text: string): string | undefined {
   const unquoted = codeWords(text)
   for (const name of namesUsed(statement)) {
@@ -89,7 +89,7 @@ function secondStatement(statement: Statement, text: string): string | undefined
   return undefined
 }
 
-/** Where writing is allowed, a statement must still be one that can be seen through and that stays in the database. */
+/** Even with write access, a statement must be analyzable and stay inside the database. */
 function beyondData(statement: Statement): string | undefined {
   const [[kind, value]] = Object.entries(statement) as [[string, Node]]
   if (kind === 'DoStmt') return 'is a DO block, which may hold any number of statements; send one statement instead'

@@ -1,6 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net'
 
-/** What kind of place an IP address is. `private` may be allowed by the operator, `reserved` never. */
+/** An operator may allow `private`, but never `reserved`. */
 export type AddressRange = 'public' | 'private' | 'reserved'
 
 interface Range {
@@ -9,28 +9,28 @@ interface Range {
   readonly place: AddressRange
 }
 
-/** Made when somebody first asks, which most gateways never do: reading them all takes a while. */
+/** Parsed on first use: it takes a while, and most gateways never need it. */
 let known: ReturnType<typeof readRanges> | undefined
 
 const readRanges = () => ({
-  /** The special ranges of the IANA registries; the first that fits counts. */
+  /** The special-purpose ranges of the IANA registries; the first match counts. */
   four: table(readIPv4, {
     private: '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16',
-    // Clouds give out credentials in 169.254.0.0/16; two of them at an address that looks public, or like any carrier's.
+    // Clouds issue credentials in 169.254.0.0/16; two of them at an address that looks public or like carrier NAT.
     reserved: `0.0.0.0/8 168.63.129.16/32 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.31.196.0/24 192.52.193.0/24
       192.88.99.0/24 192.175.48.0/24 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4`,
   }),
   six: table(readIPv6, {
     private: '::1/128 fc00::/7',
-    // fd00:ec2::254 and fd20:ce::254 give out credentials of two clouds; the rest is tunnels, documentation and leftovers.
+    // Two clouds issue credentials at fd00:ec2::254 and fd20:ce::254; the rest is tunnels, documentation and obsolete ranges.
     reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
     public: '2000::/3',
   }),
-  /** Prefixes whose last four bytes are the IPv4 address that is really reached: mapped, and NAT64. */
+  /** Prefixes whose last four bytes are the IPv4 address that is reached: IPv4-mapped and NAT64. */
   carriers: [readIPv6('::ffff:0:0')!, readIPv6('64:ff9b::')!],
 })
 
-/** Where an address leads. What cannot be read as an address, zone ids included, is reserved. */
+/** Classifies an address. Invalid addresses and those with zone ids are reserved. */
 export function placeOf(address: string): AddressRange {
   known ??= readRanges()
   const four = readIPv4(address)
@@ -51,7 +51,7 @@ function fits(address: readonly number[], prefix: readonly number[], bits: numbe
   return rest === 8 || address[whole]! >> rest === prefix[whole]! >> rest
 }
 
-/** Narrow ranges stand before the wide ones that hold them. */
+/** Sorts narrow ranges before the wide ones that contain them. */
 function table(
   read: (address: string) => readonly number[] | undefined,
   places: Partial<Record<AddressRange, string>>,
@@ -64,12 +64,12 @@ function table(
     .sort((a, b) => b.bits - a.bits)
 }
 
-/** The bytes of an IPv4 address in its usual spelling; nothing else counts as one. */
+/** Accepts only the usual dotted form. */
 function readIPv4(text: string): readonly number[] | undefined {
   return isIPv4(text) ? text.split('.').map(Number) : undefined
 }
 
-/** The bytes of an IPv6 address. One with a zone means something on one machine only and does not count. */
+/** Rejects addresses with a zone, which are valid on one machine only. */
 function readIPv6(text: string): readonly number[] | undefined {
   if (!isIPv6(text) || text.includes('%')) return undefined
   const dotted = text.includes('.') ? text.lastIndexOf(':') + 1 : text.length

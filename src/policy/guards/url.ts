@@ -10,7 +10,7 @@ export interface Address {
   readonly family: number
 }
 
-/** Every address of a host, as the operating system finds them: its hosts file counts as well as DNS. */
+/** All addresses of a host, as the operating system resolves them: from its hosts file as well as DNS. */
 export type Lookup = (host: string) => Promise<readonly Address[]>
 
 export const systemLookup: Lookup = (host) => resolve(host, { all: true })
@@ -21,19 +21,19 @@ export interface VetOptions {
   readonly lookup?: Lookup
 }
 
-/** A URL that may be fetched. Connect to one of these addresses and to no other: the name may lead elsewhere by then. */
+/** A URL that is safe to fetch. Connect only to these addresses: the name may resolve differently later. */
 export interface VettedUrl {
   readonly url: URL
   readonly addresses: readonly Address[]
 }
 
-/** Why a URL is refused, to go on from "The argument … ". Never repeats the URL, which may hold a secret. */
+/** Why a URL is refused; continues "The argument … ". Never repeats the URL, which may contain a secret. */
 export class UnsafeUrl extends Error {}
 
 const longest = 8192
 const lookupMs = 5000
 
-/** Checks the form of a URL, its host, and every address that the host has (F9). Throws `UnsafeUrl`. */
+/** Checks the form of a URL, its host, and all addresses of the host (F9). Throws `UnsafeUrl`. */
 export async function vetUrl(text: string, options: VetOptions): Promise<VettedUrl> {
   const { allowPrivate, clock = systemClock, lookup = systemLookup } = options
   const url = plainUrl(text)
@@ -48,17 +48,19 @@ export async function vetUrl(text: string, options: VetOptions): Promise<VettedU
   return { url, addresses }
 }
 
-/** Whether two URLs share scheme, host and port: a redirect to anywhere else is not followed. */
+/** Whether two URLs share scheme, host and port: other redirects are not followed. */
 export function sameOrigin(one: string | URL, other: string | URL): boolean {
   if (!URL.canParse(String(one)) || !URL.canParse(String(other))) return false
   const { origin } = new URL(one)
   return origin === new URL(other).origin && origin !== 'null'
 }
 
-/** Names are looked up side by side, in a few threads that files need too. */
+/** Look-ups run in parallel, in a small thread pool that file access also needs. */
 const maxUrls = 32
 
-/** Keeps URLs away from private addresses. The server resolves the name again; its own network has to do the rest. */
+/**
+ * Keeps URLs away from private addresses. The server resolves the name again, so its network must enforce this, too.
+ */
 export function urlGuard(
   { allowPrivate }: { readonly allowPrivate: boolean },
   refuse: RefuseArgument,
@@ -78,19 +80,19 @@ export function urlGuard(
   }
 }
 
-/** Parses only what every other parser reads alike: servers hand the text to parsers of their own. */
+/** Accepts only URLs that all parsers read alike, because servers use their own parsers. */
 function plainUrl(text: string): URL {
   if (text.length > longest) throw new UnsafeUrl('is too long for a URL')
   if (/[\0-\x20\x7f-\xa0\\]/.test(text)) throw new UnsafeUrl('has spaces, control characters or backslashes')
   const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(text) ?? []
   if (authority === undefined) throw new UnsafeUrl('does not start with http:// or https://')
-  // Some parsers look for the last @, also beyond a ? or #.
+  // Some parsers use the last @, even after a ? or #.
   if (authority.includes('@') || (!rest.startsWith('/') && rest.includes('@')))
     throw new UnsafeUrl('has a user name or password in it')
   if (!/^[\x21-\x7e]*$/.test(authority)) throw new UnsafeUrl('has a host that is not written in ASCII (xn--…)')
   const url = URL.canParse(text) ? new URL(text) : undefined
   const host = authority.toLowerCase().replace(/:\d*$/, '')
-  // 0x7f.1, 2130706433 and 127.1 are addresses to some parsers and names to others; IPv6 has only one meaning.
+  // Some parsers read 0x7f.1, 2130706433 and 127.1 as addresses, others as names; IPv6 is unambiguous.
   if (!url || (url.hostname !== host && !host.startsWith('[')))
     throw new UnsafeUrl('has a host that can be read in two ways')
   return url
@@ -103,12 +105,12 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
     const found = await waitFor(lookup(host), limit.signal)
     if (found.length > 0) return found
   } catch {
-    // Which of the many reasons it was does not matter to whoever asked.
+    // The reason does not matter to the caller.
   }
   throw unknown()
 }
 
-/** Endings that only ever mean something on the inside. */
+/** Suffixes of internal networks. */
 const internal = [
   'localhost',
   'localdomain',
@@ -122,7 +124,7 @@ const internal = [
   'home.arpa',
 ]
 
-/** Where clouds give out credentials to whoever asks from inside. */
+/** Hosts where clouds issue credentials to internal clients. */
 const metadata = [
   'metadata.google.internal',
   'metadata.goog',
@@ -131,11 +133,11 @@ const metadata = [
   'metadata',
 ]
 
-/** What a host's name alone tells, before it is looked up. */
+/** Classifies a host by its name alone, before the look-up. */
 function placeOfName(host: string): 'public' | 'private' | 'reserved' {
   const name = host.toLowerCase().replace(/\.+$/, '')
   if (metadata.includes(name)) return 'reserved'
-  // A name without a dot is completed by the search list of whoever looks it up.
+  // The resolver completes a name without a dot from its search list.
   const inside = !name.includes('.') || internal.some((ending) => name.endsWith(`.${ending}`))
   return inside ? 'private' : 'public'
 }
