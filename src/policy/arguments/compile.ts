@@ -9,32 +9,32 @@ import { formats } from './plain.ts'
 import { type Cost, costKeyword, prepare } from './prepare.ts'
 
 /**
- * What does not fit, nothing if all is well. Throws `BudgetSpent` where that takes too long to find out. A check of exact
- * numbers takes the arguments with `Numeral`s, too.
+ * Returns the problems; empty if valid. Throws `BudgetSpent` if the check takes too long. A check of exact numbers also
+ * takes the arguments with `Numeral`s.
  */
 export type SchemaCheck = (args: unknown, exact?: unknown) => readonly ErrorObject[]
 
 export interface Compiled {
   /** Stops at the first problem. */
   readonly check: SchemaCheck
-  /** Finds more than one; compiled when it is first needed. */
+  /** Finds all problems; compiled on first use. */
   readonly explain: SchemaCheck
 }
 
 type Fields = Readonly<Record<string, unknown>>
 type Draft = typeof Ajv | typeof Ajv2019 | typeof Ajv2020
 
-/** Each error is an object of its own, and a model mends a few at a time. */
+/** Every error allocates an object, and a model fixes only a few at a time. */
 const stepsPerExplanation = 20_000
 
-/** Makes a check of a schema, or says why it cannot be checked against. Never throws. */
+/** Compiles a schema, or returns why it cannot be used. Never throws. */
 export function compile(schema: Fields, exact = false): Compiled | { readonly unfit: string } {
   const prepared = prepare(schema, exact)
   if ('unfit' in prepared) return prepared
   for (const draft of draftsOf(schema.$schema)) {
     try {
       const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck, exact)
-      // A schema that never ends, whatever it is asked, shows it here and not in every call.
+      // Detect a schema that never terminates now instead of in every call.
       check({})
       let thorough: SchemaCheck | undefined
       const explain: SchemaCheck = (...args) => {
@@ -43,22 +43,22 @@ export function compile(schema: Fields, exact = false): Compiled | { readonly un
       }
       return { check, explain }
     } catch {
-      // Perhaps another draft takes it.
+      // Another draft may accept it.
     }
   }
   return { unfit: 'it cannot be compiled' }
 }
 
-/** Where none is named it is the latest, but many servers mean the one before and do not say so. */
+/** Without `$schema` the latest draft applies, but many servers use an older one without naming it. */
 function draftsOf(named: unknown): readonly Draft[] {
   if (typeof named !== 'string') return [Ajv2020, Ajv]
   if (/draft-0[4-7]/.test(named)) return [Ajv]
   return named.includes('2019-09') ? [Ajv2019] : [Ajv2020]
 }
 
-/** A compiler for each schema: in a shared one, they could refer to one another. */
+/** One compiler per schema: in a shared one, schemas could refer to one another. */
 function checkWith(Draft: Draft, schema: object, options: Options, steps: number, exact: boolean): SchemaCheck {
-  // Optimising takes five times as long as it saves.
+  // Optimizing takes five times as long as it saves.
   const code = { optimize: false, regExp: Object.assign(linearPatterns(), { code: 'linearPattern' }) }
   const compiler = new Draft({ ...common, ...options, code })
   compiler.removeKeyword('uniqueItems')
@@ -70,7 +70,7 @@ function checkWith(Draft: Draft, schema: object, options: Options, steps: number
     budget.left = steps
     if (validate(args)) return []
     const errors = validate.errors ?? []
-    // They hold on to the arguments.
+    // Errors reference the arguments; release them.
     validate.errors = null
     return errors
   }
@@ -81,17 +81,17 @@ const common: Options = {
   strict: false,
   validateSchema: false,
   meta: false,
-  // What every object inherits, such as `constructor`, is no argument.
+  // Inherited members such as `constructor` are not arguments.
   ownProperties: true,
-  // What is too large to be a number in JSON is sent on as null, and must not pass for one.
+  // A number too large for JSON is forwarded as null, so it must not pass as a number.
   strictNumbers: true,
-  // A large definition that is used often would be compiled as often.
+  // A large definition that is used often would be compiled each time.
   inlineRefs: false,
   logger: false,
   formats,
 }
 
-/** Pays for each look at a subschema, before anything else in it is looked at. */
+/** Charges the cost of a subschema before any other keyword of it runs. */
 const cost: CodeKeywordDefinition = {
   keyword: costKeyword,
   schemaType: 'object',
@@ -111,26 +111,26 @@ const uniqueItems: FuncKeywordDefinition = {
   validate: (wanted: boolean, items: readonly unknown[]) => !wanted || allDifferent(items),
 }
 
-/** Strings longer than this are not matched against patterns: the server has to do it. */
+/** Longer strings are not matched against patterns; the server has to do that. */
 const longest = 64 * 1024
 
-/** Compiling takes up to 0.1 ms for each instruction and grows faster than a pattern's length, and everybody else waits. */
+/** Compiling blocks the event loop: up to 0.1 ms per instruction, and superlinear in the pattern's length. */
 const maxPattern = 2048
 const maxInstructions = 4096
 
-/** Instructions of a compiled pattern that one step of the budget pays for, for each character. */
+/** Instructions of a compiled pattern per budget step, for each character. */
 const instructionsPerStep = 16
 
 interface Pattern {
   test(text: string): boolean
-  /** The compiler takes patterns that read alike for one. */
+  /** The compiler treats patterns with equal text as one. */
   toString(): string
 }
 
 /**
- * Patterns of one schema, matched in linear time. What that engine does not know (lookaheads, back-references) matches
- * everything, and so does what is more than the patterns of a schema may be: a pattern that might stall the process is
- * worse than one that the server checks alone. Throws for what is not a pattern at all: its schema cannot be compiled.
+ * Matches the patterns of one schema in linear time. Patterns that RE2 does not support (lookaheads, back-references)
+ * match everything, and so do patterns beyond the limits of a schema: a pattern that could block the process is worse
+ * than one that only the server checks. Throws for an invalid pattern, so that its schema fails to compile.
  */
 function linearPatterns(): (source: string) => Pattern {
   let left = maxInstructions
@@ -159,7 +159,7 @@ function compiled(source: string): RE2JS | undefined {
   }
 }
 
-/** JSON Schema asks for Unicode patterns, but many are written for the older syntax. */
+/** JSON Schema requires Unicode patterns, but many are written in the older syntax. */
 const isPattern = (source: string): boolean => parses(source, 'u') || parses(source, '')
 
 function parses(source: string, flags: string): boolean {

@@ -6,17 +6,17 @@ import { budget, charge, chargeForWhole, stepsPerCheck } from './budget.ts'
 import { wholeKeyword } from './prepare.ts'
 
 /*
- * Checks numbers by the digits they were written in. Arguments are sent as they came, so a number that a double rounds
- * must not be judged by its neighbour (V5). Used only where the arguments or the schema hold such a number.
+ * Compares numbers by their original digits. Arguments are forwarded unchanged, so a number must not be checked by the
+ * double that it rounds to (V5). Used only if the arguments or the schema contain such a number.
  */
 
 type Digits = number | Numeral
 type Where = { readonly parentData: unknown; readonly parentDataProperty: unknown }
 
-/** Each object and list that holds a rounded number somewhere, with its exact form. Checks never wait: one is enough. */
+/** Each object and list of the arguments with its exact form. Checks are synchronous, so one map is enough. */
 let twins = new Map<object, object>()
 
-/** Runs a check whose exact keywords see `exact` wherever the check itself sees `value`. */
+/** Runs a check whose exact keywords see `exact` in place of `value`. */
 export function withExact<T>(value: unknown, exact: unknown, check: () => T): T {
   twins = new Map()
   pair(value, exact)
@@ -34,10 +34,10 @@ function pair(value: unknown, exact: unknown): void {
     pair((value as Record<string, unknown>)[key], (exact as Record<string, unknown>)[key])
 }
 
-/** Longer numbers are not judged: dividing takes quadratic time, and a schema can ask for each digit often. */
+/** Longer numbers are not checked: division takes quadratic time, and a schema can request it many times. */
 const maxDigits = 1_000
 
-/** The exact form of what a keyword looks at. Throws where that is a number too long to be judged. */
+/** The exact form of the value that a keyword checks. Throws if it is a number with too many digits. */
 function exactOf(data: unknown, { parentData, parentDataProperty }: Where): unknown {
   if (typeof data === 'object' && data !== null) return twins.get(data) ?? data
   if (typeof data !== 'number') return data
@@ -47,7 +47,7 @@ function exactOf(data: unknown, { parentData, parentDataProperty }: Where): unkn
   return exact
 }
 
-/** Replaces the keywords that judge numbers by exact ones. */
+/** Replaces the keywords that compare numbers with exact ones. */
 export function addExactKeywords(compiler: Ajv): void {
   for (const definition of definitions) {
     compiler.removeKeyword(definition.keyword as string)
@@ -62,9 +62,9 @@ const bound = (keyword: string, comparison: string, fits: (order: number) => boo
     typeof data !== 'number' || fits(compare(exactOf(data, where as Where) as Digits, limit)),
 })
 
-/** Equality with one of some values; only a list or an object is worth comparing with lists and objects. */
+/** Equality with one of some values; rejects objects and lists without comparing if the values contain none. */
 const oneOf = (values: readonly unknown[]): ((data: unknown, where?: unknown) => boolean) => {
-  // Schemas are compiled outside of any check; their size is bounded before.
+  // Schemas are compiled outside of any check; their size is already bounded.
   budget.left = stepsPerCheck
   const allowed = new Set(values.map(canonical))
   const compound = values.some((value) => (isObject(value) && !(value instanceof Numeral)) || Array.isArray(value))
@@ -112,14 +112,14 @@ const definitions: readonly FuncKeywordDefinition[] = [
   },
 ]
 
-/** A number means the shortest decimal that it is written as, since all others are `Numeral`s. */
+/** A JavaScript number stands for its shortest decimal form, since all others are `Numeral`s. */
 function decimal(number: Digits): Decimal {
   const source = number instanceof Numeral ? number.source : `${number}`
   chargeForWhole(source, 1)
   return decimalOf(source) ?? { negative: false, digits: '', power: 0 }
 }
 
-/** Negative, zero or positive, as the first is less, equal or more. Never computes with the digits, however many. */
+/** Negative, zero or positive, like a sort comparator. Does no arithmetic on the digits, however many. */
 export function compare(one: Digits, other: Digits): number {
   const a = decimal(one)
   const b = decimal(other)
@@ -130,7 +130,7 @@ export function compare(one: Digits, other: Digits): number {
   return a.negative ? 0 - larger : larger
 }
 
-/** Throws where the numbers are too long to be divided. */
+/** Throws if the numbers have too many digits to divide. */
 export function isMultiple(number: Digits, step: Digits): boolean {
   const a = decimal(number)
   const b = decimal(step)
@@ -144,7 +144,7 @@ export function isMultiple(number: Digits, step: Digits): boolean {
   return scaled(a) % scaled(b) === 0n
 }
 
-/** Whether no item occurs twice, in linear time: comparing each with each takes minutes for long lists. */
+/** Linear time: pairwise comparison takes minutes for long lists. */
 export function allDifferent(items: readonly unknown[]): boolean {
   const seen = new Set<string>()
   for (const item of items) {
@@ -155,7 +155,7 @@ export function allDifferent(items: readonly unknown[]): boolean {
   return true
 }
 
-/** Equal values give equal texts, in whatever order their members stand. */
+/** Equal values give equal texts, whatever the order of members. */
 function canonical(value: unknown): string {
   charge(1)
   const text = spelled(value)

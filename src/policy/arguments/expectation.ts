@@ -27,7 +27,9 @@ const comparisons: Readonly<Record<string, string>> = {
   '<': 'less than',
 }
 
-/** What a value must be, to go on from its name. What came instead is told by its kind alone: it may be a secret. */
+/**
+ * The predicate that follows the name of a field. Mentions only the type of the actual value, which may be a secret.
+ */
 export function expectation({ keyword, params, data, schema }: ErrorObject): string | undefined {
   switch (keyword) {
     case 'type': {
@@ -82,7 +84,7 @@ const count = (number: number, what: string) => `${number} ${what}${number === 1
 const typeName = (data: unknown, wanted: unknown) => {
   if (data === null) return 'null'
   if (Array.isArray(data)) return 'array'
-  // A number that should have been whole is a number still.
+  // A non-integer is still a number, so name the difference.
   return typeof data === 'number' && wanted === 'integer' ? 'a fraction' : typeof data
 }
 

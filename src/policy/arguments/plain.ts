@@ -3,15 +3,15 @@ import { isObject } from '../../core/schema-keywords.ts'
 import { charge, chargeForWhole, stepsPerMember } from './budget.ts'
 import { type Cost, costKeyword } from './prepare.ts'
 
-/** Whether a value fits. Why it does not is for the compiler to say. */
+/** Whether a value matches. The compiler explains why it does not. */
 export type Fits = (value: unknown) => boolean
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * A check of a prepared schema that says simple things only, as those of most tools do; nothing for any other. It is
- * ready at once, where the compiler takes 30 ms to be loaded and some 3 MB to be kept. It may say no where the compiler
- * says yes, never the other way round.
+ * A check for prepared schemas that use only simple keywords, as most tools do; undefined for any other. It is
+ * available immediately, while the compiler takes 30 ms to load and about 3 MB of memory. It may reject what the
+ * compiler accepts, never the reverse.
  */
 export function plainCheck(schema: unknown): Fits | undefined {
   if (typeof schema === 'boolean') return () => paid(schema)
@@ -31,7 +31,7 @@ export function plainCheck(schema: unknown): Fits | undefined {
   }
 }
 
-/** What each keyword makes of its value; nothing where that is not simple. The value has the right form already. */
+/** Check per keyword; undefined if the value is not simple. `prepare` has already validated the form of the value. */
 const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits | undefined>> = {
   type: (names: string | readonly string[]) => {
     const kinds = [names].flat().map((name) => (Object.hasOwn(types, name) ? types[name] : undefined))
@@ -57,7 +57,7 @@ const keywords: Readonly<Record<string, (value: never, schema: Fields) => Fits |
   required: (names: readonly string[]) => (value) => !isObject(value) || names.every((name) => has(value, name)),
   properties: (schemas: Fields, { additionalProperties }) => {
     const known = membersOf(schemas)
-    // Whoever names a member as methods are named gets whatever the compiler makes of it.
+    // Leave members named like methods to the compiler.
     if (known === undefined || Object.keys(schemas).some((name) => name in {})) return undefined
     const other = additionalProperties === undefined ? () => true : plainCheck(additionalProperties)
     if (other === undefined) return undefined
@@ -96,7 +96,6 @@ function paid(answer: boolean): boolean {
   return answer
 }
 
-/** Most often there is only one. */
 function oneOf(checks: readonly Fits[]): Fits {
   const [only, ...others] = checks
   return only && others.length === 0 ? only : (value) => checks.some((check) => check(value))
@@ -111,7 +110,7 @@ const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name)
 
 const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** Whether it has so many characters as people count them, of which some take two places. */
+/** Whether a text has at least this many code points. */
 function reaches(text: string, least: number): boolean {
   if (text.length < least || text.length >= 2 * least) return text.length >= least
   let length = 0
@@ -119,15 +118,15 @@ function reaches(text: string, least: number): boolean {
   return length >= least
 }
 
-/** Longer strings are the server's own affair. */
+/** Longer strings are left to the server. */
 const longest = 4096
 
 const zone = '(z|[+-]\\d\\d(:?\\d\\d)?)?'
 const clock = `\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?${zone}`
 
 /**
- * Formats that are checked, loosely. In today's JSON Schema they are remarks more than rules, and a gateway that is
- * stricter than the server would refuse what works: many say date-time and take dates without a zone.
+ * The formats that are checked, loosely. In current JSON Schema they are annotations, and a gateway stricter than the
+ * server would refuse working calls: many servers declare date-time and accept dates without a zone.
  */
 export const formats: Readonly<Record<string, (text: string) => boolean>> = {
   'date-time': like(new RegExp(`^\\d{4}-\\d\\d-\\d\\d[t ]${clock}$`, 'i')),

@@ -1,25 +1,25 @@
 import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
 import { Numeral } from '../../lib/exact-number.ts'
 
-/** A schema that is ready to be compiled, or why it cannot be checked against. */
+/** A schema ready to be compiled, or why it cannot be used. */
 export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Compiling takes some 50 µs for each of them, and everybody else waits. */
+/** Compiling blocks the event loop for about 50 µs per subschema. */
 const maxSubschemas = 3000
 const maxValues = 50_000
 const deepest = 64
 
-/** Put into every subschema: what looking at it costs. */
+/** Added to every subschema: the cost of evaluating it. */
 export const costKeyword = 'toolwayCost'
 
-/** Put into subschemas that ask for a whole number where numbers are judged exactly: `type` sees the rounded value. */
+/** Added to integer subschemas in exact checks, because `type` sees the rounded value. */
 export const wholeKeyword = 'toolwayWhole'
 
 export interface Cost {
   readonly steps: number
-  /** How often a value that is looked at is gone through from end to end, however large it is. */
+  /** How many times the check iterates over the whole value, however large it is. */
   readonly passes: number
 }
 
@@ -27,9 +27,9 @@ class Unfit extends Error {}
 const malformed = 'it is not a valid JSON Schema'
 
 /**
- * Copies of a schema what checking needs, and nothing else: ids, by which one server's schema could reach another's,
- * stay behind, references lead to places inside it, and every subschema carries its cost.
- * `rounds` says that it holds a number that a double cannot, as a `Numeral`.
+ * Copies only what validation needs: drops ids, by which one server's schema could reach another's, verifies that
+ * references stay inside the schema, and adds the cost to every subschema. `rounds`: the schema contains a `Numeral`, a
+ * number that a double cannot represent.
  */
 export function prepare(schema: Fields, exact = false): Prepared {
   const places = new Set(['#'])
@@ -61,7 +61,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
     const { $ref, $dynamicRef, $anchor, $dynamicAnchor } = copy as Record<string, string | undefined>
     for (const reference of [$ref, $dynamicRef]) if (reference !== undefined) references.push(reference)
     for (const anchor of [$anchor, $dynamicAnchor]) if (anchor !== undefined) places.add(`#${anchor}`)
-    // It means nothing without a type, and the compiler stops at it.
+    // `nullable` has no meaning without a type, and the compiler rejects it.
     if (copy.type === undefined) delete copy.nullable
     if (exact && isWhole(copy.type)) copy[wholeKeyword] = true
     const toPay: Cost = { steps: Math.ceil(cost), passes: passesOf(copy) }
@@ -102,14 +102,14 @@ function holdsNumeral(value: unknown): boolean {
   return value instanceof Numeral || Object.values(value).some(holdsNumeral)
 }
 
-/** In steps of the budget. An alternative that fails makes an error of its own; other members are quickly passed. */
+/** In budget steps. A failing alternative creates an error; other members are cheap. */
 function costOf(keyword: string, value: unknown): number {
   const members = typeof value === 'object' && value !== null ? Object.keys(value).length : 0
   if (keyword === 'anyOf' || keyword === 'oneOf') return 6 * members
   return (keyword === 'enum' || keyword === 'const' ? valuesIn(value) : members) / 8
 }
 
-/** Each of them counts the characters of a text, or looks at every member of an object. */
+/** Keywords that count the characters of a text or iterate over all members of an object. */
 const wholeKeywords = new Set(
   `minLength maxLength minProperties maxProperties additionalProperties patternProperties propertyNames
   unevaluatedProperties`.split(/\s+/),
@@ -120,7 +120,7 @@ function passesOf(schema: Fields): number {
   return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
-/** How many values a value consists of; whoever compares with it may have to look at all of them. */
+/** The number of values in a value; a comparison may have to visit all of them. */
 function valuesIn(value: unknown): number {
   const open = [value]
   let count = 0
@@ -132,7 +132,7 @@ function valuesIn(value: unknown): number {
   return count
 }
 
-/** A name as it stands in a pointer. */
+/** Escapes a name for a JSON pointer. */
 const step = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 /** Pointers in references may be percent-encoded; ours are not. */

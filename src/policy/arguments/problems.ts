@@ -4,29 +4,29 @@ import { expectation, kindOf, list, quoted } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** How many problems one refusal tells; a model mends these first. */
+/** Problems per refusal; a model fixes these first. */
 const maxProblems = 5
 
-/** A problem, or the choice that failed and why each of its forms did. */
+/** A problem, or a failed choice with the problems of its alternatives. */
 interface Problem {
   readonly error: ErrorObject
   readonly forms: readonly Problem[]
 }
 
-/** What is wrong with the arguments, in words that a model can act on: which field, what was expected, what came. */
+/** Describes the problems so that a model can act on them: the field, what was expected, what was sent. */
 export function sentenceOf(errors: readonly ErrorObject[]): string {
   const told = [...new Set(gathered(errors).flatMap(describe))]
   const untold = told.length - maxProblems
   return [...told.slice(0, maxProblems), ...(untold > 0 ? [`and ${untold} more`] : [])].join('; ')
 }
 
-/** Keywords whose error comes after those of the schemas that they tried. */
+/** Keywords whose error follows the errors of their subschemas. */
 const choices = new Set(['anyOf', 'oneOf', 'contains', 'propertyNames', 'not'])
 
 function gathered(errors: readonly ErrorObject[]): Problem[] {
   const problems: Problem[] = []
   for (const error of errors) {
-    // What failed is told by the errors of `then` and `else` themselves.
+    // The errors of `then` and `else` describe what failed.
     if (error.keyword === 'if') continue
     const forms: Problem[] = []
     while (choices.has(error.keyword) && within(problems.at(-1)?.error.instancePath, error.instancePath)) {
@@ -60,7 +60,7 @@ function describe({ error, forms }: Problem): string[] {
   }
 }
 
-/** None of several forms fits: their types if that is all, else the problems of those that came nearest. */
+/** No alternative matches: name their types if only those differ, else the problems of the closest alternatives. */
 function choice(error: ErrorObject, forms: readonly Problem[]): string {
   if (error.params.passingSchemas) return `${field(error)} fits more than one of the forms that exclude one another`
   const here = forms.filter((form) => form.error.instancePath === error.instancePath)
@@ -96,7 +96,7 @@ function unknown(error: ErrorObject, name: string): string {
 
 const field = (error: ErrorObject) => (error.instancePath === '' ? 'all of them together' : `"${spell(error)}"`)
 
-/** `calls[0].server`, as people write it. */
+/** Formats a path like `calls[0].server`. */
 function spell({ instancePath }: ErrorObject, member?: string): string {
   const steps = instancePath
     .split('/')

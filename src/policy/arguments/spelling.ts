@@ -4,13 +4,12 @@ import { composed, schemasAt } from '../schema-members.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Subschemas that one call may make us look at; a server may write them in circles. */
+/** Subschemas visited per call; schemas of servers may be circular. */
 const maxSteps = 100_000
 
 /**
- * Says what is wrong with an undeclared argument that differs from a declared one in letter case, width, white space or
- * the like. Some parsers match names without regard to that (Go's `encoding/json`): they would take its value, which
- * was never checked, for that of the declared one.
+ * Reports an undeclared argument whose name differs from a declared one only in case, width, white space or the like.
+ * Some parsers ignore such differences (Go's `encoding/json`) and would use its unchecked value for the declared one.
  */
 export function misspeltArgument(schema: Fields, args: Fields): string | undefined {
   if (isPlain(schema, args)) return undefined
@@ -37,7 +36,7 @@ export function misspeltArgument(schema: Fields, args: Fields): string | undefin
   return look(createLevel([schema], schema, cost), args, '')
 }
 
-/** Most calls: declared arguments alone, none of them with members of its own. */
+/** Fast path for most calls: only declared arguments, and no nested values. */
 function isPlain({ properties }: Fields, args: Fields): boolean {
   for (const name in args) {
     const value = args[name]
@@ -47,11 +46,11 @@ function isPlain({ properties }: Fields, args: Fields): boolean {
   return true
 }
 
-/** What the schemas of one place declare. */
+/** The members that the schemas at one position declare. */
 interface Level {
-  /** The declared name that this one is or may be read as. */
+  /** The declared name that this name equals or may be read as. */
   declared(name: string): string | undefined
-  /** The level of a member; of the items where no member is named. */
+  /** The level of a member, or of the items if no member is given. */
   at(member: string | undefined): Level
 }
 

@@ -12,9 +12,9 @@ import { misspeltArgument } from './spelling.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * Throws INVALID_ARGUMENTS where a tool's arguments do not fit its schema (F9). The first that need the compiler wait for
- * it to be loaded; all others are answered at once. `exact` are the arguments with a `Numeral` for each number that a
- * double cannot hold; the schema may have them as well.
+ * Throws INVALID_ARGUMENTS if arguments do not match the tool's schema (F9). The first call that needs the compiler
+ * waits for it to load; others are synchronous. `exact` are the arguments with a `Numeral` for each number that a
+ * double cannot represent; the schema may contain them as well.
  */
 export type ValidateArguments = (
   schema: Fields,
@@ -23,27 +23,26 @@ export type ValidateArguments = (
   exact?: Fields,
 ) => Promise<void> | undefined
 
-/** What was made of a schema. */
 interface Made {
-  /** Says yes to most arguments, of most tools. */
+  /** Fast check that accepts most arguments of most tools. */
   readonly plain: Fits | undefined
-  /** Made when the plain check does not say yes. */
+  /** Compiled when the plain check does not accept. */
   compiled?: Compiled
-  /** Judges numbers by their digits; made when arguments have some that a double cannot hold. */
+  /** Compares numbers by their digits; compiled when arguments contain numbers that a double cannot represent. */
   exact?: Compiled
-  /** The schema itself has such numbers. */
+  /** The schema itself contains such numbers. */
   readonly rounds: boolean
-  /** Why arguments cannot be checked by the schema. */
+  /** Why the schema cannot be used. */
   unfit?: string
 }
 
-/** Some 20 KiB each. */
+/** About 20 KiB each. */
 const maxMade = 1000
 
-/** Larger arguments get the first problem only. */
+/** For larger arguments, only the first problem is reported. */
 const maxExplained = 2000
 
-/** Reads schemas when they are first needed and keeps what the latest ones became. */
+/** Compiles schemas on first use and caches the latest ones. */
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
   let compile: typeof import('./compile.ts').compile | undefined
   let loading: Promise<void> | undefined
@@ -83,7 +82,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     return compiled
   }
 
-  /** A tool whose schema is at fault cannot be used: a server could turn the check off with it. */
+  /** A tool with an unusable schema is blocked; otherwise a server could disable the check with one. */
   const giveUp = (made: Made, tool: string, reason: string): ToolwayError => {
     delete made.compiled
     delete made.exact
@@ -101,7 +100,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
       const given = problems?.length ? withoutNulls(schema, args) : args
       if (given !== args) problems = attempt(() => compiled.check(given, exact))
     } catch {
-      // Members named as methods are (`valueOf`) confuse comparison: who sends them must not turn the check off for all.
+      // Members named like methods (`valueOf`) break comparison; one caller must not disable the check for all.
       if (!failsForAll(compiled)) throw refused('they cannot be compared with its schema; send plainer ones')
       throw giveUp(made, tool, 'the check of it fails')
     }
@@ -139,20 +138,19 @@ function unusable(tool: string, reason: string): ToolwayError {
   return new ToolwayError('QUARANTINED', sentence, { server, rule: 'inputSchema' })
 }
 
-/** Whether a plain check says yes, as far as it gets. */
 function says(plain: Fits, args: Fields): boolean {
   budget.left = stepsPerCheck
   return attempt(() => plain(args)) === true
 }
 
-/** Models and clients write null for what they leave out: where a field may be left out, the server may judge that. */
+/** Models and clients send null for omitted fields. Ignore null in optional fields and leave that to the server. */
 function withoutNulls({ required }: Fields, args: Fields): Fields {
   const needed = new Set(Array.isArray(required) ? required : [])
   const given = Object.entries(args).filter(([name, value]) => value !== null || needed.has(name))
   return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
 }
 
-/** Whether it is the schema that cannot be checked by, and not these arguments. */
+/** Whether the schema is the cause of the failure, not the arguments. */
 function failsForAll({ check }: Compiled): boolean {
   try {
     attempt(() => check({}))
@@ -162,7 +160,7 @@ function failsForAll({ check }: Compiled): boolean {
   }
 }
 
-/** `undefined` where checking takes too long, or goes deeper than the stack. */
+/** `undefined` if the check exceeds its budget or overflows the stack. */
 function attempt<T>(work: () => T): T | undefined {
   try {
     return work()
@@ -172,14 +170,14 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** All that is wrong, or `undefined` where that would take too long. */
+/** All problems, or `undefined` if finding them takes too long. */
 function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly ErrorObject[] | undefined {
   if (!isSmall(args)) return undefined
   try {
     const all = attempt(() => explain(args, exact))
     return all?.length ? all : undefined
   } catch {
-    // Members named as methods are (`valueOf`) confuse comparison; that they do not fit is known already.
+    // Members named like methods (`valueOf`) break comparison; the arguments are already known to be invalid.
     return undefined
   }
 }
