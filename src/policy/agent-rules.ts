@@ -2,23 +2,23 @@ import type { AgentConfig } from '../config/schema.ts'
 import { byEither, byName, byStar, type CompilePattern, compilePatterns, type Patterns } from './patterns.ts'
 import { type Permission, type PolicyQuery, type PolicyRefusal, permission } from './verdict.ts'
 
-/** The rules of one agent, as they are written. */
+/** The rules of one agent as configured. */
 export type WrittenAgent = Pick<AgentConfig, 'allow' | 'deny'>
 
-/** The rules of one agent, without those that it inherits. */
+/** The compiled rules of one agent, without inherited ones. */
 export interface AgentRules {
-  /** Where they stand in the configuration. */
+  /** The path in the configuration. */
   readonly path: string
   readonly allow: RuleSet<Permission>
   readonly deny: RuleSet<PolicyRefusal>
   readonly metaTools: Permission
   readonly serverNotAllowed: PolicyRefusal
   readonly toolNotAllowed: PolicyRefusal
-  /** A rule for tools allows only where a rule for servers does, too. */
+  /** A tool rule allows only if a server rule allows the server, too. */
   readonly toolsNeedServer: boolean
 }
 
-/** Compiles what one agent says, each rule into the ruling that it makes. */
+/** Compiles each rule of one agent to its ruling. */
 export function compileAgent(
   agent: string,
   { allow, deny }: WrittenAgent,
@@ -37,7 +37,7 @@ export function compileAgent(
     serverNotAllowed: {
       ...byDefault,
       auditReason: 'server_not_allowed',
-      // Whether the server has what was asked for is not told: this is said of what it has not, too.
+      // Also used for entries that do not exist, so it does not reveal what the server offers.
       sentence: ({ agent, server }) =>
         `The agent ${agent} may not use this: no rule allows it the server ${server}. ${advice}`,
     },
@@ -65,21 +65,21 @@ const serverDenied = ({ agent, server }: PolicyQuery, rule: string) =>
 const toolDenied = ({ agent, server, name }: PolicyQuery, rule: string) =>
   `The agent ${agent} may not use ${server}.${name}: ${rule} denies it. Use another tool, or ask the operator.`
 
-/** `allow` or `deny` of one agent, as it is written. */
+/** `allow` or `deny` of one agent as configured. */
 type WrittenRules = AgentConfig['allow']
 
-/** `allow` or `deny` of one agent, compiled. What is found in it is what the rule that matches leads to. */
+/** `allow` or `deny` of one agent, compiled; look-ups return the outcome of the matching rule. */
 interface RuleSet<Outcome> {
   readonly empty: boolean
   readonly listsNoServer: boolean
   readonly servers: Patterns<Outcome>
-  /** The tools below names of servers. */
+  /** Tool lists by server name. */
   readonly tools: ReadonlyMap<string, Patterns<Outcome>>
-  /** The tools below patterns of servers. */
+  /** Tool lists by server pattern. */
   readonly starred: readonly { matches(server: string): boolean; readonly tools: Patterns<Outcome> }[]
 }
 
-/** Compiles rules that stand below `path`; `outcomeOf` says what the rule of that name leads to. */
+/** `path` is the path of the rules in the configuration; `outcomeOf` maps a rule to its outcome. */
 function compileRuleSet<Outcome>(
   { servers, tools }: WrittenRules,
   path: string,
@@ -100,13 +100,13 @@ function compileRuleSet<Outcome>(
   }
 }
 
-/** By the rule that has this very tool below this very server. */
+/** The rule with exactly this server and this tool. */
 export function toolByName<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
   const list = rules.tools.get(server)
   return list && byName(list, tool)
 }
 
-/** By the first rule that matches the tool with a star, in the server that it stands below or in its own text. */
+/** The first matching rule with a wildcard in the server or the tool. */
 export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
   const list = rules.tools.get(server)
   const found = list && byStar(list, tool)
@@ -118,13 +118,13 @@ export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, too
   return undefined
 }
 
-/** Whether any list of tools is about the server; an empty one is a list that names no tool. */
+/** Whether a tool list applies to the server; an empty list counts. */
 export function listsTools({ tools, starred }: RuleSet<unknown>, server: string): boolean {
   if (tools.has(server)) return true
   for (const { matches } of starred) if (matches(server)) return true
   return false
 }
 
-/** By the rule that has this very server, or else by the first one whose pattern matches it. */
+/** The rule with exactly this server, else the first matching pattern. */
 export const serverByEither = <Outcome>({ servers }: RuleSet<Outcome>, server: string): Outcome | undefined =>
   byName(servers, server) ?? byStar(servers, server)

@@ -4,7 +4,7 @@ import { didYouMean, nearMiss } from '../lib/near.ts'
 import { compileRules } from './rules.ts'
 import { knownServers } from './warnings.ts'
 
-/** What is valid but hardly meant: rules and limits about servers that do not exist, agents that nobody has rules for. */
+/** Valid but probably unintended: rules and limits for servers that do not exist, agents without rules, … */
 export const policyDoubts = (config: Config): readonly string[] => [
   ...compileRules({ ...config, servers: Object.keys(config.mcpServers) }).warnings,
   ...doubtfulLimits({ limits: config.limits, servers: Object.keys(config.mcpServers) }),
@@ -14,7 +14,7 @@ export const policyDoubts = (config: Config): readonly string[] => [
   ...alikeServers(Object.keys(config.mcpServers)),
 ]
 
-/** Whoever acts as an agent without rules may use nothing. */
+/** An agent without rules may use nothing. */
 function unknownAgents({ agents, defaults, auth }: Config): string[] {
   const known = Object.keys(agents)
   if (known.length === 0) return []
@@ -27,14 +27,14 @@ function unknownAgents({ agents, defaults, auth }: Config): string[] {
     .map(([key, agent]) => `${key}: there is no agent ${agent}${didYouMean(agent, known, '')}`)
 }
 
-/** Names that a person cannot tell apart at a glance. */
+/** Names that people may confuse. */
 const alikeServers = (names: readonly string[]): string[] =>
   names.flatMap((name, index) => {
     const other = names.slice(0, index).find((one) => skeletonOf(one) === skeletonOf(name))
     return other === undefined ? [] : [`mcpServers.${name} looks like mcpServers.${other}; rename one of them`]
   })
 
-/** A read-only server whose tools can all only be taken for writes. */
+/** Read-only servers without any tool that is known to be a read. */
 const readsNothing = ({ mcpServers }: Config): string[] =>
   Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, trustAnnotations }]) => {
     if (disabled || !readOnly || readTools.length > 0 || trustAnnotations) return []
@@ -42,7 +42,7 @@ const readsNothing = ({ mcpServers }: Config): string[] =>
     return [`mcpServers.${name}.readOnly: none of its tools is known to be a read, so none can be used; ${help}`]
   })
 
-/** Rules per agent mean little where everybody may say that they are any of them. */
+/** Rules per agent mean little if every caller can act as any agent. */
 function openAgents({ agents, auth }: Config): string[] {
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
   if (auth.token !== 'none' || identified || Object.keys(agents).length === 0) return []
@@ -51,13 +51,13 @@ function openAgents({ agents, auth }: Config): string[] {
 
 interface DoubtfulLimits {
   readonly limits: Pick<LimitsConfig, 'servers' | 'tools'>
-  /** The configured servers, disabled ones too; `native`, `toolway` and `sink` need not be named. */
+  /** The configured servers, including disabled ones; `native`, `toolway` and `sink` are implied. */
   readonly servers: readonly string[]
-  /** The tools that are known by now: of a server without any, nothing is said about its tools. */
+  /** The tools that are known so far; tool names of a server without known tools are not checked. */
   readonly tools?: Iterable<{ readonly server: string; readonly name: string }>
 }
 
-/** Limits that are valid but hardly meant: on servers and tools that do not exist, or that no call can meet. */
+/** Limits that are valid but probably unintended: for servers or tools that do not exist, or that never apply. */
 export function doubtfulLimits({ limits, servers: configured, tools = [] }: DoubtfulLimits): string[] {
   const servers = knownServers(configured)
   const toolsOf = Map.groupBy(tools, ({ server }) => server)
@@ -81,7 +81,7 @@ function doubtfulTool(pattern: string, servers: ReadonlySet<string>, toolsOf: To
   const plain = pattern.split('*', 1)[0] as string
   const isName = plain === pattern
   if (isName && !plain.includes('.')) return [`${key} limits nothing; write it as server.tool`]
-  // A server may have a dot in its name, so `a.b.c` can be a tool of `a` and one of `a.b`.
+  // A server name may contain a dot, so `a.b.c` can be a tool of `a` or of `a.b`.
   const possible = [...servers].filter((server) => {
     const start = `${server}.`
     return plain.startsWith(start) || (!isName && start.startsWith(plain))
@@ -90,7 +90,7 @@ function doubtfulTool(pattern: string, servers: ReadonlySet<string>, toolsOf: To
     const server = plain.split('.', 1)[0] as string
     return [`${key}: there is no server ${server}${meant(server, servers)}`]
   }
-  // Whoever writes a pattern may well mean tools that are still to come.
+  // A pattern may be intended for tools that do not exist yet.
   const known = possible.map((server) => toolsOf.get(server) ?? [])
   if (!isName || known.some((tools) => tools.length === 0)) return []
   const names = known.flat().map(({ server, name }) => `${server}.${name}`)

@@ -9,29 +9,28 @@ import { compileRules } from './rules.ts'
 
 export interface PolicyOptions {
   readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers'>
-  /** Says no to what has changed and was not approved yet. */
+  /** Denies definitions that changed and are not approved yet. */
   readonly quarantined?: (entry: Entry) => Denial | undefined
 }
 
-/** Who may use what, and who is who. */
 export interface Policy {
-  /** The one decision function; each decision names its rule. */
+  /** Lists and calls use this one function; each decision names its rule. */
   readonly decide: Decide
-  /** Whether a decision can depend on what a server says of a tool: pins that quarantine, and read-only access. */
+  /** Whether decisions depend on definitions: pins with quarantine, or read-only access. */
   readonly judgesDefinitions: boolean
-  /** Why a caller can use nothing of a server, whatever it offers; undefined where it may use something. */
+  /** The denial if a caller may use nothing of a server, whatever it offers. */
   closed(caller: Caller, server: string): Denial | undefined
-  /** The agents that have rules; with none there is one user who may use everything. */
+  /** The agents that have rules. If there are none, there is one user with all permissions. */
   readonly agents: ReadonlySet<string>
-  /** The same decision about an agent, with everything that was considered on the way. */
+  /** The same decision, with everything that was considered. */
   explain(agent: string, entry: Entry, options?: { readonly authenticated?: boolean }): Explanation
-  /** The agent that a credential acts as (G7); throws INVALID_AGENT_ID where it may not be the one it asks for. */
+  /** The agent of a credential (G7); throws INVALID_AGENT_ID if the credential may not act as the requested one. */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
-  /** The caller of a call as the agent that its arguments ask for, where that one may make this call too. */
+  /** The caller as the agent that the arguments request, if that agent may also make this call. */
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
-  /** How an agent sees tools: its own word, else that of an agent it inherits from, else the default. */
+  /** The agent's setting, else that of the nearest agent it inherits from, else the default. */
   exposureOf(agent: string): Exposure
-  /** Whether an agent is shown the state of the gateway (G5), in the same way. */
+  /** Whether an agent may see the state of the gateway (G5); inherited like `exposureOf`. */
   mayDebug(agent: string): boolean
 }
 
@@ -41,7 +40,7 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
   const writeRefused = createReadOnly(mcpServers)
   const agentWriteRefused = createReadOnlyAgents(agents)
-  /** An agent's own word, else that of the nearest it inherits from, else the default. */
+  /** The agent's setting, else that of the nearest agent it inherits from, else the default. */
   const wordOf = <Word>(said: (agent: Config['agents'][string] | undefined) => Word | undefined, otherwise: Word) => {
     const words = new Map(
       Object.keys(agents).map((agent) => {
@@ -65,8 +64,8 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   }
 
   /**
-   * A caller without an agent can still name one in the arguments of a meta-tool, so these are open to it; they show
-   * and run nothing before it has.
+   * A caller without an agent can still name one in the arguments of a meta-tool, so meta-tools are open to it; they
+   * show and run nothing without an agent.
    */
   const decideForNone = (caller: Caller, entry: Entry): Decision => {
     if (entry.server === 'toolway') return { allowed: true, rule: 'agents (meta-tools)' }
@@ -123,7 +122,7 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   }
 }
 
-/** What is denied under any of its names is denied: another name must not lead round a rule. */
+/** A deny of any name applies: an alias must not bypass a rule. */
 function strictest<Ruled extends { readonly allowed: boolean }>(
   { name, aliases = [] }: Pick<Entry, 'name' | 'aliases'>,
   ruleOn: (name: string) => Ruled,
@@ -137,7 +136,7 @@ function strictest<Ruled extends { readonly allowed: boolean }>(
   return own
 }
 
-/** Refuses what is not known to be a read on servers that are for reading alone (J2). */
+/** On read-only servers, denies everything that is not known to be a read (J2). */
 function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial | undefined {
   const readOnly = new Set(Object.keys(servers).filter((name) => servers[name]?.readOnly))
   return ({ server, name, traits }) => {
@@ -149,8 +148,9 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
 }
 
 /**
- * Refuses agents that may only read whatever is not known to be a read, on every server and our own tools and sinks as well.
- * Tools that only run other calls are left to the decisions about those. An agent is never more than its parents.
+ * For read-only agents, denies everything that is not known to be a read, on every server, including our own tools and
+ * sinks. Tools that only run other calls pass, because those calls are decided separately. An agent inherits the
+ * restriction.
  */
 function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: Entry) => Denial | undefined {
   const known = new Map(Object.entries(agents))

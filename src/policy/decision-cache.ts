@@ -1,13 +1,13 @@
 import type { PolicyRefusal, Ruling } from './verdict.ts'
 
-/** Remembers rulings by the numbers of an agent and an entry. */
+/** Caches rulings by agent number and entry number. */
 export interface Memory {
   get(agent: number, entry: number): Ruling | undefined
   set(agent: number, entry: number, ruling: Ruling): void
   forget(): void
 }
 
-/** An agent has many entries and few rulings: a list of rulings, and per entry the place of its ruling in it, or 0. */
+/** An agent has many entries and few distinct rulings: a list of rulings, and per entry an index into it, or 0. */
 interface Page {
   places: Uint16Array
   readonly rulings: (Ruling | undefined)[]
@@ -18,8 +18,8 @@ const smallest = 64
 const maxRulings = 2 ** 16
 
 /**
- * Two bytes per pair, for no more than `limit` pairs. Forgets everything when it is full: what is in use comes back
- * at once, and nothing has to be kept in order meanwhile.
+ * Two bytes per pair, for at most `limit` pairs. Cleared when full: entries in use are cached again on the next call,
+ * and no eviction order has to be maintained.
  */
 export function createMemory(limit: number): Memory {
   let pages: (Page | undefined)[] = []
@@ -56,28 +56,28 @@ export function createMemory(limit: number): Memory {
   }
 }
 
-/** An entry that has been asked about: its number, and what global policy says about it whoever asks. */
+/** A cached entry: its number, and the global policy for it, which does not depend on the agent. */
 interface NumberedEntry {
-  /** Undefined for one that is not remembered. */
+  /** Undefined if the entry is not cached. */
   readonly number: number | undefined
-  /** For callers that are authenticated. */
+  /** For authenticated callers. */
   readonly refusal: PolicyRefusal | undefined
-  /** For those that are not. */
+  /** For unauthenticated callers. */
   readonly anonymousRefusal: PolicyRefusal | undefined
 }
 
 type Refuse = (server: string, name: string, isTool: boolean, authenticated: boolean) => PolicyRefusal | undefined
 
-/** Longer names are asked about anew each time: URIs come from callers, who must not be able to fill the memory. */
+/** Longer names are not cached: URIs come from callers, who must not be able to fill the cache. */
 const maxName = 256
 
-/** Numbers entries as they come, from 0 up to the limit; then starts afresh and says so. */
+/** Numbers entries in order of use, from 0 up to the limit; then starts over and calls `startsAfresh`. */
 export function createEntryNumbers(
   limit: number,
   refuse: Refuse,
   startsAfresh: () => void,
 ): (server: string, name: string, isTool: boolean) => NumberedEntry {
-  // Nested, so that looking up joins no strings: each name has its hash already.
+  // Nested maps, so that a look-up does not concatenate strings; the parts have cached hashes.
   let tools = new Map<string, Map<string, NumberedEntry>>()
   let others = new Map<string, Map<string, NumberedEntry>>()
   let next = 0

@@ -4,7 +4,7 @@ import type { Entry } from '../core/entry.ts'
 import { createApprovals } from './approvals.ts'
 import { compileLimits } from './limits.ts'
 
-/** The steps of a decision, in their order. */
+/** The steps of a decision, in order. */
 export type ExplanationStep =
   | 'blocked tools'
   | 'allowed servers'
@@ -23,35 +23,31 @@ export type ExplanationStep =
   | 'limit'
   | 'approval'
 
-/** One thing that was looked at on the way to a decision. */
 export interface Consideration {
   readonly step: ExplanationStep
-  /** The rule that matched, or the part of the configuration where none did. */
+  /** The matching rule, or the part of the configuration that has none. */
   readonly rule: string
-  /** `passes`: it does not decide, the next one is asked. An agent with parents needs an `allows` of each. */
+  /** `passes`: undecided, the next step follows. An agent with parents needs `allows` from each. */
   readonly outcome: 'allows' | 'denies' | 'passes'
-  /** What was found, in a few words. */
   readonly note: string
 }
 
-/** A decision together with the way to it. */
 export interface Explanation {
   readonly decision: Decision
   readonly rule: string
-  /** Whether there is such a server: rules with a star decide about others too. */
+  /** Whether the server exists: wildcard rules also decide about others. */
   readonly serverExists: boolean
-  /** Everything considered, in order. A denial is the last one; what is allowed may still meet limits and a person. */
+  /** In order. A denial is the last one; an allowed call may still meet limits and need approval. */
   readonly considered: readonly Consideration[]
 }
 
-/** A decision with all that led to it. */
 export interface Why extends Explanation {
   readonly agent: string
   readonly server: string
   readonly tool: string
 }
 
-/** What a call still meets once policy has allowed it, in this order: limits, and a person's yes. */
+/** What still applies to an allowed call, in this order: limits, then approval by a person. */
 export function conditionsOf(
   config: Pick<Config, 'agents' | 'limits' | 'mcpServers'>,
   agent: string,

@@ -3,11 +3,11 @@ import type { Consideration, ExplanationStep } from './explanation.ts'
 import { byEither, type CompilePattern, compilePatterns } from './patterns.ts'
 import type { PolicyQuery, PolicyRefusal } from './verdict.ts'
 
-/** The lists of section `policy` that decide about calls. */
+/** The lists in section `policy` that decide about calls. */
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
   Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
 
-/** Whether global policy refuses; undefined hands the question on to the rules of the agent. */
+/** Undefined leaves the decision to the rules of the agent. */
 export type RefuseGlobally = (
   question: Omit<PolicyQuery, 'agent'>,
   considered?: Consideration[],
@@ -28,7 +28,7 @@ export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): Re
     const block = byEither(blockedTools, whole)
     if (block) return denies(block, 'blocked tools', 'blocked for every agent', considered)
     considered?.push(passes('blocked tools', 'policy.blockedTools', 'not blocked'))
-    // Meta-tools show and run only what the caller may use anyway, so an allow-list need not name them.
+    // Meta-tools show and run only what the caller may use, so allow-lists need not name them.
     if (server === 'toolway') return undefined
 
     const serverRule = byEither(allowedServers, server)

@@ -8,37 +8,36 @@ export interface LimitsOptions {
   readonly agents: Readonly<Record<string, Pick<Config['agents'][string], 'perMinute'>>>
 }
 
-/** A limit before it is known whose call meets it. */
+/** A limit, independent of the agent. */
 interface Share extends Omit<Limit, 'key'> {
-  /** The part of the key that is the same for every agent. */
+  /** The part of the key that all agents share. */
   readonly of: string
-  /** What it comes to for agents that have met it: putting keys together again and again would cost the most. */
+  /** Limits by agent; building the key on every call would dominate the cost. */
   readonly met: Map<string, Limit>
 }
 
 const none: readonly Limit[] = []
 
-/** More pairs of agents and limits than are in use at a time: names of tools come from servers, which may change them. */
+/** More pairs of agents and limits than are in use at a time. Bounded, because tool names come from servers. */
 const maxRemembered = 100_000
 
 /**
- * Which buckets a call draws from (F8). Every agent has its own: one for each tool with a limit, one for each server
- * with a limit (for its tools without one, its resources and prompts), and one for everything else; the most
- * particular one counts. Beside it there is the total of an agent that has one, or inherits one: the nearest number
- * in its family holds, and is spent by each member on its own.
+ * Selects the buckets of a call (F8). Each agent has its own: one per limited tool, one per limited server (for its
+ * tools without a limit, its resources and prompts), and one for everything else; the most specific applies. An agent
+ * may also have or inherit a total: the nearest number in its family applies, and each member has its own bucket.
  *
- * Tools that only carry other calls would have these counted twice, so they meet limits of their own alone.
+ * Tools that only run other calls meet only their own limits; otherwise those calls would count twice.
  */
 export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   const totals = compileTotals(agents)
   const shareOf = compileShares(limits)
   if (totals.size === 0 && shareOf === undefined) return () => none
   let remembered = 0
-  // Entries live as long as somebody offers them, and so does what is known of them.
+  // Weak, so that cached limits last as long as their entries.
   let shares = new WeakMap<LimitedEntry, { readonly share: Share | undefined }>()
 
   const limitFor = (agent: string, { rule, perMinute, scope, of, met }: Share): Limit => {
-    // Agents and servers have no spaces in their names, so no two buckets can have the same key.
+    // Names of agents and servers contain no spaces, so keys are unique.
     const limit = { key: `${agent} ${of}`, perMinute, rule, scope }
     met.set(agent, limit)
     if (++remembered > maxRemembered) {
@@ -62,7 +61,7 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   }
 }
 
-/** Finds the most particular limit of an entry; undefined where no entry has any. */
+/** Finds the most specific limit of an entry; undefined if no limits are configured. */
 function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
   if (perMinute === undefined && Object.keys(servers).length + Object.keys(tools).length === 0) return undefined
   const toolLimit = compileToolLimits(tools)
@@ -93,7 +92,6 @@ const ofWhatever = (perMinute: number): Share => ({
   met: new Map(),
 })
 
-/** The total of every agent that has one, or inherits one. */
 function compileTotals(agents: LimitsOptions['agents']): ReadonlyMap<string, Limit> {
   const own = new Map(Object.entries(agents))
   const totals = new Map<string, Limit>()
@@ -111,10 +109,10 @@ interface ToolLimit {
   readonly perMinute: number
 }
 
-/** The limit of one tool; where it only carries other calls, patterns count that name its own server. */
+/** For a tool that only runs other calls, only patterns with its own server apply. */
 type ToolLimitOf = (server: string, name: string, carries: boolean) => ToolLimit | undefined
 
-/** Limits by `server.tool`: the very name before any pattern, and of patterns the most particular that matches. */
+/** Limits by `server.tool`: an exact name first, then the most specific matching pattern. */
 function compileToolLimits(written: Readonly<Record<string, number>>): ToolLimitOf {
   const limits = Object.entries(written).map(([pattern, perMinute]) => ({
     pattern,
@@ -133,7 +131,7 @@ function compileToolLimits(written: Readonly<Record<string, number>>): ToolLimit
 
 const isPattern = (text: string): boolean => text.includes('*')
 
-/** The longer beginning first, then the more letters in all; the alphabet decides where neither does. */
+/** Longer literal prefix first, then more literal characters, then alphabetical order. */
 function byParticularity({ pattern: a }: { pattern: string }, { pattern: b }: { pattern: string }): number {
   return b.indexOf('*') - a.indexOf('*') || letters(b) - letters(a) || (a < b ? -1 : 1)
 }
@@ -142,7 +140,7 @@ const letters = (pattern: string): number => pattern.replaceAll('*', '').length
 
 type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrency'>>>
 
-/** How many calls each agent may have in flight (B7): its own number, or the nearest in its family, for itself alone. */
+/** Max. calls in flight per agent (B7): its own number, or the nearest in its family; each agent counts separately. */
 export function compileConcurrency(agents: Agents): (agent: string) => number | undefined {
   const own = new Map(Object.entries(agents))
   const limits = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** A list of names and patterns, taken apart once so that a decision does not have to. Each stands for an outcome. */
+/** A compiled list of names and patterns, each with an outcome. */
 export interface Patterns<Outcome> {
   readonly names: ReadonlyMap<string, Placed<Outcome>>
   readonly stars: readonly Star<Outcome>[]
@@ -15,10 +15,10 @@ interface Star<Outcome> extends Placed<Outcome> {
 
 type Matches = (text: string) => boolean
 
-/** Compiles patterns, each text once: agents by the hundred have the same ones. */
+/** Compiles each distinct pattern once: hundreds of agents may share the same ones. */
 export type CompilePattern = (pattern: string) => Matches
 
-/** Names are found by hash; patterns are tried one after the other, each in linear time. */
+/** Names are looked up by hash; patterns are tried in order, each in linear time. */
 export function compilePatterns<Outcome>(
   written: readonly string[],
   compile: CompilePattern,
@@ -35,19 +35,19 @@ export function compilePatterns<Outcome>(
   return { names: names.size === 0 ? noNames : names, stars }
 }
 
-// Most lists are empty, or have no names: those need no memory of their own.
+// Most lists are empty or have no names; share one object.
 const noNames: ReadonlyMap<string, never> = new Map<string, never>()
 const noPatterns: Patterns<never> = { names: noNames, stars: [] }
 
-/** The outcome of the name that is this very text. */
+/** The outcome of an exact match. */
 export const byName = <Outcome>({ names }: Patterns<Outcome>, text: string): Outcome | undefined =>
   names.get(text)?.outcome
 
-/** The outcome of the first pattern with a star that matches. */
+/** The outcome of the first matching wildcard pattern. */
 export const byStar = <Outcome>({ stars }: Patterns<Outcome>, text: string): Outcome | undefined =>
   firstStar(stars, text)?.outcome
 
-/** The outcome of whichever stands first in the list. */
+/** The outcome of the match that is first in the list. */
 export function byEither<Outcome>({ names, stars }: Patterns<Outcome>, text: string): Outcome | undefined {
   const name = names.get(text)
   const star = firstStar(stars, text)
@@ -60,7 +60,7 @@ function firstStar<Outcome>(stars: readonly Star<Outcome>[], text: string): Star
   return undefined
 }
 
-/** Remembers every pattern that it has compiled. */
+/** Caches compiled patterns. */
 export function createPatternCompiler(): CompilePattern {
   const known = new Map<string, Matches>()
   return (pattern) => {
@@ -70,7 +70,7 @@ export function createPatternCompiler(): CompilePattern {
   }
 }
 
-/** The same meaning as `matches` of core, for a pattern that is used many times. */
+/** Equivalent to `matches` of core, for patterns that are used many times. */
 export function compilePattern(pattern: string): Matches {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

@@ -3,12 +3,12 @@ import type { Consideration, ExplanationStep } from './explanation.ts'
 import { byName, byStar } from './patterns.ts'
 import type { Permission, PolicyQuery, PolicyRefusal, Ruling } from './verdict.ts'
 
-/** An agent and those it inherits from, the agent itself first; never empty. */
+/** An agent and the agents that it inherits from, itself first; never empty. */
 export type RuleFamily = readonly AgentRules[]
 
 /**
- * Decides by the precedence of G6. A deny of anyone in the family denies, explicit ones first. Everyone who has an
- * `allow` must allow; whoever has none leaves that to the parent. So nobody can do more than those it inherits from.
+ * Decides by the precedence of G6. Any deny in the family wins, explicit ones first. Every agent with an `allow` must
+ * allow; one without leaves that to its parent. So an agent never has more permissions than those it inherits from.
  */
 export function decideByRules(family: RuleFamily, question: PolicyQuery, considered?: Consideration[]): Ruling {
   const { server, name, isTool } = question
@@ -36,11 +36,11 @@ export function decideByRules(family: RuleFamily, question: PolicyQuery, conside
     if (!ruling.allowed) return ruling
     nearest ??= ruling
   }
-  // The last of a family has no parent to leave it to, so there is a permission here.
+  // The last of a family has no parent, so its `allow` was evaluated and a permission exists here.
   return nearest as Permission
 }
 
-/** The ruling by which nothing of a server can be used; undefined where something may be. */
+/** The refusal if nothing of a server can be used. */
 export function closedBy(family: RuleFamily, server: string): PolicyRefusal | undefined {
   for (const { deny } of family) {
     const refusal = serverByEither(deny, server)
@@ -54,14 +54,16 @@ export function closedBy(family: RuleFamily, server: string): PolicyRefusal | un
   return family.find(closes)?.serverNotAllowed
 }
 
-/** Whether rules for tools are in vain because no rule for servers allows this one; without any, the parent's hold. */
+/**
+ * Whether tool rules do not apply because no server rule allows this server. An agent without server rules uses its
+ * parent's.
+ */
 const lacksServer = ({ toolsNeedServer, allow }: AgentRules, server: string, hasParent: boolean): boolean =>
   toolsNeedServer &&
   server !== 'toolway' &&
   !(hasParent && allow.listsNoServer) &&
   serverByEither(allow, server) === undefined
 
-/** Whether the `allow` of one agent covers it, and by which of its rules. */
 function decideByAllow(
   rules: AgentRules,
   { server, name, isTool }: PolicyQuery,

@@ -8,7 +8,7 @@ import { defaultAgent } from './agents.ts'
 import type { Policy } from './decide.ts'
 import { isPolicyReason } from './verdict.ts'
 
-/** What audit says of an operation that is over. */
+/** The audit record of a finished call. */
 export type PastCall = Pick<
   AuditEnd,
   'agent' | 'anonymous' | 'kind' | 'server' | 'tool' | 'write' | 'decision' | 'reason' | 'rule'
@@ -16,36 +16,35 @@ export type PastCall = Pick<
   readonly time: string
 }
 
-/** One agent and one thing that would now be decided otherwise. */
+/** An agent and an entry with a different decision than before. */
 export interface Change {
   readonly agent: string
   readonly server: string
   readonly tool: string
   readonly calls: number
-  /** When it was last tried. */
+  /** The time of the last such call. */
   readonly last: string
-  /** The rules that decided then and now; none where the record names none. */
+  /** The deciding rules then and now; undefined if the record names none. */
   readonly before: string | undefined
   readonly after: string
-  /** What whoever is refused would be told. */
+  /** The message of the denial. */
   readonly reason?: string
 }
 
-/** What a proposed policy would have made of recorded calls. */
+/** The effect of a proposed policy on recorded calls. */
 export interface Replayed {
-  /** How many calls there were to decide about again. */
+  /** The number of calls that were decided again. */
   readonly calls: number
   readonly denied: readonly Change[]
   readonly allowed: readonly Change[]
-  /** What would not be found any more, and so never come before policy. */
+  /** Calls to entries that would no longer exist, so policy would not be evaluated. */
   readonly gone: readonly Change[]
 }
 
 export interface ReplayOptions {
   readonly policy: Pick<Policy, 'decide' | 'agents' | 'agentOf'>
-  /** The servers that the policy is about. */
   readonly servers: Config['mcpServers']
-  /** Whether these are proposed too; otherwise what is missing among them says nothing about the proposal. */
+  /** Whether `servers` are part of the proposal; if not, missing ones are ignored. */
   readonly serversProposed: boolean
 }
 
@@ -55,12 +54,12 @@ export interface Replay {
 }
 
 /**
- * Decides about recorded calls again, by another policy (B12). What was refused for other reasons than policy, by a
- * limit or a guard, had been allowed by policy. What a pin refused is never a change: it was not usable, and whether
- * it is now is for whoever approves definitions to say.
+ * Decides recorded calls again by another policy (B12). A call that a limit or a guard refused had been allowed by
+ * policy. A call that a pin refused is never a change: whether its definition is usable is up to the approval of
+ * definitions.
  */
 export function createReplay({ policy, servers, serversProposed }: ReplayOptions): Replay {
-  // Never look a server up in the object itself: it would find `constructor`.
+  // A map, because a look-up in the object itself would find `constructor`.
   const proposed = new Map(Object.entries(servers))
   const denied = new Map<string, Change>()
   const allowed = new Map<string, Change>()
@@ -70,7 +69,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
   return {
     add(past) {
       const { server, tool, time } = past
-      // What was not found never came before policy.
+      // Policy was not evaluated for entries that were not found.
       if (server === undefined || tool === undefined || (past.decision === 'ERROR' && notFound(past.reason))) return
       calls++
       if (past.reason === 'quarantined') return
@@ -93,7 +92,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
     }),
   }
 
-  /** Where there were no agents everybody was `default`; whoever they would be now is decided anew. */
+  /** Without agents, every caller was `default`; select the agent that it would be now. */
   function agentNow(agent: string): string {
     if (agent !== defaultAgent || policy.agents.has(agent)) return agent
     return policy.agentOf({ agents: '*' }, undefined)
@@ -112,7 +111,6 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
   }
 }
 
-/** Counts one more call of the same kind. */
 function count(changes: Map<string, Change>, change: Omit<Change, 'calls'>): void {
   const { agent, server, tool, before, after } = change
   const key = JSON.stringify([agent, server, tool, before, after])
@@ -121,10 +119,10 @@ function count(changes: Map<string, Change>, change: Omit<Change, 'calls'>): voi
   changes.set(key, { ...change, last, calls: (known?.calls ?? 0) + 1 })
 }
 
-/** Names that stand for Toolway itself: no configuration of servers has them. */
+/** Built-in sources, which no server configuration contains. */
 const ours: ReadonlySet<string> = new Set(['native', 'toolway', 'sink'])
 
-/** The line of the configuration by which there is no such thing; undefined where there may be. */
+/** The configuration path that removes the entry; undefined if it may exist. */
 function missingBy(
   servers: ReadonlyMap<string, ServerConfig>,
   { kind = 'tool' }: PastCall,
@@ -136,7 +134,7 @@ function missingBy(
   const path = `mcpServers.${server}`
   if (config === undefined) return path
   if (config.disabled) return `${path}.disabled`
-  // Only tools are picked.
+  // `include` and `exclude` apply to tools only.
   if (kind !== 'tool') return undefined
   const { include, exclude } = config.tools
   if (!listed(include, tool)) return `${path}.tools.include`
@@ -145,8 +143,8 @@ function missingBy(
 }
 
 /**
- * Whether it would be known to be a read, as `upstream/listing/definitions.ts` has it. What the server said of the tool is not
- * recorded; where its word would be trusted, what it was taken for stands for it.
+ * Whether the entry would count as a read, as in `upstream/listing/definitions.ts`. The annotations of the server are
+ * not recorded; if they would be trusted, the recorded classification is used instead.
  */
 function isRead({ kind = 'tool', write }: PastCall, name: string, config: ServerConfig | undefined): boolean {
   if (kind !== 'tool') return true

@@ -21,56 +21,55 @@ import { doubtfulRules, knownServers } from './warnings.ts'
 export interface RulesOptions {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly policy: GlobalPolicy
-  /** The configured servers, disabled ones too; `native`, `toolway` and `sink` need not be named. */
+  /** The configured servers, including disabled ones; `native`, `toolway` and `sink` are implied. */
   readonly servers: readonly string[]
 }
 
-/** Who may use what, compiled once per configuration. */
 export interface Rules {
-  /** The agents that have rules; with none there is one user who may use everything. */
+  /** The agents that have rules. If there are none, there is one user with all permissions. */
   readonly agents: ReadonlySet<string>
-  /** The decision function; its decisions name their rule also where they allow. */
+  /** Decisions name their rule even if they allow. */
   readonly decide: (
     caller: Pick<Caller, 'agent' | 'authenticated'>,
     entry: Pick<Entry, 'kind' | 'server' | 'name'>,
   ) => PolicyVerdict
-  /** Why nothing of a server can be used, whatever it offers; undefined where something may be. */
+  /** The denial if nothing of a server can be used, whatever it offers. */
   closed(caller: Pick<Caller, 'agent' | 'authenticated'>, server: string): RuledDenial | undefined
-  /** The same decision, with everything that was considered on the way. */
+  /** The same decision, with everything that was considered. */
   explain(
     agent: string,
     server: string,
     name: string,
     options?: { readonly authenticated?: boolean; readonly kind?: Kind },
   ): Explanation
-  /** What is valid but hardly meant: rules about servers that do not exist, agents that may use nothing, … */
+  /** Valid but probably unintended: rules about servers that do not exist, agents that may use nothing, … */
   readonly warnings: readonly string[]
 }
 
-/** More entries than a gateway has: names come from servers, which may change them at will. */
+/** More entries than a gateway has. Bounded, because names come from servers, which may change them at will. */
 const maxEntries = 2 ** 16
-/** Every pair of 1,000 agents and 10,000 entries, in 32 MiB at most. */
+/** Every pair of 1,000 agents and 10,000 entries; at most 32 MiB. */
 const maxRemembered = 2 ** 24
 
 /**
  * Compiles the rules of all agents (G6) behind global policy (F7).
  *
- * What a decision names as its rule:
+ * Rule names in decisions:
  * - `policy.blockedTools[0]`, `policy.allowedServers`, `policy.allowedTools`, `policy.requireAuth[0]`: global policy;
  * - `agents.NAME.deny.servers[0]`, `agents.NAME.deny.tools.SERVER[0]`, and the same with `allow`: that line. NAME is
- *   the agent or one that it inherits from, SERVER the key as it is written. An implicit grant names the line that
+ *   the agent or one that it inherits from, SERVER the key as configured. An implicit grant names the line that
  *   allows the server;
- * - `agents.NAME (meta-tools)`: a meta-tool that nothing denies;
- * - `agents.NAME (default deny)`: nothing in the `allow` of NAME covers it;
- * - `agents (default deny)`: there are rules, but none for this agent;
- * - `agents (none configured)`: there are no rules, so everything is allowed.
+ * - `agents.NAME (meta-tools)`: a meta-tool that no rule denies;
+ * - `agents.NAME (default deny)`: the `allow` of NAME does not cover it;
+ * - `agents (default deny)`: rules exist, but none for this agent;
+ * - `agents (none configured)`: no rules exist, so everything is allowed.
  *
- * Rules for tools are about tools. Resources, templates and prompts go by the rules for servers: denied with the
- * server, allowed with the server, and a list of tools neither opens nor closes them.
+ * Tool rules apply to tools only. Resources, templates and prompts are allowed or denied with their server,
+ * regardless of tool lists.
  */
 export function compileRules({ agents: written, policy, servers }: RulesOptions): Rules {
   const compile = createPatternCompiler()
-  // Never look an agent up in the object itself: it would find `constructor`.
+  // A map, because a look-up in the object itself would find `constructor`.
   const own = new Map(
     Object.entries(written).map(([name, rules]) => [name, compileAgent(name, rules, compile, policy.toolsNeedServer)]),
   )
@@ -154,7 +153,7 @@ const unknownAgent: PolicyRefusal = {
   sentence: ({ agent }) => `There are no rules for the agent ${agent}, so it may use nothing; act as another agent.`,
 }
 
-/** A caller may outlive its agent: rules are reloaded while it is connected. */
+/** A caller may outlive its agent, because rules are reloaded while it is connected. */
 function refuseUnknown(considered?: Consideration[]): Ruling {
   considered?.push({ step: 'agent', rule: unknownAgent.rule, outcome: 'denies', note: 'there are no rules for it' })
   return unknownAgent

@@ -1,11 +1,11 @@
 import { isObject } from '../core/schema-keywords.ts'
 
-/** Whether these schemas declare a member by name, themselves or in a schema that they refer to or combine. */
+/** Whether these schemas, or schemas that they refer to or combine, declare a member. */
 export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {
   return composed(schemas, root).some(({ properties }) => isObject(properties) && Object.hasOwn(properties, name))
 }
 
-/** The schemas of a member of what these schemas describe; of its items where no member is named. */
+/** The schemas of a member, or of the items if no member is given. */
 export function schemasAt(schemas: readonly unknown[], member: string | undefined, root: unknown): readonly unknown[] {
   return composed(schemas, root).map(({ items, properties }) => {
     if (member === undefined) return items
@@ -15,7 +15,7 @@ export function schemasAt(schemas: readonly unknown[], member: string | undefine
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** These schemas and those that they are put together from, each once: a server may write them in circles. */
+/** These schemas and all that they combine, each once: schemas of servers may be circular. */
 export function composed(schemas: readonly unknown[], root: unknown): readonly Fields[] {
   const found = new Set<Fields>()
   const open = [...schemas]
@@ -29,7 +29,7 @@ export function composed(schemas: readonly unknown[], root: unknown): readonly F
   return [...found]
 }
 
-/** What a reference inside the document leads to. */
+/** Resolves a reference within the document. */
 function referred(reference: unknown, root: unknown): unknown {
   if (reference === '#') return root
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined

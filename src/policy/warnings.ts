@@ -8,15 +8,15 @@ export interface Doubtful {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly families: ReadonlyMap<string, { readonly family: RuleFamily }>
   readonly policy: GlobalPolicy
-  /** All that exist, our own among them. */
+  /** All servers, including our own. */
   readonly servers: ReadonlySet<string>
 }
 
-/** The configured servers and those that are always there. */
+/** The configured servers and the built-in ones. */
 export const knownServers = (configured: readonly string[]): ReadonlySet<string> =>
   new Set([...configured, 'native', 'sink', 'toolway'])
 
-/** What is valid but hardly meant. */
+/** Warnings about rules that are valid but probably unintended. */
 export function doubtfulRules({ agents, families, policy, servers }: Doubtful): string[] {
   return [
     ...Object.entries(agents).flatMap(([agent, written]) => [
@@ -55,7 +55,7 @@ function missingParent(agent: string, families: ReadonlyMap<string, unknown>): s
   return [`agents.${agent}: there is no agent ${parent}, so it inherits from ${next ?? 'nobody'}`]
 }
 
-/** Lines of `allow` that can never allow anything. */
+/** Lines of `allow` that never allow anything. */
 function withoutEffect(
   agent: string,
   { allow }: WrittenAgent,
@@ -80,7 +80,7 @@ function withoutEffect(
   ]
 }
 
-/** A list of tools of a server that `allow.servers` leaves out: easily overlooked, or without effect. */
+/** A tool list of a server that `allow.servers` does not list: easily overlooked, or without effect. */
 function withoutServer(
   agent: string,
   server: string,
@@ -101,7 +101,7 @@ function usesNothing(
   family: RuleFamily,
   servers: ReadonlySet<string>,
 ): string[] {
-  // Whoever denies everything means it.
+  // Denying everything is intentional.
   if (deny.servers.includes('*')) return []
   const some = [...servers].some((server) => server !== 'toolway' && closedBy(family, server) === undefined)
   return some ? [] : [`agents.${agent} may use nothing but the meta-tools: no server is left that its rules allow`]
@@ -120,7 +120,7 @@ function doubtfulPattern(
   if (list !== 'blockedTools' && plain.startsWith('toolway.')) {
     return [`${key} has no effect: meta-tools are allowed unless blocked or denied`]
   }
-  // A server may have a dot in its name, so `a.b.c` can be a tool of `a` and one of `a.b`.
+  // A server name may contain a dot, so `a.b.c` can be a tool of `a` or of `a.b`.
   const meant = [...servers].filter((server) => {
     const start = `${server}.`
     return plain.startsWith(start) || (plain !== pattern && start.startsWith(plain))
