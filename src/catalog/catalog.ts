@@ -35,7 +35,6 @@ export interface CatalogOptions {
   readonly log: Log
 }
 
-/** All entries of all sources, under their served names. */
 export interface Catalog extends Disposable {
   view(caller: Caller): View
   /** Reports the kinds whose lists changed, debounced; views already show the new lists. */
@@ -44,7 +43,7 @@ export interface Catalog extends Disposable {
   ready(): Promise<void>
   /** All sources except the meta-tools, regardless of permissions. */
   summaries(): readonly ServerSummary[]
-  /** Regardless of permissions. */
+  /** Every entry of the kind, regardless of permissions. */
   everything(kind: Kind): readonly Served[]
   /** The tools that an exposure mode shows to a client with all permissions. */
   shown(exposure: Exposure): readonly Served[]

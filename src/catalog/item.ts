@@ -7,7 +7,6 @@ export interface Item extends Served {
   readonly json: string
 }
 
-/** What the served definition adds to the source's definition. */
 export interface Label {
   readonly name: string
   readonly origin: 'native' | 'forwarded'
@@ -34,9 +33,7 @@ const ourKeys: ReadonlySet<string> = new Set([
 /** What the scanner found in a definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
 
-/**
- * Creates an entry's served form. Builds the definition on first use, because most entries are only called, not listed.
- */
+/** Builds the definition on first use, because most entries are only called, not listed. */
 export function createItem(entry: Entry, label: Label, flagsOf: FlagsOf = () => []): Item {
   let made: { readonly flags: string; readonly definition: Definition; json?: string } | undefined
   /** The scanner runs in the background, so flags may appear after the first listing. */

@@ -7,7 +7,6 @@ export interface NameChoice {
   readonly plain: readonly string[]
   /** The name if no plain name is free; `attempt` 1 uses a longer hash, for hash collisions. */
   hashed(attempt: 0 | 1): string
-  /** Set when the operator's alias cannot be used. */
   readonly badAlias?: string
 }
 
@@ -91,12 +90,10 @@ export interface NameClaim {
   readonly name: string
   /** Lower tiers choose first: meta-tools, then native tools, then servers. */
   readonly tier: number
-  /** Within a tier, the higher priority wins. */
   readonly priority: number
   readonly choice: NameChoice
 }
 
-/** An entry that did not get the name it wanted. */
 export interface NameConflict {
   readonly server: string
   readonly name: string

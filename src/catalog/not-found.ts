@@ -92,7 +92,6 @@ function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
 const servedName = ({ name }: Item): string => name
 export const ownName = ({ entry }: Item): string => entry.name
 
-/** The forms in which a caller may have spelled an entry. */
 const spellings: readonly ((item: Item) => string)[] = [
   servedName,
   ({ entry }) => `${entry.server}.${entry.name}`,
@@ -124,14 +123,12 @@ function evenedOf(items: readonly Item[]): readonly Evened[] {
   return known
 }
 
-/** Ignores case and the separator. */
 const evenly = (name: string): string =>
   name
     .slice(0, 256)
     .toLowerCase()
     .replace(/::|__|[./]/g, '_')
 
-/** The number of characters that two names share at the beginning and at the end. */
 function sharedEnds(wanted: string, offered: string): number {
   const most = Math.min(wanted.length, offered.length)
   let front = 0

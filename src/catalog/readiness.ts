@@ -21,7 +21,6 @@ export interface SourceReadiness extends Disposable {
 
 export interface ReadinessOptions {
   readonly sources: readonly Source[]
-  /** For sources with and without known entries. */
   readonly deadlineMs: { readonly known: number; readonly first: number }
   readonly clock: Clock
 }
@@ -56,7 +55,6 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     return health === 'stale' && source.entries().length === 0
   }
 
-  /** Whether the source settled within this time. */
   const within = (source: Source, ms: number, open?: DisposableStack): Promise<boolean> => {
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const timer = after(ms, () => resolve(false))

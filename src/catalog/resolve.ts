@@ -112,7 +112,6 @@ export function resolveTemplate(snapshot: CatalogSnapshot, template: string): re
   return found
 }
 
-/** The servers whose served form the URI has. */
 export const serversInUri = (names: Iterable<string>, uri: string): readonly string[] =>
   [...names].filter((server) => originalUri(server, uri) !== undefined)
 
@@ -138,7 +137,6 @@ function listedAs(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
   return found
 }
 
-/** The first matching template of each server. */
 function firstPerServer(items: readonly Item[], uri: string): readonly Served[] {
   const found = new Map<string, Served>()
   for (const item of items) {

@@ -72,7 +72,7 @@ function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict
     warn(facts, 'an alias has other characters than A-Z a-z 0-9 _ -, is too long or ends like a hash; it is not used')
 }
 
-/** The part of one source. It depends only on that source and on the naming. */
+/** Depends only on the source and the naming. */
 export interface SourcePart {
   readonly source: Source
   /** The source cannot currently confirm its entries. */
@@ -150,7 +150,6 @@ function warnOnce(log: Log): Warn {
 }
 
 interface SnapshotBuilder {
-  /** Discards the part of one source; the next `snapshot` reads it again. */
   invalidate(source: Source): void
   /** The same object until `invalidate` is called. */
   snapshot(): CatalogSnapshot

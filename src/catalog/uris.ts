@@ -1,9 +1,8 @@
 /**
  * The served form of a server's URI or URI template. Servers may use equal URIs, so the server's name is inserted after
  * the scheme; the scheme stays, because hosts look at it (`ui://`). A URI without a literal scheme, or with ours, is
- * wrapped:
- * `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` → `urn:everything/x:1`, `{+path}` →
- * `toolway://everything/{+path}`.
+ * wrapped. `demo://resource/1` → `demo://everything/resource/1`, `urn:x:1` → `urn:everything/x:1`,
+ * `{+path}` → `toolway://everything/{+path}`.
  * Expanding a served template and removing the server gives an expansion of the original template.
  */
 export function servedUri(server: string, uri: string): string {
@@ -13,7 +12,6 @@ export function servedUri(server: string, uri: string): string {
   return `${uri.slice(0, start)}${segment(server)}/${uri.slice(start)}`
 }
 
-/** Works for any URI. */
 export const wrappedUri = (server: string, uri: string): string => `toolway://${segment(server)}/${uri}`
 
 /** The URI at `server`, or undefined if the served URI does not have this server's form. */
@@ -36,19 +34,17 @@ const isOurs = (scheme: string): boolean => scheme.toLowerCase() === 'toolway:'
 
 const segment = (server: string): string => encodeURIComponent(server.toWellFormed())
 
-/** A parsed URI template (RFC 6570). */
+/** A URI template (RFC 6570). */
 export interface Template {
   /** Whether the URI can be an expansion. Time is at most proportional to the product of both lengths. */
   matches(uri: string): boolean
 }
 
-/** Longer URIs never match. */
 const maxUri = 16_384
 
 interface Expression {
   /** The first character of an expansion; an expression that has one may also expand to nothing. */
   readonly lead: string
-  /** Characters that the expansion never contains. */
   readonly stop: string
 }
 

@@ -21,7 +21,6 @@ export interface Visible {
 /** Bounds the cache: agents that are no longer in use are evicted. */
 const maxKept = 64
 
-/** Caches, per snapshot, what each agent sees. */
 export function createVisibility(
   mayUse: (caller: Caller, entry: Entry) => boolean,
   mayReach: (caller: Caller, server: string) => boolean,
@@ -32,8 +31,7 @@ export function createVisibility(
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
-    // Every property of a caller that a rule can depend on. The agent alone would show too much to unauthenticated
-    // callers.
+    // Every property that a rule can depend on. The agent alone would show too much to unauthenticated callers.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
     const visible =
       known.get(key) ??
@@ -114,7 +112,6 @@ const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64
 
 const joined = (items: readonly Item[]): Buffer => Buffer.from(`[${items.map(({ json }) => json).join()}]`)
 
-/** The source of the meta-tools, which the exposure modes show or hide. */
 export const metaSource = 'toolway'
 
 /** The sources of these items, without the meta-tools. */

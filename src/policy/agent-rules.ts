@@ -2,12 +2,11 @@ import type { AgentConfig } from '../config/schema.ts'
 import { byEither, byName, byStar, type CompilePattern, compilePatterns, type Patterns } from './patterns.ts'
 import { type Permission, type PolicyQuery, type PolicyRefusal, permission } from './verdict.ts'
 
-/** The rules of one agent as configured. */
+/** As configured. */
 export type WrittenAgent = Pick<AgentConfig, 'allow' | 'deny'>
 
 /** The compiled rules of one agent, without inherited ones. */
 export interface AgentRules {
-  /** The path in the configuration. */
   readonly path: string
   readonly allow: RuleSet<Permission>
   readonly deny: RuleSet<PolicyRefusal>
@@ -18,7 +17,6 @@ export interface AgentRules {
   readonly toolsNeedServer: boolean
 }
 
-/** Compiles each rule of one agent to its ruling. */
 export function compileAgent(
   agent: string,
   { allow, deny }: WrittenAgent,
@@ -65,7 +63,6 @@ const serverDenied = ({ agent, server }: PolicyQuery, rule: string) =>
 const toolDenied = ({ agent, server, name }: PolicyQuery, rule: string) =>
   `The agent ${agent} may not use ${server}.${name}: ${rule} denies it. Use another tool, or ask the operator.`
 
-/** `allow` or `deny` of one agent as configured. */
 type WrittenRules = AgentConfig['allow']
 
 /** `allow` or `deny` of one agent, compiled; look-ups return the outcome of the matching rule. */
@@ -73,9 +70,9 @@ interface RuleSet<Outcome> {
   readonly empty: boolean
   readonly listsNoServer: boolean
   readonly servers: Patterns<Outcome>
-  /** Tool lists by server name. */
+  /** By server name. */
   readonly tools: ReadonlyMap<string, Patterns<Outcome>>
-  /** Tool lists by server pattern. */
+  /** By server pattern. */
   readonly starred: readonly { matches(server: string): boolean; readonly tools: Patterns<Outcome> }[]
 }
 
@@ -100,7 +97,6 @@ function compileRuleSet<Outcome>(
   }
 }
 
-/** The rule with exactly this server and this tool. */
 export function toolByName<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
   const list = rules.tools.get(server)
   return list && byName(list, tool)
@@ -125,6 +121,5 @@ export function listsTools({ tools, starred }: RuleSet<unknown>, server: string)
   return false
 }
 
-/** The rule with exactly this server, else the first matching pattern. */
 export const serverByEither = <Outcome>({ servers }: RuleSet<Outcome>, server: string): Outcome | undefined =>
   byName(servers, server) ?? byStar(servers, server)

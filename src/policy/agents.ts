@@ -6,7 +6,6 @@ export interface AgentSelection {
   readonly credential: { readonly agents: readonly string[] | '*' }
   /** The requested agent, by header, query, `_meta` or `agent_id`. */
   readonly asked: string | undefined
-  /** The agents that have rules. */
   readonly agents: ReadonlySet<string>
   readonly defaults: { readonly agent?: string | undefined; readonly denyOnMissingAgent: boolean }
 }
@@ -53,7 +52,6 @@ export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): Toolway
     : found
 }
 
-/** The agent of a caller that requested none, or the reason why there is none. */
 function fallback({ credential, agents, defaults }: AgentSelection): string | ToolwayError {
   const mine = new Set(credential.agents === '*' ? [] : credential.agents)
   const mayBe = (agent: string) => mine.size === 0 || mine.has(agent)

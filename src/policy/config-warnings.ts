@@ -27,14 +27,12 @@ function unknownAgents({ agents, defaults, auth }: Config): string[] {
     .map(([key, agent]) => `${key}: there is no agent ${agent}${didYouMean(agent, known, '')}`)
 }
 
-/** Names that people may confuse. */
 const alikeServers = (names: readonly string[]): string[] =>
   names.flatMap((name, index) => {
     const other = names.slice(0, index).find((one) => skeletonOf(one) === skeletonOf(name))
     return other === undefined ? [] : [`mcpServers.${name} looks like mcpServers.${other}; rename one of them`]
   })
 
-/** Read-only servers without any tool that is known to be a read. */
 const readsNothing = ({ mcpServers }: Config): string[] =>
   Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, trustAnnotations }]) => {
     if (disabled || !readOnly || readTools.length > 0 || trustAnnotations) return []
@@ -57,7 +55,7 @@ interface DoubtfulLimits {
   readonly tools?: Iterable<{ readonly server: string; readonly name: string }>
 }
 
-/** Limits that are valid but probably unintended: for servers or tools that do not exist, or that never apply. */
+/** Limits that are valid but probably unintended. */
 export function doubtfulLimits({ limits, servers: configured, tools = [] }: DoubtfulLimits): string[] {
   const servers = knownServers(configured)
   const toolsOf = Map.groupBy(tools, ({ server }) => server)

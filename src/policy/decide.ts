@@ -9,7 +9,6 @@ import { compileRules } from './rules.ts'
 
 export interface PolicyOptions {
   readonly config: Pick<Config, 'agents' | 'policy' | 'defaults' | 'mcpServers'>
-  /** Denies definitions that changed and are not approved yet. */
   readonly quarantined?: (entry: Entry) => Denial | undefined
 }
 
@@ -40,7 +39,6 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
   const writeRefused = createReadOnly(mcpServers)
   const agentWriteRefused = createReadOnlyAgents(agents)
-  /** The agent's setting, else that of the nearest agent it inherits from, else the default. */
   const wordOf = <Word>(said: (agent: Config['agents'][string] | undefined) => Word | undefined, otherwise: Word) => {
     const words = new Map(
       Object.keys(agents).map((agent) => {
@@ -148,9 +146,8 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
 }
 
 /**
- * For read-only agents, denies everything that is not known to be a read, on every server, including our own tools and
- * sinks. Tools that only run other calls pass, because those calls are decided separately. An agent inherits the
- * restriction.
+ * For read-only agents, denies everything that is not known to be a read, also our own tools and sinks. Tools that only
+ * run other calls pass, because those calls are decided separately. Agents inherit the restriction.
  */
 function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: Entry) => Denial | undefined {
   const known = new Map(Object.entries(agents))

@@ -1,6 +1,5 @@
 import type { PolicyRefusal, Ruling } from './verdict.ts'
 
-/** Caches rulings by agent number and entry number. */
 export interface Memory {
   get(agent: number, entry: number): Ruling | undefined
   set(agent: number, entry: number, ruling: Ruling): void
@@ -60,9 +59,7 @@ export function createMemory(limit: number): Memory {
 interface NumberedEntry {
   /** Undefined if the entry is not cached. */
   readonly number: number | undefined
-  /** For authenticated callers. */
   readonly refusal: PolicyRefusal | undefined
-  /** For unauthenticated callers. */
   readonly anonymousRefusal: PolicyRefusal | undefined
 }
 

@@ -4,7 +4,7 @@ import type { Entry } from '../core/entry.ts'
 import { createApprovals } from './approvals.ts'
 import { compileLimits } from './limits.ts'
 
-/** The steps of a decision, in order. */
+/** In order of evaluation. */
 export type ExplanationStep =
   | 'blocked tools'
   | 'allowed servers'

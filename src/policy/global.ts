@@ -3,7 +3,6 @@ import type { Consideration, ExplanationStep } from './explanation.ts'
 import { byEither, type CompilePattern, compilePatterns } from './patterns.ts'
 import type { PolicyQuery, PolicyRefusal } from './verdict.ts'
 
-/** The lists in section `policy` that decide about calls. */
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
   Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
 

@@ -61,7 +61,6 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   }
 }
 
-/** Finds the most specific limit of an entry; undefined if no limits are configured. */
 function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
   if (perMinute === undefined && Object.keys(servers).length + Object.keys(tools).length === 0) return undefined
   const toolLimit = compileToolLimits(tools)

@@ -39,11 +39,9 @@ export function compilePatterns<Outcome>(
 const noNames: ReadonlyMap<string, never> = new Map<string, never>()
 const noPatterns: Patterns<never> = { names: noNames, stars: [] }
 
-/** The outcome of an exact match. */
 export const byName = <Outcome>({ names }: Patterns<Outcome>, text: string): Outcome | undefined =>
   names.get(text)?.outcome
 
-/** The outcome of the first matching wildcard pattern. */
 export const byStar = <Outcome>({ stars }: Patterns<Outcome>, text: string): Outcome | undefined =>
   firstStar(stars, text)?.outcome
 
@@ -60,7 +58,6 @@ function firstStar<Outcome>(stars: readonly Star<Outcome>[], text: string): Star
   return undefined
 }
 
-/** Caches compiled patterns. */
 export function createPatternCompiler(): CompilePattern {
   const known = new Map<string, Matches>()
   return (pattern) => {

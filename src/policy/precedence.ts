@@ -40,7 +40,6 @@ export function decideByRules(family: RuleFamily, question: PolicyQuery, conside
   return nearest as Permission
 }
 
-/** The refusal if nothing of a server can be used. */
 export function closedBy(family: RuleFamily, server: string): PolicyRefusal | undefined {
   for (const { deny } of family) {
     const refusal = serverByEither(deny, server)
@@ -54,10 +53,7 @@ export function closedBy(family: RuleFamily, server: string): PolicyRefusal | un
   return family.find(closes)?.serverNotAllowed
 }
 
-/**
- * Whether tool rules do not apply because no server rule allows this server. An agent without server rules uses its
- * parent's.
- */
+/** Whether tool rules are void for lack of a server rule. An agent without server rules uses its parent's. */
 const lacksServer = ({ toolsNeedServer, allow }: AgentRules, server: string, hasParent: boolean): boolean =>
   toolsNeedServer &&
   server !== 'toolway' &&

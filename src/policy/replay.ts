@@ -8,7 +8,6 @@ import { defaultAgent } from './agents.ts'
 import type { Policy } from './decide.ts'
 import { isPolicyReason } from './verdict.ts'
 
-/** The audit record of a finished call. */
 export type PastCall = Pick<
   AuditEnd,
   'agent' | 'anonymous' | 'kind' | 'server' | 'tool' | 'write' | 'decision' | 'reason' | 'rule'
@@ -22,18 +21,15 @@ export interface Change {
   readonly server: string
   readonly tool: string
   readonly calls: number
-  /** The time of the last such call. */
   readonly last: string
   /** The deciding rules then and now; undefined if the record names none. */
   readonly before: string | undefined
   readonly after: string
-  /** The message of the denial. */
   readonly reason?: string
 }
 
 /** The effect of a proposed policy on recorded calls. */
 export interface Replayed {
-  /** The number of calls that were decided again. */
   readonly calls: number
   readonly denied: readonly Change[]
   readonly allowed: readonly Change[]
@@ -55,8 +51,7 @@ export interface Replay {
 
 /**
  * Decides recorded calls again by another policy (B12). A call that a limit or a guard refused had been allowed by
- * policy. A call that a pin refused is never a change: whether its definition is usable is up to the approval of
- * definitions.
+ * policy. A call that a pin refused is never a change: approval of definitions is separate.
  */
 export function createReplay({ policy, servers, serversProposed }: ReplayOptions): Replay {
   // A map, because a look-up in the object itself would find `constructor`.

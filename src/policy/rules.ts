@@ -35,7 +35,6 @@ export interface Rules {
   ) => PolicyVerdict
   /** The denial if nothing of a server can be used, whatever it offers. */
   closed(caller: Pick<Caller, 'agent' | 'authenticated'>, server: string): RuledDenial | undefined
-  /** The same decision, with everything that was considered. */
   explain(
     agent: string,
     server: string,

@@ -1,6 +1,6 @@
 import { isObject } from '../core/schema-keywords.ts'
 
-/** Whether these schemas, or schemas that they refer to or combine, declare a member. */
+/** Also looks in schemas that these refer to or combine. */
 export function declares(schemas: readonly unknown[], name: string, root: unknown): boolean {
   return composed(schemas, root).some(({ properties }) => isObject(properties) && Object.hasOwn(properties, name))
 }
@@ -29,7 +29,6 @@ export function composed(schemas: readonly unknown[], root: unknown): readonly F
   return [...found]
 }
 
-/** Resolves a reference within the document. */
 function referred(reference: unknown, root: unknown): unknown {
   if (reference === '#') return root
   if (typeof reference !== 'string' || !reference.startsWith('#/')) return undefined

@@ -24,10 +24,8 @@ export interface RuledDenial extends Denial {
   readonly auditReason?: AuditReason
 }
 
-/** Always names its rule. */
 export type PolicyVerdict = Permission | RuledDenial
 
-/** The question to the rules: may this agent use this entry? */
 export interface PolicyQuery {
   readonly agent: string
   readonly server: string

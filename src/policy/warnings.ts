@@ -8,11 +8,9 @@ export interface Doubtful {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly families: ReadonlyMap<string, { readonly family: RuleFamily }>
   readonly policy: GlobalPolicy
-  /** All servers, including our own. */
   readonly servers: ReadonlySet<string>
 }
 
-/** The configured servers and the built-in ones. */
 export const knownServers = (configured: readonly string[]): ReadonlySet<string> =>
   new Set([...configured, 'native', 'sink', 'toolway'])
 

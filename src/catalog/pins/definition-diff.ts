@@ -77,7 +77,6 @@ export function lineDiff(before: readonly string[], after: readonly string[]): D
   return [...same(before.slice(0, start)), ...middle(old, fresh), ...same(before.slice(before.length - end))]
 }
 
-/** Larger inputs are not compared line by line. */
 const maxCells = 1_000_000
 
 function middle(old: readonly string[], fresh: readonly string[]): DiffLine[] {

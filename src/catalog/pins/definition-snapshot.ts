@@ -6,7 +6,6 @@ import type { ScanFinding } from '../scan/finding.ts'
 import { scanDefinition, scannerVersion } from '../scan/scan.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
 
-/** The pinned part of a definition, with its hash. */
 export interface PinnedDefinition {
   readonly hash: string
   readonly part: Definition
@@ -17,7 +16,6 @@ export const pinnedDefinitionOf = (definition: Definition): PinnedDefinition => 
   return { hash: hashOf(part), part }
 }
 
-/** The scanner's result as it is stored. */
 export type ScanVerdict = Pick<DefinitionSnapshot, 'flags' | 'high' | 'scanner'>
 
 export const verdictOf = (findings: readonly ScanFinding[]): ScanVerdict => ({

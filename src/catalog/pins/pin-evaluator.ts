@@ -19,7 +19,6 @@ export interface Pinned {
   readonly usable: boolean
   /** Absent for definitions that are not pinned: resources, our own tools, everything while pins are off. */
   readonly state?: PinState
-  /** Set if not usable. */
   readonly denial?: Denial
 }
 
@@ -33,7 +32,6 @@ export interface PinEvaluatorOptions {
   readonly mode: PinsMode
   readonly notices: Notices
   readonly queue: ScanQueue
-  /** The scanner found something in a definition of this server. */
   flagged(server: string): void
   readonly clock: Clock
 }
@@ -53,7 +51,6 @@ export function createPinEvaluator(
     return usable ? { usable, state } : { usable, state, denial: denialFor(state) }
   }
 
-  /** Scans a definition and stores the verdict in its pin. */
   const inspect = (store: ServerPinStore, { server, kind, name }: PinSubject, look: PinnedDefinition): void => {
     const findings = scan(look)
     const verdict = verdictOf(findings)
@@ -121,7 +118,6 @@ export function denialFor({ label, condition, changed, flags }: PinState): Denia
   }
 }
 
-/** The denial for a name beyond `maxPins`. */
 const denialForCrowd = (denial: Denial, label: string): Denial => ({
   ...denial,
   reason: `${visible(label)} is quarantined: its server has offered more names than can be pinned. An operator can narrow them down with tools.include of this server.`,
@@ -139,9 +135,7 @@ const sliceMs = 10
 
 /** Runs small jobs immediately within a time budget, and the rest between other work. */
 export interface ScanQueue extends AsyncDisposable {
-  /** Runs `work` now, or later if the budget of this turn is spent. */
   add(work: () => void): void
-  /** Resolves when the queue is empty. */
   done(): Promise<void>
 }
 

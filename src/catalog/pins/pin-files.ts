@@ -19,7 +19,6 @@ export type Signature = string
 /** The pin files, one per server, shared by several processes. */
 export interface PinFiles {
   readonly folder: string
-  /** All records, and the names of files that could not be read. */
   load(): Promise<{ readonly records: readonly ServerPins[]; readonly unreadable: ReadonlySet<string> }>
   /** Undefined if the file does not exist, 'unreadable' if it is damaged or from a newer Toolway. */
   read(name: string): Promise<ServerPins | 'unreadable' | undefined>
@@ -108,9 +107,7 @@ export function fileName(server: string): string {
   return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
 }
 
-/**
- * Not every file system supports watching; the folder's mtime always changes, since each write renames a file in it.
- */
+/** Polls the folder's mtime, which each write changes by a rename: not every file system supports watching. */
 const everyMs = 500
 
 /** Calls `touched` when the folder may have changed; the folder need not exist yet. */

@@ -30,7 +30,6 @@ const pin = z.object({
   name: z.string(),
   approved: z.array(approval),
   pending: z.array(sight),
-  /** The definition seen last. */
   seen: z.object({ hash, at: time }),
 })
 
@@ -43,9 +42,7 @@ const recordSchema = z.object({
   origins: z.array(origin),
   /** When an operator last approved everything of this server. */
   acknowledged: time,
-  /**
-   * When the pins were lost; until an operator acknowledges that, first sight does not count as approval. 0 if never.
-   */
+  /** When the pins were lost; first sight then needs an operator's acknowledgement to count again. 0 if never. */
   distrusted: time,
   pins: z.array(pin),
 })
@@ -80,11 +77,10 @@ export const emptyRecord = (server: string, distrusted = 0): ServerPins => ({
   pins: new Map(),
 })
 
-/** Whether first sight counts as approval. */
 export const trustsFirstSight = ({ distrusted, acknowledged }: ServerPins): boolean =>
   distrusted === 0 || acknowledged >= distrusted
 
-/** Undefined if the text is not a valid record. */
+/** Undefined if invalid. */
 export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   let value: unknown
   try {
@@ -101,7 +97,7 @@ export function parseRecord(text: string): ServerPins | 'newer' | undefined {
   return { ...data, pins }
 }
 
-/** A larger record is stored without the copies of definitions. */
+/** Larger records are stored without copies of definitions. */
 const largest = 16 * 1_048_576
 
 export function recordText(record: ServerPins): string {

@@ -14,7 +14,6 @@ export type PinsMode = 'off' | 'warn' | 'quarantine'
 /** `unapproved`: seen while its server was distrusted, so first sight did not count as approval. */
 export type PinCondition = 'pinned' | 'changed' | 'changed back' | 'unapproved'
 
-/** A pin as lists show it. */
 export interface PinState {
   readonly server: string
   readonly kind: PinKind
@@ -29,7 +28,6 @@ export interface PinState {
   readonly seenAt: number
   readonly approvedAt?: number
   readonly approvedBy?: Approval['by']
-  /** Fields that differ from the approved definition. */
   readonly changed: readonly string[]
   /** The scanner's findings in the definition that was seen last. */
   readonly flags: readonly string[]
@@ -81,7 +79,6 @@ function conditionOf(pin: Pin, approval: Approval | undefined): PinCondition {
   return pin.approved.length > 0 ? 'changed' : 'unapproved'
 }
 
-/** Whether an operator has to decide something. */
 export const isOpen = ({ condition, quarantined }: PinState): boolean =>
   quarantined || condition === 'changed' || condition === 'unapproved'
 
@@ -94,7 +91,7 @@ export const statesOf = (record: ServerPins, mode: PinsMode): PinState[] =>
 export interface Selection {
   readonly label?: string
   readonly server?: string
-  /** Exactly this definition instead of the one seen last. */
+  /** Default: the definition seen last. */
   readonly hash?: string
 }
 
@@ -106,10 +103,7 @@ export interface Approved {
 const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
   (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
 
-/**
- * Approves the definition seen last of every selected pin. Approving a whole server also acknowledges its origin and
- * lost pins.
- */
+/** Approves the definition seen last of each selected pin; for a whole server, also its origin and lost pins. */
 export function approveIn(
   record: ServerPins,
   selection: Selection,

@@ -28,11 +28,9 @@ export interface ServerPinStore extends AsyncDisposable {
   readonly wasKnown: boolean
   readonly size: number
   pin(kind: PinKind, name: string): Pin | undefined
-  /** Merges what was seen; written soon. */
   put(pin: Pin): void
   /** Replaces the record, for an operator's decision or a change of the whole server. */
   replace(next: ServerPins): void
-  /** Merges what another process has written. */
   take(other: ServerPins): void
   flush(): Promise<void>
 }
@@ -42,7 +40,6 @@ export interface ServerPinStoreOptions {
   readonly found: ServerPins | undefined
   /** The file existed but could not be read. */
   readonly lost: boolean
-  /** An external change may affect decisions. */
   changed(): void
   readonly files: PinFiles
   readonly clock: Clock
@@ -59,7 +56,6 @@ function createServerPinStore(options: ServerPinStoreOptions): ServerPinStore {
   let writing = Promise.resolve()
   let gather = gatherMs
 
-  /** The same object until something changes. */
   const current = (): ServerPins => {
     if (record.pins !== pins) record = { ...record, pins }
     return record
@@ -146,7 +142,7 @@ const grown = (disk: ServerPins, merged: ServerPins): ServerPins =>
     ? disk
     : merged
 
-/** Whether the change may affect decisions. */
+/** Whether decisions may differ. */
 function differs(before: ServerPins, after: ServerPins): boolean {
   if (before.acknowledged !== after.acknowledged || before.distrusted !== after.distrusted) return true
   for (const [key, { approved }] of after.pins) {
@@ -163,14 +159,12 @@ const asDecision = ({ hash, by, high, flags }: DefinitionSnapshot & { readonly b
 interface PinStore extends AsyncDisposable {
   of(server: string): ServerPinStore
   all(): Iterable<readonly [server: string, store: ServerPinStore]>
-  /** Merges what other processes have written since. */
   reload(): Promise<void>
   flush(): Promise<void>
 }
 
 interface PinStoreOptions {
   readonly files: PinFiles
-  /** Decisions about this server may change. */
   changed(server: string): void
   readonly clock: Clock
   readonly log: Log

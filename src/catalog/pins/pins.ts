@@ -16,7 +16,6 @@ export type { Pinned } from './pin-evaluator.ts'
 
 export interface PinsOptions {
   readonly mode: PinsMode
-  /** The state folder; pins are in a subfolder. */
   readonly folder: string
   readonly clock: Clock
   readonly log: Log
@@ -37,7 +36,6 @@ export interface Pins extends AsyncDisposable {
   approve(selection: Selection): Promise<readonly Approved[]>
   /** Reports servers whose decisions or flags may have changed. */
   onChange(listener: (servers: ReadonlySet<string>) => void): Disposable
-  /** Resolves when all definitions are scanned and all pins are written. */
   settled(): Promise<void>
 }
 
@@ -145,7 +143,6 @@ export async function createPins(options: PinsOptions): Promise<Pins> {
   }
 }
 
-/** Records the origin of a server if it differs from the last one. */
 function noteOrigin(
   serverStore: ServerPinStore,
   origin: ServerOrigin,

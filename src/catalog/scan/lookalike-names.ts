@@ -4,7 +4,6 @@ import type { Source } from '../../core/source.ts'
 import { skeletonOf, spellingOf } from '../../lib/lookalikes.ts'
 import { visible } from './escape-invisible.ts'
 
-/** A name that a tool can be mistaken for. */
 interface Known {
   readonly server: string
   readonly spelling: string
@@ -15,8 +14,7 @@ type Sources = readonly Pick<Source, 'name' | 'entries'>[]
 
 /**
  * Flags tools whose names look like those of another server (B5): `read_fi1e`, a Cyrillic letter in a Latin word, or
- * the name of another server as a prefix. Equal names in two servers are normal, and so are differences in separators
- * and case.
+ * another server's name as a prefix. Equal names are normal, and so are differences in separators and case.
  */
 export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry) => readonly string[] {
   let flagged = new WeakSet<Entry>()
@@ -58,7 +56,6 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
 const flags = ['look-alike']
 const maxTold = 1_000
 
-/** Each tool that can be mistaken for a tool of another server, with that tool. */
 function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
   const tools = entries.filter(({ kind }) => kind === 'tool')
   const names = new Map<string, Known[]>()

@@ -5,9 +5,7 @@ const ascii = /^[\x00-\x7f]*$/
 const words = /[\p{L}\p{M}]+/gu
 const latin = /\p{sc=Latn}/u
 
-/**
- * Undoes disguises: normalizes compatibility forms, removes hidden characters, maps look-alikes to Latin, lower-cases.
- */
+/** Undoes disguises: compatibility forms, hidden characters, look-alikes of Latin letters, case. */
 export function fold(text: string): string {
   if (ascii.test(text)) return text.toLowerCase()
   return unmixed(text.normalize('NFKC').replace(ignorable, ''))
@@ -15,7 +13,6 @@ export function fold(text: string): string {
     .toLowerCase()
 }
 
-/** A word that mixes Latin letters with look-alikes from other scripts. */
 export function mixedWord(text: string): { readonly word: string; readonly at: number } | undefined {
   if (ascii.test(text) || !lookalikes.test(text)) return undefined
   for (const { 0: word, index } of text.matchAll(words)) {
@@ -58,10 +55,7 @@ export function readings(folded: string): string[] {
   return others
 }
 
-/**
- * Joins spaced-out letters. If another character separates the letters, a space separates words; otherwise two spaces
- * do.
- */
+/** Joins spaced-out letters. Words are apart by one space if another character separates letters, else by two. */
 const joined = (folded: string): string =>
   folded.replace(apart, (run) =>
     /[.\-_*]/.test(run) ? run.replace(/[.\-_*]/g, '') : run.replace(/ (?! )(?<! {2})/g, '').replace(/ {2,}/g, ' '),
@@ -111,7 +105,6 @@ export function decodedIn(text: string): string[] {
   return found
 }
 
-/** A placeholder, a cheap pre-check, and the pattern that it replaces. */
 type StandIn = readonly [name: string, sign: RegExp, pattern: RegExp]
 
 /**
@@ -155,7 +148,6 @@ const mentioned =
 /** A question about the text that a tool examines is not an instruction to a model. */
 const asked = /(?:^|[:;,] )(?:does|is|are|do|has|have|did|whether) (?:it|the|this|they|an?)\b[^?]{0,200}\?/g
 
-/** The sentences of a folded text, with placeholders, ready for the rules. */
 export function sentencesOf(folded: string): string[] {
   let text = /["“«]/.test(folded) ? folded.replace(mentioned, ' ') : folded
   if (text.includes('?')) text = text.replace(asked, ' ')

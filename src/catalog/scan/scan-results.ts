@@ -14,7 +14,6 @@ export interface ResultScanOptions {
   readonly log: Log
 }
 
-/** The `_meta` key with the findings. */
 export const findingsKey = 'dev.toolway/findings'
 /** More would waste the model's context. */
 const maxMarked = 8
@@ -61,7 +60,7 @@ const stripped = (json: string): string =>
     return clean === text ? token : JSON.stringify(clean)
   })
 
-/** Adds the findings to `_meta` and leaves all other bytes unchanged. */
+/** Leaves all other bytes unchanged. */
 function marked(json: string, findings: readonly ScanFinding[]): Buffer {
   const bytes = Buffer.from(json)
   const shown = findings.slice(0, maxMarked).map((finding) => ({ ...finding, where: visible(finding.where) }))

@@ -10,7 +10,6 @@ export const scannerVersion = 2
 /** Shorter texts cannot hold an instruction. */
 const shortest = 16
 
-/** Findings are shown to people; more would not help. */
 const maxFindings = 32
 
 /** Text after this much white space is out of view. */
@@ -19,8 +18,7 @@ const blanks = 80
 const emptyLines = 20
 
 /**
- * Scans all texts of a definition, or a server's instructions, for text that a model might obey and a person might not
- * see.
+ * Scans all texts of a definition, or a server's instructions, for what a model might obey and people might not see.
  */
 export function scanDefinition(
   definition: Readonly<Record<string, unknown>>,
@@ -54,7 +52,6 @@ export function scanText(text: string, where: string): ScanFinding[] {
   return findings
 }
 
-/** The position where text continues after a gap that moves it out of view. */
 function farIn(text: string): number | undefined {
   for (const { 0: gap, index } of text.matchAll(farAway)) {
     const lines = gap.split('\n')
@@ -73,7 +70,6 @@ function said(text: string): Hit[] {
 
 const oneWord = /^[A-Za-z0-9_.-]{8,200}$/
 
-/** Joins lines that were wrapped in mid-sentence. */
 const unwrapped = (text: string): string =>
   text.replace(/(?<=[^\s.!?:;|>*-])[ \t]{0,8}\n[ \t]{0,64}(?=[a-z0-9`'"(~/$<_])/g, ' ')
 
@@ -122,7 +118,6 @@ interface DefinitionText {
 
 interface DefinitionTexts {
   readonly texts: readonly DefinitionText[]
-  /** Whether texts were left out because of size or depth. */
   readonly cut: boolean
 }
 
@@ -131,10 +126,7 @@ const maxCharacters = 262_144
 const maxTexts = 20_000
 const maxDepth = 64
 
-/**
- * All texts of a definition: values and member names at any depth. Skips `_meta`, which is for programs and changes
- * freely.
- */
+/** All texts of a definition: values and member names at any depth. Skips `_meta`, which only programs read. */
 function textsOf(definition: Readonly<Record<string, unknown>>, skipped: ReadonlySet<string> = none): DefinitionTexts {
   const texts: DefinitionText[] = []
   let characters = 0

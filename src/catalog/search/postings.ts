@@ -11,7 +11,6 @@ interface Posting {
 export interface Scores {
   /** By place; 0 if no word matches. */
   readonly scores: Float64Array
-  /** The places with a score above 0. */
   readonly places: readonly number[]
 }
 
@@ -65,7 +64,6 @@ export function createPostings(): Postings {
   }
 }
 
-/** Removes places in place; the others keep their order. */
 function without({ places, weights }: Posting, gone: ReadonlySet<number>): void {
   let kept = 0
   for (let at = 0; at < places.length; at++) {
@@ -95,7 +93,6 @@ const usualLength = 50
 
 const read = new WeakMap<Definition, Words>()
 
-/** Cached per definition. */
 function wordsOf(entry: Entry): Words {
   const known = read.get(entry.definition) ?? weigh(entry)
   read.set(entry.definition, known)

@@ -19,7 +19,6 @@ export interface SearchQuery {
 
 export interface IndexMatches {
   readonly items: readonly Item[]
-  /** The number of tools with any word of the query. */
   readonly total: number
 }
 
@@ -138,7 +137,6 @@ function rise(heap: number[], value: number, compare: (a: number, b: number) => 
   heap[at] = value
 }
 
-/** Replaces the top of the heap. */
 function sink(heap: number[], value: number, compare: (a: number, b: number) => number): void {
   let at = 0
   for (;;) {
@@ -155,7 +153,6 @@ function sink(heap: number[], value: number, compare: (a: number, b: number) => 
 /** Separates the steps of a task: sentences, lines, and words such as "then". */
 const border = /(?<=[.?!;。？！；])\s+|\n+|,?\s+(?:(?:and\s+)?then|(?:and\s+)?after that|and (?:also|finally))[\s,]+/i
 
-/** Characters of a task that are read. */
 const longest = 4_000
 const maxSteps = 12
 

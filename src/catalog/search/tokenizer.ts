@@ -6,7 +6,6 @@ const stopWords: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** Longer texts are cut. */
 const maxText = 20_000
 
 /** The stems of the words in a text, in order. Splits names: `getUserInfo`, `get_user_info`, `HTTPServer2`. */

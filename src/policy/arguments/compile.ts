@@ -27,7 +27,7 @@ type Draft = typeof Ajv | typeof Ajv2019 | typeof Ajv2020
 /** Every error allocates an object, and a model fixes only a few at a time. */
 const stepsPerExplanation = 20_000
 
-/** Compiles a schema, or returns why it cannot be used. Never throws. */
+/** Never throws. */
 export function compile(schema: Fields, exact = false): Compiled | { readonly unfit: string } {
   const prepared = prepare(schema, exact)
   if ('unfit' in prepared) return prepared

@@ -47,7 +47,6 @@ function exactOf(data: unknown, { parentData, parentDataProperty }: Where): unkn
   return exact
 }
 
-/** Replaces the keywords that compare numbers with exact ones. */
 export function addExactKeywords(compiler: Ajv): void {
   for (const definition of definitions) {
     compiler.removeKeyword(definition.keyword as string)
@@ -130,7 +129,7 @@ export function compare(one: Digits, other: Digits): number {
   return a.negative ? 0 - larger : larger
 }
 
-/** Throws if the numbers have too many digits to divide. */
+/** Throws if the numbers are too long to divide. */
 export function isMultiple(number: Digits, step: Digits): boolean {
   const a = decimal(number)
   const b = decimal(step)

@@ -27,9 +27,7 @@ const comparisons: Readonly<Record<string, string>> = {
   '<': 'less than',
 }
 
-/**
- * The predicate that follows the name of a field. Mentions only the type of the actual value, which may be a secret.
- */
+/** Continues the name of a field. Mentions only the type of the actual value, which may be a secret. */
 export function expectation({ keyword, params, data, schema }: ErrorObject): string | undefined {
   switch (keyword) {
     case 'type': {

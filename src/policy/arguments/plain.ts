@@ -3,7 +3,6 @@ import { isObject } from '../../core/schema-keywords.ts'
 import { charge, chargeForWhole, stepsPerMember } from './budget.ts'
 import { type Cost, costKeyword } from './prepare.ts'
 
-/** Whether a value matches. The compiler explains why it does not. */
 export type Fits = (value: unknown) => boolean
 
 type Fields = Readonly<Record<string, unknown>>
@@ -110,7 +109,7 @@ const has = (value: Fields, name: string): boolean => Object.hasOwn(value, name)
 
 const isCompound = (value: unknown): boolean => typeof value === 'object' && value !== null
 
-/** Whether a text has at least this many code points. */
+/** In code points. */
 function reaches(text: string, least: number): boolean {
   if (text.length < least || text.length >= 2 * least) return text.length >= least
   let length = 0
@@ -118,7 +117,6 @@ function reaches(text: string, least: number): boolean {
   return length >= least
 }
 
-/** Longer strings are left to the server. */
 const longest = 4096
 
 const zone = '(z|[+-]\\d\\d(:?\\d\\d)?)?'

@@ -1,7 +1,6 @@
 import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
 import { Numeral } from '../../lib/exact-number.ts'
 
-/** A schema ready to be compiled, or why it cannot be used. */
 export type Prepared = { readonly schema: object; readonly rounds: boolean } | { readonly unfit: string }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -11,7 +10,7 @@ const maxSubschemas = 3000
 const maxValues = 50_000
 const deepest = 64
 
-/** Added to every subschema: the cost of evaluating it. */
+/** Added to every subschema. */
 export const costKeyword = 'toolwayCost'
 
 /** Added to integer subschemas in exact checks, because `type` sees the rounded value. */
@@ -120,7 +119,6 @@ function passesOf(schema: Fields): number {
   return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
-/** The number of values in a value; a comparison may have to visit all of them. */
 function valuesIn(value: unknown): number {
   const open = [value]
   let count = 0
@@ -132,7 +130,6 @@ function valuesIn(value: unknown): number {
   return count
 }
 
-/** Escapes a name for a JSON pointer. */
 const step = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 /** Pointers in references may be percent-encoded; ours are not. */

@@ -96,7 +96,7 @@ function unknown(error: ErrorObject, name: string): string {
 
 const field = (error: ErrorObject) => (error.instancePath === '' ? 'all of them together' : `"${spell(error)}"`)
 
-/** Formats a path like `calls[0].server`. */
+/** `calls[0].server` */
 function spell({ instancePath }: ErrorObject, member?: string): string {
   const steps = instancePath
     .split('/')

@@ -26,13 +26,11 @@ export type ValidateArguments = (
 interface Made {
   /** Fast check that accepts most arguments of most tools. */
   readonly plain: Fits | undefined
-  /** Compiled when the plain check does not accept. */
   compiled?: Compiled
   /** Compares numbers by their digits; compiled when arguments contain numbers that a double cannot represent. */
   exact?: Compiled
   /** The schema itself contains such numbers. */
   readonly rounds: boolean
-  /** Why the schema cannot be used. */
   unfit?: string
 }
 
@@ -42,7 +40,6 @@ const maxMade = 1000
 /** For larger arguments, only the first problem is reported. */
 const maxExplained = 2000
 
-/** Compiles schemas on first use and caches the latest ones. */
 export function argumentValidator({ log }: { readonly log: Log }): ValidateArguments {
   let compile: typeof import('./compile.ts').compile | undefined
   let loading: Promise<void> | undefined
@@ -120,7 +117,6 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
   }
 }
 
-/** Why a tool with this input schema cannot be used; undefined if it can. */
 export async function schemaProblem(schema: Fields): Promise<string | undefined> {
   const { compile } = await import('./compile.ts')
   const compiled = compile(schema)
@@ -170,7 +166,6 @@ function attempt<T>(work: () => T): T | undefined {
   }
 }
 
-/** All problems, or `undefined` if finding them takes too long. */
 function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly ErrorObject[] | undefined {
   if (!isSmall(args)) return undefined
   try {

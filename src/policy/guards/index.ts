@@ -31,7 +31,6 @@ export type CheckArguments = (
 ) => Promise<void> | undefined
 
 export interface GuardOptions {
-  /** Named in errors and rules. */
   readonly server: string
   readonly clock?: Clock
   readonly lookup?: Lookup
@@ -171,7 +170,6 @@ function readingsOfFile(uri: string): readonly string[] {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** An object with guarded members, and those members. */
 interface Parent {
   readonly selector: Selector
   readonly members: readonly string[]

@@ -66,7 +66,6 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
   }
 }
 
-/** What is wrong with the form of a path, if anything. */
 function misshapen(path: string, platform: NodeJS.Platform): string | undefined {
   if (path.length > longest) return 'is too long for a path'
   if (control.test(path)) return 'has control characters'
@@ -140,9 +139,7 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/**
- * Whether `path` is the folder or inside it, by path segments: `/data-old` is not in `/data`. Both must be real paths.
- */
+/** Compares path segments: `/data-old` is not in `/data`. Both must be real paths. */
 function inside(folder: string, path: string): boolean {
   const outer = parts(folder)
   const inner = parts(path)

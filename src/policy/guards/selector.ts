@@ -9,7 +9,6 @@ export interface Selector {
   readonly steps: readonly SelectorStep[]
 }
 
-/** A member, or every item of a list. */
 export type SelectorStep = { readonly member: string } | 'items'
 
 /** A selected value and its position, such as `items[2].url`. */
@@ -73,7 +72,6 @@ const push = (list: Selected[], at: string, value: unknown) => {
 const maxRemembered = 4096
 const maxLength = 256
 
-/** Caches the result by name. */
 function remembered<Found>(find: (name: string) => Found): (name: string) => Found {
   const known = new Map<string, Found>()
   return (name) => {
@@ -119,7 +117,6 @@ const whole: Readonly<Record<GuardConfig['kind'], ReadonlySet<string>>> = {
   url: setOf('website webpage site weburl targeturl baseurl imageurl callbackurl webhookurl sourceurl redirecturl'),
 }
 
-/** Whether an argument's name suggests a value for a guard of this kind. */
 export const suggests: Readonly<Record<GuardConfig['kind'], (name: string) => boolean>> = {
   path: remembered((name) => suggestsKind('path', name)),
   sql: remembered((name) => suggestsKind('sql', name)),
@@ -140,14 +137,12 @@ function suggestsKind(kind: GuardConfig['kind'], name: string): boolean {
 /** Trailing numbers count copies: `path2`, `file_1`, `path[0]`. The words in question are short. */
 const withoutNumber = (word: string): string => (word.length > 32 ? word : word.replace(/\p{N}+$/u, ''))
 
-/** Adds plurals. */
 function setOf(list: string): ReadonlySet<string> {
   return new Set(list.split(' ').flatMap((word) => [word, `${word}s`, word.replace(/y$/, 'ies')]))
 }
 
 export type GuardConfig = ServerConfig['guards'][number]
 
-/** A text to check, and the argument that holds it. */
 export interface GuardedValue {
   readonly at: string
   readonly text: string
@@ -156,8 +151,5 @@ export interface GuardedValue {
 /** Rejects with the error of its `RefuseArgument` if a text is unsafe. */
 export type Guard = (values: readonly GuardedValue[]) => Promise<void>
 
-/**
- * Creates the error of one guard. The reason continues "The argument … ", has no full stop, and never repeats the
- * value.
- */
+/** Creates an error. The reason continues "The argument … ", has no full stop, and never repeats the value. */
 export type RefuseArgument = (at: string, reason: string) => ToolwayError

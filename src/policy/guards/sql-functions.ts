@@ -112,7 +112,6 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   `),
 }
 
-/** Whether a function, with or without its schema, is known to have no side effects. */
 export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined

@@ -18,7 +18,6 @@ interface Module {
 
 let loading: Promise<Module> | undefined
 
-/** Uses PostgreSQL's parser, which is loaded on first use. */
 export async function parseSql(text: string): Promise<readonly Statement[]> {
   loading ??= load()
   const current = loading

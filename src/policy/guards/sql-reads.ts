@@ -106,7 +106,6 @@ const spell = (kind: string) =>
 /** Errors repeat names so that they can be found, but truncate them. */
 const short = (name: string) => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
-/** A function in FROM: its name in the statement, and its known columns. */
 interface Source {
   readonly name: string
   readonly columns: ReadonlySet<string>

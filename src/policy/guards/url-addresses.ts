@@ -22,7 +22,7 @@ const readRanges = () => ({
   }),
   six: table(readIPv6, {
     private: '::1/128 fc00::/7',
-    // Two clouds issue credentials at fd00:ec2::254 and fd20:ce::254; the rest is tunnels, documentation and obsolete ranges.
+    // Two clouds issue credentials at fd00:ec2::254 and fd20:ce::254; the rest: tunnels, documentation, obsolete.
     reserved: `fd00:ec2::254/128 fd20:ce::254/128 2001::/23 2001:db8::/32 2002::/16 3fff::/20 3ffe::/16 2620:4f:8000::/48`,
     public: '2000::/3',
   }),
@@ -64,7 +64,6 @@ function table(
     .sort((a, b) => b.bits - a.bits)
 }
 
-/** Accepts only the usual dotted form. */
 function readIPv4(text: string): readonly number[] | undefined {
   return isIPv4(text) ? text.split('.').map(Number) : undefined
 }

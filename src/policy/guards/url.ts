@@ -58,9 +58,7 @@ export function sameOrigin(one: string | URL, other: string | URL): boolean {
 /** Look-ups run in parallel, in a small thread pool that file access also needs. */
 const maxUrls = 32
 
-/**
- * Keeps URLs away from private addresses. The server resolves the name again, so its network must enforce this, too.
- */
+/** Refuses private addresses. The server resolves the name again, so its network must enforce this, too. */
 export function urlGuard(
   { allowPrivate }: { readonly allowPrivate: boolean },
   refuse: RefuseArgument,
@@ -110,7 +108,6 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
   throw unknown()
 }
 
-/** Suffixes of internal networks. */
 const internal = [
   'localhost',
   'localdomain',

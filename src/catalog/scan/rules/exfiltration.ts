@@ -6,7 +6,6 @@ const goods = any(
   'transcripts?, contents?, results?, database, tokens?, prompts?',
 )
 
-/** Where a model can put stolen data. */
 const place = any(
   'NAME, fields?, arguments?, parameters?, headers?, query string, here, this tool, body, URL, me, remote',
 )

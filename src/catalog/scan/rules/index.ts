@@ -15,7 +15,6 @@ interface Indexed extends Rule {
   readonly also: ReadonlySet<string> | undefined
 }
 
-/** Rules by the words that trigger them. */
 const byWord = new Map<string, Indexed[]>()
 for (const rule of [
   ...secrecyRules,
@@ -33,7 +32,7 @@ for (const rule of [
 const tokens = /[A-Za-z][A-Za-z'-]*|[<[#`]/g
 const ascii = /^[\x00-\x7f]*$/
 
-/** At most one hit of each kind. */
+/** At most one per kind. */
 export function hitsIn(sentences: readonly string[]): Hit[] {
   const hits = new Map<Rule['kind'], Hit>()
   for (const [index, sentence] of sentences.entries()) {
@@ -46,7 +45,6 @@ export function hitsIn(sentences: readonly string[]): Hit[] {
   return [...hits.values()]
 }
 
-/** The rules whose trigger words occur in a sentence. */
 function candidates(sentence: string): Iterable<Rule> {
   const found = new Set<Rule>()
   const words = sentence.match(tokens) ?? []

@@ -1,14 +1,10 @@
 import type { FindingKind } from '../finding.ts'
 
-/**
- * A pattern of poisoned definitions that legitimate ones do not have. Patterns match folded sentences with
- * placeholders.
- */
+/** A pattern that only poisoned definitions have; it matches folded sentences with placeholders. */
 export interface Rule {
   readonly kind: FindingKind
   /** One of these words must occur: a cheap pre-check that most sentences fail. */
   readonly needs: readonly string[]
-  /** One of these must occur as well. */
   readonly and?: readonly string[]
   readonly pattern: RegExp
   /** Must also match, in the same sentence or an adjacent one. */
