@@ -103,7 +103,7 @@ export interface Approved {
 const isSelected = ({ label, server }: Selection, of: string, { kind, name }: Pin): boolean =>
   (label === undefined || labelOf(of, kind, name) === label) && (server === undefined || server === of)
 
-/** Approves the definition seen last of each selected pin; for a whole server, also its origin and lost pins. */
+/** Approves the definition seen last of each selected pin; without a label, also the origin and the loss of pins. */
 export function approveIn(
   record: ServerPins,
   selection: Selection,

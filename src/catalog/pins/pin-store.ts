@@ -22,7 +22,7 @@ const againMs = 10_000
 /** One server's pins in memory, written to disk with a delay. */
 export interface ServerPinStore extends AsyncDisposable {
   readonly record: ServerPins
-  /** Incremented by external changes: an approval, or pins of another process. */
+  /** Incremented by everything except `put`: an approval, a new origin, pins of another process. */
   readonly generation: number
   /** Whether the server had pins when this process started. */
   readonly wasKnown: boolean
