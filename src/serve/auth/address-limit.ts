@@ -3,25 +3,24 @@ import type { Clock } from '../../core/clock.ts'
 
 /** A token bucket per network address. */
 export interface AddressLimit {
-  /** Time until this address has a free slot; zero if it has one now. */
+  /** Time until a slot is free for this address. */
   waitMs(address: string, rate: Rate): number
   add(address: string, rate: Rate): void
-  /** Returns a slot. */
   remove(address: string, rate: Rate): void
 }
 
 export interface Rate {
-  /** Maximum at once. */
+  /** Maximum number of used slots. */
   readonly burst: number
-  /** One slot is freed after each interval. */
+  /** One slot is freed per interval. */
   readonly intervalMs: number
 }
 
-/** Bounds memory: beyond this the least recently active address is dropped. */
+/** Bounds memory: beyond this, the least recently active address is dropped. */
 const maxAddresses = 10_000
 
 export function createAddressLimit(clock: Clock, max = maxAddresses): AddressLimit {
-  /** When everything counted for an address is forgotten; the one that was quiet for the longest comes first. */
+  /** When all slots of an address are free again; the least recently active address first. */
   const forgotten = new Map<string, number>()
 
   const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())
@@ -47,7 +46,7 @@ export function createAddressLimit(clock: Clock, max = maxAddresses): AddressLim
   }
 }
 
-/** The address, or for IPv6 its /64 network, since one host usually owns all of it. */
+/** IPv6 addresses are reduced to their /64 network, because one host usually owns all of it. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
   if (!isIPv6(plain)) return plain

@@ -5,7 +5,7 @@ import type { ReceivedRequest } from '../http/request.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import type { StepUp } from './identity.ts'
 
-/** The agent that an HTTP request names (G7), by header or query parameter. */
+/** The agent named by the `Toolway-Agent` header or the `agent` query parameter (G7). */
 export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'headers' | 'url'>): string | undefined {
   const named = headers['toolway-agent']
   if (typeof named === 'string') return named
@@ -13,14 +13,14 @@ export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'hea
   return query < 0 ? undefined : (new URLSearchParams(url.slice(query + 1)).get('agent') ?? undefined)
 }
 
-/** The agent that a message names in `_meta`; it takes precedence over the HTTP request's. */
+/** The agent named in a message's `_meta`; it takes precedence over the HTTP request's. */
 export function agentOfParams({ _meta }: Params): string | undefined {
   const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
   if (named === undefined || typeof named === 'string') return named
   throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
 }
 
-/** Resolves the agent that a caller acts as. Throws if the caller may not act as it, and records that. */
+/** Resolves the agent that a caller acts as. Records and throws the denial if it may not. */
 export function agentFor(
   access: Pick<Access, 'agentOf' | 'rejected'>,
   who: Pick<Caller, 'agents' | 'principal' | 'address'> & StepUp,
@@ -43,8 +43,8 @@ export function agentFor(
 }
 
 /**
- * The caller acting as the given agent, by default the one it named when it connected. Resolved for each request, since
- * the policy may have changed.
+ * By default the caller acts as the agent it named when it connected. Resolved per request, because the policy may have
+ * changed.
  */
 export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)

@@ -2,19 +2,14 @@ import type { ServerResponse } from 'node:http'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 
-/** The identity that a credential proves. */
 export type AuthIdentity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
 
-/** A caller that can get more scopes from its identity provider. */
 export interface StepUp {
-  /** The challenge for an agent that needs another scope. */
+  /** The challenge to send if the agent needs a scope that the token lacks. */
   stepUp?(agent: string): string | undefined
 }
 
-/**
- * Turns an Authorization header into an identity, or throws. `beforeSignature` is called before a signature is checked,
- * and may reject by throwing.
- */
+/** Throws or rejects for an invalid credential. `beforeSignature` runs before a signature is checked and may throw. */
 export type Authenticate = (
   authorization: string | undefined,
   beforeSignature?: () => void,
@@ -23,7 +18,7 @@ export type Authenticate = (
 export const anonymous: AuthIdentity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
 export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 
-/** Whether two credentials of a principal, or one credential at two times, grant the same rights. */
+/** Compares two credentials, or one credential at two times. */
 export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
@@ -34,15 +29,12 @@ const checkMs = 5_000
 
 interface AuthenticatedStream {
   readonly authorization: string | undefined
-  /** The identity when the stream was opened. */
+  /** The identity at the time the stream was opened. */
   readonly identity: AuthIdentity
   readonly response: ServerResponse
 }
 
-/**
- * Ends streams that outlive their credential: while a stream is open, its key may be revoked, its token expire, or its
- * rights change.
- */
+/** Closes streams whose key is revoked, whose token expires or whose rights change. */
 export const createCredentialWatch =
   (authenticate: Authenticate, clock: Clock): ((stream: AuthenticatedStream) => void) =>
   ({ authorization, identity, response }) => {

@@ -4,24 +4,24 @@ import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
 import { cannotVerify } from './challenge.ts'
 
-/** The published keys of an identity provider, fetched when they are first needed. */
+/** The published keys of an identity provider, fetched on first use. */
 export interface KeySet extends AsyncDisposable {
-  /** The cached keys; throws a 503 if there are none, or none that are recent enough. */
+  /** Throws or rejects with a 503 if no keys are cached and recent enough. */
   current(): PublishedKeys | Promise<PublishedKeys>
-  /** For an unknown key: fetches again, unless that was done a moment ago. */
+  /** Call it for an unknown key: fetches again, but at most once per cool-down. */
   renewed(): Promise<PublishedKeys>
 }
 
-/** How long keys are used before they are fetched again. */
+/** Age at which keys are fetched again. */
 const freshMs = 10 * 60_000
 
-/** How long they are used while the provider is unreachable. */
+/** Maximum age while the provider is unreachable. */
 const staleMs = 60 * 60_000
 
-/** Minimum time between fetches for unknown keys, since anyone can invent key ids. */
+/** Minimum time between fetches for unknown keys: anyone can invent key ids. */
 const coolDownMs = 30_000
 
-/** Wait after a failed fetch. */
+/** Minimum time after a failed fetch. */
 const retryMs = 10_000
 
 export function createKeySet(options: {
@@ -73,7 +73,7 @@ export function createKeySet(options: {
     },
     async renewed() {
       if (asking !== undefined || sinceAsked() >= (failed ? retryMs : coolDownMs)) await askOnce()
-      // The key may be new, which cannot be told while the provider is unreachable.
+      // The key may be new; that cannot be determined while the provider is unreachable.
       if (failed) throw cannotVerify(retryMs - sinceAsked())
       return usable()
     },
@@ -84,7 +84,7 @@ export function createKeySet(options: {
   }
 }
 
-/** The keys of an identity provider as they were published at one time. */
+/** One version of an identity provider's key set. */
 export interface PublishedKeys {
   readonly find: JWTVerifyGetKey
   /** The response text, to detect changes. */
@@ -93,10 +93,10 @@ export interface PublishedKeys {
 
 const timeoutMs = 5_000
 
-/** A hundred times the size of usual key sets. */
+/** A hundred times the usual size of key sets. */
 const maxBytes = 256 * 1024
 
-/** Fetches a key set without following redirects, within fixed limits of time and size. */
+/** Fetches the key set without following redirects, with fixed limits of time and size. */
 function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
   checkAddress(url)
   const address = new URL(url)
@@ -127,7 +127,7 @@ function parsed(text: string) {
   }
 }
 
-/** Require TLS or loopback: tampered keys let anyone impersonate anyone. */
+/** Requires TLS or loopback: tampered keys let anyone impersonate anyone. */
 function checkAddress(url: string): void {
   const { protocol, hostname } = new URL(url)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)

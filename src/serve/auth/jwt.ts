@@ -8,22 +8,21 @@ import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, i
 import type { AuthIdentity } from './identity.ts'
 import { createKeySet, type PublishedKeys } from './jwks.ts'
 
-/** Asymmetric signatures only: a public key must never be enough to sign. */
+/** Asymmetric algorithms only: with a symmetric one, whoever can verify can also sign. */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-/** Allowed clock skew. */
+/** Tolerated clock skew. */
 const toleranceMs = 30_000
 
-/** Keys to try for a token without a key id. */
+/** Maximum keys to try for a token without a key id. */
 const maxTries = 16
 
-/** Verifies the JSON Web Tokens of one identity provider. */
 export interface JwtVerifier extends AsyncDisposable {
   (token: string, digest: Buffer, beforeSignature?: () => void): AuthIdentity | Promise<AuthIdentity>
-  /** The challenge for clients without a sufficient token. */
+  /** Builds the WWW-Authenticate challenge for clients without a sufficient token. */
   readonly challengeOf: ChallengeOf
 }
 
@@ -59,7 +58,7 @@ export function createJwtVerifier(options: {
   }
 
   const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
-    // If the keys change in the meantime, this writes to the discarded cache.
+    // Captured now: if the keys change during verification, the result goes to the discarded cache.
     const kept = verified
     const claims = await claimsOf(token, keys)
     const identity = identityOf(claims, config, challengeOf)
@@ -108,12 +107,12 @@ async function claimsByAnyKey(
   throw new errors.JWSSignatureVerificationFailed()
 }
 
-/** Explains why a token was rejected. The token itself is never shown or logged. */
+/** Never shows or logs the token. */
 function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
   if (code === undefined) log.warn({ cause: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
   else log.debug({ cause: code }, 'rejected a JSON Web Token')
-  // Claims are checked after the signature, so the token is genuine.
+  // jose checks claims after the signature, so the token is genuine.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
   return signed ? expiredCredential(sentenceFor(error, config)) : invalidCredential(sentenceFor(error, config))
 }
@@ -134,16 +133,13 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   return 'The token is not a JSON Web Token that this gateway can trust: get a new one from your identity provider.'
 }
 
-/** Only the name: the message of an unexpected error may quote the token. */
+/** Log only the name: the message of an unexpected error may quote the token. */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
 /** The same pattern as in the configuration. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
-/**
- * The identity in the claims of a verified token. Never an admin: only the gateway's operator grants that, by token or
- * API key.
- */
+/** Never an admin: only the gateway's operator grants that, by token or API key. */
 function identityOf(
   claims: JWTPayload,
   { issuer, agentClaim, scopes }: ClaimRules,
@@ -155,29 +151,28 @@ function identityOf(
   if (Object.keys(scopes).length === 0) return { ...known, agents: named }
   const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
   const agents = [...new Set([...named, ...granted])]
-  // With scopes configured, a token without any of them must not get the default agent.
+  // If scopes are configured, a token without any of them must not get the default agent.
   if (agents.length === 0) {
     const sentence = `The token has none of the scopes that this gateway accepts: request one of ${Object.keys(scopes).join(', ')}.`
     throw insufficientScope(sentence, challengeOf({ error: 'insufficient_scope' }))
   }
   const stepUp = (agent: string): string | undefined => {
     const lacking = Object.keys(scopes).filter((scope) => scopes[scope]?.includes(agent))
-    // Any of them is sufficient.
+    // Any one of them is sufficient.
     return lacking[0] && challengeOf({ error: 'insufficient_scope', scopes: [lacking[0]] })
   }
   return { ...known, agents, stepUp }
 }
 
-/** How claims are interpreted. */
 type ClaimRules = Readonly<Pick<JwtConfig, 'issuer' | 'agentClaim' | 'scopes'>>
 
-/** `scope` as a string (RFC 9068), or `scp` as a list, as some providers have it. */
+/** `scope` is a string (RFC 9068); some providers send the list `scp` instead. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   const said = [scope, scp].flat().filter((part) => typeof part === 'string')
   return said.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
-/** Short, printable and unique: other subjects are hashed. */
+/** Keeps short printable subjects and hashes all others, so that principals stay short, printable and unique. */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
     throw expiredCredential('The token names no subject: ask your identity provider for one with a sub claim.')
@@ -185,7 +180,7 @@ function subject({ sub }: JWTPayload): string {
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
 
-/** A name or a list of names. An invalid claim is rejected and does not fall back to the default agent. */
+/** Accepts a name or a list. Rejects an invalid claim instead of falling back to the default agent. */
 function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   if (!Object.hasOwn(claims, claim)) return []
   const value = claims[claim]
@@ -199,10 +194,10 @@ function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
 
 const isAgentName = (value: unknown): value is string => typeof value === 'string' && agentName.test(value)
 
-/** Tokens whose signature was checked a moment ago, by digest: to check it again costs a hundred times as much. */
+/** Recently verified tokens, by digest: verifying a signature costs a hundred times as much as a lookup. */
 interface VerifiedTokens {
   get(digest: string): AuthIdentity | undefined
-  /** Keeps an identity until then, though never for long: the provider may take its keys back. */
+  /** Keeps an identity until `until`, but at most five minutes: the provider may revoke its keys. */
   keep(digest: string, identity: AuthIdentity, until: number): void
 }
 
@@ -210,7 +205,7 @@ const maxEntries = 10_000
 const maxMs = 5 * 60_000
 
 export function createVerifiedTokens(clock: Clock, limit = maxEntries): VerifiedTokens {
-  // The least recently used comes first: an entry is put at the end again whenever it is used.
+  // Least recently used first: `get` moves an entry to the end.
   const entries = new Map<
     string,
     { readonly identity: AuthIdentity; readonly until: number; readonly keptUntil: number }

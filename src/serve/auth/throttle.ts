@@ -5,7 +5,7 @@ import type { ReceivedRequest } from '../http/request.ts'
 import { createAddressLimit } from './address-limit.ts'
 import type { Authenticate, AuthIdentity } from './identity.ts'
 
-/** Authenticates a request; answers 429 after too many invalid credentials from one address. */
+/** Authenticates a request; throws a 429 after too many invalid credentials from one address. */
 export type Admit = (
   authorization: string | undefined,
   request: ReceivedRequest,
@@ -14,7 +14,6 @@ export type Admit = (
 interface AdmitOptions {
   readonly authenticate: Authenticate
   settings(): FailureSettings
-  /** The client's address. */
   addressOf(request: ReceivedRequest): string | undefined
   readonly clock: Clock
 }
@@ -22,16 +21,16 @@ interface AdmitOptions {
 export type FailureSettings = Pick<AuthConfig, 'maxFailures' | 'failureInterval'>
 
 /**
- * Signature checks of uncached tokens per address. A check costs a hundred times as much as comparing a hash.
- * Successful checks are refunded, so that only failed and running ones count.
+ * Rate of signature checks per address, for uncached tokens: a check costs a hundred times as much as comparing a hash.
+ * Successful checks are refunded, so only failed and running ones count.
  */
 const signatures = { burst: 50, intervalMs: 100 }
 
 export const throttleRule = 'auth.maxFailures'
 
 /**
- * Limits invalid credentials by address. A valid credential is always accepted: users behind one proxy share an
- * address, and one of them must not be able to lock out the others.
+ * Limits invalid credentials per address. Valid credentials are always accepted: users behind a proxy share an address,
+ * and one of them must not lock out the others.
  */
 export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitOptions): Admit {
   const failures = createAddressLimit(clock)
@@ -49,9 +48,9 @@ export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitO
   }
 
   return (authorization, request) => {
-    // Without a credential nothing was guessed.
+    // A request without a credential is not a guess.
     if (authorization === undefined) return authenticate(authorization)
-    /** Set while a signature is being checked. */
+    /** Set once a signature check is counted. */
     let address: string | undefined
     const beforeSignature = () => {
       if (settings().maxFailures === 0) return

@@ -5,13 +5,13 @@ import { errorBody } from '../admin/responses.ts'
 import { HttpError, sendHttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 
-/** Tells the other replica the client's address; signed, since anyone can send a header. */
+/** Carries the client's address to the other replica. Signed, because anyone can send a header. */
 const clientHeader = 'toolway-client'
 
 /** A machine that is down does not refuse connections, so connecting needs a timeout. */
 const connectMs = 1_000
 
-/** Hop-by-hop headers. */
+/** Hop-by-hop headers, and ours. */
 const ofOneHop = [
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect'],
   clientHeader,
@@ -20,23 +20,23 @@ const ofOneHop = [
 interface ForwardRequestOptions {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
-  /** The body, if it has been read already. */
+  /** Undefined if it has not been read. */
   readonly body: Buffer | undefined
-  /** A request whose body has not been read yet; it is streamed. */
+  /** A request whose body is streamed instead. */
   readonly unread?: IncomingMessage
-  /** The other replica accepts the same Host headers. */
+  /** Keeps the Host header: the other replica accepts the same ones. */
   readonly sameHost?: boolean
   readonly address: string
   readonly membership: Membership
 }
 
 /**
- * Forwards a request to another replica, which authenticates it again. False if that replica is unreachable, so that
- * it has not seen the request; true also if the client has disconnected.
+ * Forwards a request to another replica, which authenticates it again. Resolves with false only if that replica never
+ * received the request; with true also if the client has disconnected.
  */
 export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> {
   const { request, response, body, address, membership } = handed
-  // A response that is closed already emits no further close event.
+  // A closed response emits no further close event.
   if (response.destroyed) return Promise.resolve(true)
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
@@ -46,8 +46,8 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
   // node:http frames a body automatically only for methods that usually have one.
   else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
-  // A separate connection: if it fails, the request has certainly not been processed.
-  // The raw path: resolved against the address, one that starts with // would name another host.
+  // A new connection: if connecting fails, the request was certainly not processed. The raw path: if resolved against
+  // the address, a path that starts with // would name another host.
   const target = { agent: false, method: request.method, path: request.url ?? '/', headers }
   const onward = ask(new URL(address), target)
   let connected = false
@@ -62,13 +62,13 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   onward.once('response', (answer) => {
     resolve(true)
     response.writeHead(answer.statusCode ?? 502, withoutHop(answer.headers))
-    // The first event of a stream may come late.
+    // Send the head now: the first event may come late.
     if (answer.headers['content-type'] === 'text/event-stream') response.flushHeaders()
     answer.pipe(response)
     answer.once('error', () => response.destroy())
   })
   onward.once('error', () => {
-    // The request may have been processed: break the client's connection too, so that it knows the outcome is unknown.
+    // The request may have been processed: break the client's connection too, since the outcome is unknown.
     if (connected) response.destroy()
     // If the client has disconnected, the other replica is not at fault.
     resolve(response.destroyed)
@@ -85,18 +85,17 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return kept
 }
 
-/** Maximum age of another replica's header, which is made for one request. */
+/** Maximum age of the signed header, which is made for one request. */
 const freshMs = 60_000
 
-/** What the forwarding replica says about a request. */
 export interface Forwarded {
   /** The client's address. */
   readonly client: string | undefined
-  /** How often it has been forwarded. */
+  /** How often the request has been forwarded. */
   readonly hops: number
 }
 
-/** Undefined for a request that comes directly from its client. */
+/** Undefined for a request directly from a client. */
 export function forwardedFrom(
   { headers }: Pick<ReceivedRequest, 'headers'>,
   membership: Membership | undefined,
@@ -107,23 +106,22 @@ export function forwardedFrom(
   return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 
-/** The client's address, also if another replica forwarded the request. */
+/** The client's address, even if another replica forwarded the request. */
 export function clientAddress(request: ReceivedRequest, membership: Membership | undefined): string | undefined {
   const handed = forwardedFrom(request, membership)
   return handed ? handed.client : request.socket.remoteAddress
 }
 
-/** The workers of one machine, which share a port. */
 export interface Workers {
-  /** Only these workers, if there are no other machines. */
+  /** The workers of this machine only, if there are no other replicas. */
   readonly membership: Membership | undefined
   /** The address of the worker that serves the admin API; undefined if it is this one. */
   lead(): string | undefined
 }
 
 /**
- * Forwards all admin requests to one worker, which has the logins and whose figures are shown. False if this is that
- * worker.
+ * Forwards admin requests to the one worker that holds the logins and whose figures are shown. Resolves with false if
+ * this is that worker.
  */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
@@ -132,7 +130,7 @@ export async function forwardToAdminWorker(
 ): Promise<boolean> {
   const handed = forwardedFrom(request, membership)
   if (handed) {
-    // The connection carries only this request.
+    // Safe: the connection carries only this request.
     Object.defineProperty(request.socket, 'remoteAddress', { value: handed.client, configurable: true })
     return false
   }

@@ -19,7 +19,7 @@ import { parseSessionRecord } from '../session/session.ts'
 import type { SessionStore } from '../session/session-store.ts'
 import { forwardedFrom, forwardRequest } from './forward-request.ts'
 
-/** A request, as far as it has been read. */
+/** `body` and `inbound` are set once they have been read. */
 export interface RoutedRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
@@ -30,30 +30,27 @@ export interface RoutedRequest {
 
 export interface OwnerRoutingOptions {
   readonly membership: Membership
-  /** Whether this replica holds a session. */
   holds(session: string): boolean
-  /** Takes over the session of a replica that is gone. */
+  /** Adopts a session whose replica is gone. */
   adopt(session: string, record: string, coming: RoutedRequest): void
 }
 
 export interface OwnerRouting {
-  /** True if another replica has answered, or the client has disconnected. */
+  /** Resolves with true if another replica answered or the client disconnected. */
   route(coming: RoutedRequest): Promise<boolean>
-  /** Closes streams to other replicas; their clients reconnect through another one. */
+  /** Closes streams from other replicas; their clients reconnect through another one. */
   drain(): void
 }
 
-/** Breaks forwarding loops: the last replica handles the request. */
+/** Breaks forwarding loops: after this many hops a replica handles the request itself. */
 const maxHops = 3
-/** As many as one replica may hold. */
+/** As many as the sessions that one replica may hold. */
 const maxHeirs = 10_000
 
-/**
- * Sessions, suspended calls and tasks live in the replica that started them; requests about them are forwarded to it.
- */
+/** Sessions, suspended calls and tasks live in the replica that started them. Forwards requests about them to it. */
 export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOptions): OwnerRouting {
   const streams = new Set<ServerResponse>()
-  /** The replica that took over a session; cached, so that it is found while Redis is unavailable. */
+  /** Replicas that took over a session; cached, because Redis may be unavailable. */
   const heirs = new Map<string, string>()
   const inherited = (session: string, heir: string) => {
     heirs.set(session, heir)
@@ -88,7 +85,7 @@ export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOpt
       taken = await membership.takeOver(session, taken.heldBy)
     }
     if (response.destroyed) return true
-    // Of two concurrent requests the first has adopted it.
+    // A concurrent request may have adopted it already.
     if (taken && 'record' in taken && !holds(session)) adopt(session, taken.record, coming)
     return false
 
@@ -105,7 +102,7 @@ export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOpt
   }
 }
 
-/** The replica that holds the call or task which a stateless request continues. */
+/** The replica that holds the call or task that a stateless request continues. */
 function ownerOfCall(inbound: InboundMessage | UnreadableMessage): string | undefined {
   if (inbound.kind !== 'request') return undefined
   const { requestState, taskId } = inbound.params
@@ -113,7 +110,6 @@ function ownerOfCall(inbound: InboundMessage | UnreadableMessage): string | unde
   return typeof taskId === 'string' ? readTaskId(taskId)?.replica : undefined
 }
 
-/** A session whose replica is gone, and the client that requests it. */
 interface OrphanedSession {
   readonly id: string
   readonly record: string
@@ -127,7 +123,7 @@ interface AdoptOptions {
   readonly log: Log
 }
 
-/** Takes the session over, if the client owns it. */
+/** Adopts the session only if the client owns it. */
 export function adoptSession(
   { access, sessions, log }: AdoptOptions,
   { id, record, identity, address }: OrphanedSession,
@@ -148,32 +144,30 @@ export function adoptSession(
 
 export interface EnvironmentsOptions {
   readonly membership: Membership
-  /** The environment that a tool call names, if any. */
   environmentOf(caller: Caller, tool: string, args: Params): Promise<string | undefined> | undefined
 }
 
-/** A request of the stateless protocol. */
 interface RoutedCall {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly body: Buffer
 }
 
-/** True if another replica has answered. Undefined if the call names no environment. */
+/** Resolves with true if another replica answered. Undefined if the call names no environment. */
 export type RouteCall = (
   called: InboundRequest & { readonly caller: Caller },
   coming: RoutedCall,
 ) => Promise<boolean> | undefined
 
 /**
- * The variables of a named environment live in one replica (S7, B10). Stateless requests arrive at any replica, so a
- * program for an environment is forwarded to the one that holds it.
+ * The variables of a named environment live in one replica (S7, B10). Stateless requests arrive at any replica, so this
+ * forwards programs to the replica that holds their environment.
  */
 export function routeToEnvironments({ membership, environmentOf }: EnvironmentsOptions): RouteCall {
   return ({ method, params, caller }, coming) => {
     const { name, arguments: args } = params
     if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
-    // The forwarding replica has found it to be ours.
+    // The replica that forwarded it found that this one holds the environment.
     if (forwardedFrom(coming.request, membership)) return undefined
     return environmentOf(caller, name, args)?.then(
       async (environment) => environment !== undefined && lead(environment, coming),

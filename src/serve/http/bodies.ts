@@ -7,11 +7,11 @@ import type { AuthIdentity } from '../auth/identity.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** Reads JSON request bodies, and bounds their memory until the requests are answered. */
+/** Reads JSON request bodies and bounds the memory they hold until their requests are answered. */
 export interface RequestBodies {
   /**
-   * The body of a request; fails with an HttpError as early as possible. `identity` is undefined before authentication;
-   * `limit` replaces `server.maxBody`.
+   * Throws or rejects with an HttpError as early as possible. `identity` is undefined before authentication; `limit`
+   * replaces `server.maxBody`.
    */
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }
@@ -25,7 +25,7 @@ interface BodyRequest {
 
 export type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
-/** Complete bodies up to this size are not counted: most are small, and connections are limited. */
+/** Buffered bodies up to this size are not counted: most are small, and connections are limited. */
 const uncounted = 16 * 1024
 
 export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): RequestBodies {
@@ -62,7 +62,7 @@ function callerOf({ socket: { remoteAddress = '' } }: ReceivedRequest, identity:
 
 function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Chunks are copied into one buffer, since many tiny chunks would need a multiple of their size.
+    // Copy chunks into one buffer: many tiny chunks would take a multiple of their size.
     const gathered = createByteCollector()
     const onData = (chunk: Buffer) => {
       try {
@@ -78,7 +78,7 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
     }
     request.on('data', onData)
     request.on('end', () => resolve(gathered.take()))
-    // The client is gone; this only ends the wait.
+    // The client has disconnected; the rejection only ends the wait.
     request.on('close', () => {
       if (!request.complete) reject(incomplete())
     })
@@ -102,18 +102,16 @@ const tooLarge = (limit: number) =>
 const tooManyValues = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
 
-/** Bounds the memory of all request bodies in flight, per caller and in total. */
+/** Bounds the bytes of all request bodies in flight, per caller and in total. */
 interface BodyBudget {
-  /** Bytes in use. */
   readonly held: number
-  /** An account for one request of this caller. */
   open(caller: string): BodyAccount
 }
 
 interface BodyAccount {
   /** Reserves bytes; throws an HttpError at the limit. */
   add(bytes: number): void
-  /** Releases all bytes. Idempotent. */
+  /** Releases all reserved bytes. Idempotent. */
   close(): void
 }
 
@@ -173,7 +171,7 @@ const overCallerBudget = (limit: number) =>
     `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
   )
 
-/** What most clients send; needs no parsing. */
+/** Fast path: these need no parsing. */
 const usualMediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -183,7 +181,7 @@ const form = new RegExp(
 )
 const parameter = new RegExp(`(${token})=(?:(${token})|"((?:[^"\\\\]|\\\\.)*)")`, 'g')
 
-/** Throws a 415 unless the header says JSON in UTF-8; JSON has no other encoding on the wire (RFC 8259). */
+/** Throws a 415 unless the type is JSON in UTF-8, the only encoding that RFC 8259 allows for interchange. */
 function checkMediaType(type: string | undefined): void {
   if (type !== undefined && usualMediaTypes.has(type)) return
   const parameters = type === undefined ? undefined : form.exec(type)?.[1]

@@ -6,16 +6,15 @@ import { BufferedResponse, keepAliveMs } from './response.ts'
 
 export interface ConnectionsOptions {
   readonly server: Server
-  /** The path of the fast path. */
+  /** Only requests to this path take the fast path. */
   readonly path: string
-  /** False for a connection that was rejected and closed. */
+  /** Returns false after rejecting and closing the connection. */
   admit?(socket: Socket): boolean
   handle(request: ReceivedRequest, response: ServerResponse): void
-  /** Whether to close connections after their response. */
   leaving(): boolean
 }
 
-/** The connections on which only buffered requests have arrived so far. */
+/** The connections that node:http has not taken over. */
 export interface FastPathConnections {
   closeIdle(): void
   closeAll(): void
@@ -27,18 +26,18 @@ interface Connection {
   idle: boolean
 }
 
-/** Time until the first request. */
+/** Timeout for the first request. */
 const silentMs = 10_000
 
-/** A little more than announced, so that a request at the last moment is still served. */
+/** Longer than announced, so that a request sent at the last moment is still served. */
 const idleMs = keepAliveMs + 1_000
 
-/** Bytes that a client may send ahead. Reading on is needed to notice a disconnect. */
+/** Pipelined bytes to buffer per connection. Reading continues up to this limit, in order to notice a disconnect. */
 const maxHeld = 16 * 1024
 
 /**
- * A fast path before node:http: requests that arrive in one piece are read here, at half the cost. A connection on which
- * anything else arrives is passed to node:http for good, starting with the unanswered bytes.
+ * A fast path in front of node:http: it reads requests that arrive in one piece, at half the cost. When anything else
+ * arrives, the connection moves permanently to node:http, starting with the unprocessed bytes.
  */
 export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions): FastPathConnections {
   const handOn = server.listeners('connection')
@@ -58,7 +57,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
   function take(socket: Socket): void {
     if (admit?.(socket) === false) return
     let response: BufferedResponse | undefined
-    /** Received before the previous response was sent. */
+    /** Bytes received before the previous response was complete. */
     let held: Buffer | undefined
     const connection: Connection = { socket, idle: false }
     const line = { leaving, done }
@@ -69,7 +68,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
     socket.setTimeout(silentMs)
 
     function heard(bytes: Buffer): void {
-      // Do not run a request that cannot be answered.
+      // Do not run a request whose response cannot be sent.
       if (!socket.writable) return
       if (response === undefined && held === undefined) next(bytes)
       else hold(held ? Buffer.concat([held, bytes]) : bytes)
@@ -102,7 +101,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       }
       connection.idle = held === undefined
       allow(idleMs)
-      // Accept no further requests from a client that does not read.
+      // Process no further requests from a client that does not read its responses.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
       else if (held !== undefined) process.nextTick(goOn)
     }
@@ -128,7 +127,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       if (socket.timeout !== ms) socket.setTimeout(ms)
     }
 
-    /** One tick later, so that data which arrived while the process was paused is read first. */
+    /** Decides one tick later, so that data which arrived while the process was paused is read first. */
     function silent(): void {
       const { bytesRead } = socket
       setImmediate(() => {
@@ -150,10 +149,9 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
 
 const ignored = () => {}
 
-/** The response to a connection beyond the limit. */
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
-/** Bounds the connections of one address (IPv6: of a /64). False for one too many, which is refused and closed. */
+/** Limits connections per address (IPv6: per /64). Returns false after rejecting and closing one too many. */
 export function createConnectionLimit(max: number): (socket: Socket) => boolean {
   const open = new Map<string, number>()
   return (socket) => {

@@ -3,11 +3,11 @@ import type { HttpConfig } from '../../config/schema.ts'
 import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** The accepted Host and Origin headers. Exact matches, as protection against DNS rebinding. */
+/** Accepted Host and Origin headers. They must match exactly, as protection against DNS rebinding. */
 export interface Hosts {
   /** Throws a 403 unless both are accepted. */
   check(host: string | undefined, origin: string | undefined): void
-  /** The origin that belongs to a Host header. */
+  /** The origin for a Host header. */
   addressOf(host: string): string
 }
 
@@ -20,7 +20,7 @@ export function allowedHosts(config: HttpConfig, port: number): Hosts {
     hosts.add(host)
     origins.add(`http://${host}`)
   }
-  // Behind a proxy the port is missing, so a name without a port stands for both.
+  // A proxy omits the port, so accept configured names with and without it.
   for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
@@ -33,17 +33,17 @@ export function allowedHosts(config: HttpConfig, port: number): Hosts {
   }
 }
 
-/** Any other name belongs to a proxy, which is assumed to use TLS. */
+/** Any other name is assumed to be a proxy's, with TLS. */
 const isDirect = (host: string, port: number): boolean =>
   port === 80 || host.endsWith(`:${port}`) || /^(localhost|127\.[\d.]+|\[::1\])(:|$)/i.test(host)
 
-/** A name as in a Host header: the port is omitted only if it is the default. */
+/** The name as clients send it in Host: without the port only if that is 80. */
 function withPort(name: string, port: number): string {
   const host = bracketed(name).toLowerCase()
   return port === 80 || /:\d+$/.test(host) ? host : `${host}:${port}`
 }
 
-/** An IPv6 address in brackets; everything else unchanged. */
+/** Puts an IPv6 address in brackets. */
 export const bracketed = (host: string): string => (/^[^[]*:.*:/.test(host) ? `[${host}]` : host)
 
 const hostRule = 'server.allowedHosts'
@@ -63,7 +63,7 @@ const wrongOrigin = (origin: string) =>
     { rule: originRule },
   )
 
-/** The rejected Host or Origin header, for the audit record. */
+/** The rejected Host or Origin, for the audit record. */
 export function offendingHeader(
   { headers }: { readonly headers: IncomingHttpHeaders },
   { details: { data } }: HttpError,
@@ -73,7 +73,6 @@ export function offendingHeader(
   return rule === hostRule ? { detail: `host: ${headers.host ?? '(none)'}` } : {}
 }
 
-/** Quotes and truncates untrusted text. */
 const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 
 const requestHeaders = [
@@ -91,19 +90,18 @@ const requestHeaders = [
   'baggage',
 ]
 
-/** Prefixes of headers that tools and OpenAI clients define. */
+/** Headers that tools and OpenAI clients add; allowed when a preflight names them. */
 const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 
 const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
 
-/** Lets a page of an allowed origin read the response. */
 export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Access-Control-Allow-Origin', origin)
   response.setHeader('Access-Control-Expose-Headers', exposed)
   response.setHeader('Vary', 'Origin')
 }
 
-/** Whether this is a CORS preflight request; those never carry a credential. */
+/** Preflights never carry a credential. */
 export const isPreflight = ({ method, headers }: ReceivedRequest): boolean =>
   method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 import { HttpError, rpcCodes } from '../errors.ts'
 
 /**
- * Headers with a single value. A proxy may use the second line where node:http uses the first, so a repeated header is
- * rejected whatever its values are. node:http itself rejects a repeated Content-Length.
+ * Headers with a single value. A repeated one is rejected even if the values are equal, because a proxy may use the
+ * second where node:http uses the first. node:http itself rejects a repeated Content-Length.
  */
 const single: ReadonlySet<string> = new Set([
   ...['host', 'authorization', 'proxy-authorization', 'cookie', 'origin', 'sec-fetch-site'],
@@ -13,12 +13,12 @@ const single: ReadonlySet<string> = new Set([
   ...['toolway-agent', 'toolway-admin', 'access-control-request-method'],
 ])
 
-/** Headers that repeat one argument of a tool. */
+/** Headers that mirror one argument of a tool call. */
 const paramPrefix = 'mcp-param-'
 
 /**
- * Rejects a request with 400 if it repeats a single-valued header. The fast path leaves requests with repeated headers to
- * node:http, so they are checked here, too.
+ * Rejects requests that repeat a single-valued header. The fast path leaves requests with repeated headers to
+ * node:http, so this check covers them too.
  */
 export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
   const seen = new Set<string>()
@@ -35,7 +35,7 @@ export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
 
 const shown = (name: string): string => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
-/** The status for an error code, 400 by default; the same as in node:http. */
+/** As in node:http; 400 for all other codes. */
 const statuses: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -43,8 +43,8 @@ const statuses: Readonly<Record<string, string>> = {
 }
 
 /**
- * Responds to invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports what the parser
- * rejected. A broken connection is closed.
+ * Answers invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports what the parser
+ * rejected. Broken connections are only closed.
  */
 export function answerUnreadable(
   server: Server,

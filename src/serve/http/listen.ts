@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { CannotListen } from '../../core/errors.ts'
 
-/** Binds the server and returns its port; rejects with CannotListen, which says what to do. */
+/** Returns the bound port. Rejects with CannotListen, whose message says what to do. */
 export async function listen(server: Server, host: string, port: number): Promise<number> {
   try {
     server.listen(port, host)
@@ -25,14 +25,14 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
   return new CannotListen(`Toolway cannot listen: ${reason}.`, { cause: error })
 }
 
-/** A port of this worker only; the main port is shared by all workers. */
+/** A port of this worker alone; all workers share the main port. */
 interface PrivatePort {
   readonly port: number
-  /** Stops listening; settles when the open connections have ended. */
+  /** Stops listening; resolves when the open connections have ended. */
   close(): Promise<void>
 }
 
-/** Serves connections on a private port like those on the main one. */
+/** Serves connections on a private port like those on the main port. */
 export async function openPrivatePort(door: Server, host: string): Promise<PrivatePort> {
   const listener = createServer((socket) => door.emit('connection', socket))
   listener.listen({ port: 0, host, exclusive: true })

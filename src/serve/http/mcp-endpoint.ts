@@ -39,10 +39,10 @@ import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts
 import type { ReceivedRequest } from './request.ts'
 import { SseStream } from './sse-stream.ts'
 
-/** The MCP endpoint: one POST per message, GET for a stream, DELETE to end a session. */
+/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
 export interface McpEndpoint {
   handle(request: ReceivedRequest, response: ServerResponse): void
-  /** Rejects new calls; those in flight continue. */
+  /** Rejects new requests; those in flight continue. */
   drain(): void
 }
 
@@ -54,9 +54,8 @@ interface McpEndpointOptions {
   readonly era: LegacyProtocol
   readonly modern: StatelessHttp
   readonly sessions: SessionStore
-  /** The other replicas, if there are several. */
   readonly membership?: Membership | undefined
-  /** Whether calls are traced: then trace headers are read. */
+  /** Trace headers are read only if calls are traced. */
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
@@ -87,12 +86,12 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     const { principal } = identity
     const session = sessions.find(given, principal)
-    // Ids cannot be guessed, so naming another principal's session is recorded.
+    // Session ids cannot be guessed, so using another principal's is recorded.
     if (session === undefined && sessions.holds(given)) {
       const address = clientAddress(request, membership)
       access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
     }
-    // A credential whose rights have changed must not use the rights of the session.
+    // A credential whose rights have changed must not keep the session's old rights.
     if (session === undefined || !hasSameRights(session.caller, identity))
       throw new HttpError(404, rpcCodes.session, 'Session not found: initialise again.', details)
     return session
@@ -123,14 +122,14 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   }
 
-  /** Address and agent may differ between the requests of a session. */
+  /** The address and the agent may differ between requests of one session. */
   const callerAt = (session: HttpSession, request: ReceivedRequest): Caller => {
     const caller = actingAs(access, session.caller, agentOfRequest(request))
     const address = clientAddress(request, membership)
     return address === undefined || address === caller.address ? caller : { ...caller, address }
   }
 
-  /** The same for a request; errors carry its id. */
+  /** Like `callerAt`, but errors carry the request's id. */
   const callerOf = (session: HttpSession, request: ReceivedRequest, id: Id): Caller => {
     try {
       return callerAt(session, request)
@@ -139,7 +138,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
   }
 
-  /** Only revision 2025-03-26 has batches: false for other sessions. */
+  /** Returns false for sessions that do not use revision 2025-03-26, the only one with batches. */
   const batch = async (
     body: Buffer,
     request: ReceivedRequest,
@@ -170,9 +169,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const coming = bodies.read({ request, response, identity })
     const body = coming instanceof Promise ? await coming : coming
-    // A batch always has a session, which determines its owner.
+    // A batch is routed by its session header, so its messages need not be parsed here.
     const message = isBatch(body) ? undefined : readInbound(body)
-    // Not awaited for a single replica.
     if (elsewhere && (await elsewhere.route({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
     const inbound = placed(message ?? readInbound(body), request)
@@ -181,7 +179,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     if (waitsForTask(inbound)) lifetimes({ authorization: request.headers.authorization, identity, response })
-    // The protocol is chosen per message: what follows is for the legacy protocol.
+    // The protocol is chosen per message; the code below is for the legacy protocol.
     const taken = modern.take(inbound, { request, response, identity, body })
     if (taken) return taken
     const accepts = legacyAccepts(request)
@@ -222,9 +220,8 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     if (found === 'over') response.writeHead(204).end()
   }
 
-  /** Records rejected credentials. */
   const told = ({ status, details: { data } }: HttpError, { socket: { remoteAddress: address } }: ReceivedRequest) => {
-    // A denied agent is recorded where it is decided.
+    // `agentFor` records denied agents; record only rejected credentials here.
     const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
     access.rejected({ code, ...(address !== undefined && { address }) })
@@ -238,7 +235,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     const { authorization } = headers
     const known = admit(authorization, request)
     const identity = known instanceof Promise ? await known : known
-    // A response that is closed already emits no further close event.
+    // A closed response emits no further close event, which the code below relies on.
     if (response.destroyed) return
     if (method === 'GET' || isListening(headers)) lifetimes({ authorization, identity, response })
     try {
@@ -287,11 +284,11 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
 const changesSession = ({ method }: InboundRequest): boolean =>
   method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
 
-/** A task may take a day, so waiting for its result must end when the credential expires. */
+/** A task may take a day, so stop waiting for its result when the credential expires. */
 const waitsForTask = (inbound: InboundMessage): boolean =>
   inbound.kind === 'request' && inbound.method === 'tasks/result'
 
-/** The stateless protocol opens notification streams by POST, with this header. */
+/** The stateless protocol opens notification streams with a POST that has this header. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
 
@@ -313,7 +310,7 @@ function legacyAccepts(request: ReceivedRequest): AcceptedTypes {
 /** For a batch without requests. */
 const nowhere: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }
 
-/** Not a 404, which would mean that the session has ended. */
+/** Not a 404: clients would take it to mean that the session has ended. */
 const unknownEvent = () =>
   new HttpError(
     400,

@@ -8,13 +8,12 @@ import type { ResumableStream, SessionStreams } from '../session/resumable-strea
 import { BufferedResponse } from './response.ts'
 import { dropWhenStalled, keepAliveMs, SseStream } from './sse-stream.ts'
 
-/** The response types that a client accepts. */
 export interface AcceptedTypes {
   readonly json: boolean
   readonly stream: boolean
 }
 
-/** Reads an Accept header. A stream must be named: clients that send `*` or nothing expect JSON. */
+/** A stream must be named: clients that send a wildcard or no Accept header expect JSON. */
 export function readAccept(accept: string | undefined): AcceptedTypes {
   if (accept === undefined) return { json: true, stream: false }
   const types = accept.toLowerCase()
@@ -24,21 +23,21 @@ export function readAccept(accept: string | undefined): AcceptedTypes {
   }
 }
 
-/** Up to this size, copying a response is cheaper than sending it separately from its head. */
+/** Below this size, copying the body into the same write as the head is cheaper than a second write. */
 const small = 16 * 1024
 
-/** Beyond this size a response may not fit into the socket's send buffer. */
+/** Larger responses may not fit into the socket's send buffer. */
 const large = 64 * 1024
 
-/** Calls that take longer become resumable, so that they survive a lost connection. */
+/** A call that takes longer gets a resumable stream, so that it survives a lost connection. */
 const aMomentMs = 100
 
 /**
- * The response to one POST: plain JSON if the result comes first; an event stream as soon as something must be sent
- * before the result, or when the client has waited for long. In a session it becomes a resumable stream after a moment.
+ * The response to one POST. It is plain JSON if the result comes first, and becomes an event stream when a message must
+ * be sent before the result or after a wait: 100 ms in a session, where the stream is resumable, otherwise the
+ * keep-alive interval.
  */
 export class PostResponse implements ResponseChannel {
-  /** Cancelled if the client disconnects before its response. */
   owner: { cancel(): void } | undefined
   readonly #response: ServerResponse
   readonly #accepts: AcceptedTypes
@@ -63,12 +62,12 @@ export class PostResponse implements ResponseChannel {
     return this.#openLine().send(message)
   }
 
-  /** Sends the result; status and headers are ignored if the response is a stream already. */
+  /** Status and headers are ignored if the response is already a stream. */
   answer(message: Pieces, status = 200, headers?: HttpHeaders): void {
     if (!this.#finish()) return
     if (this.#line === undefined && (this.#accepts.json || status !== 200)) this.#write(message, status, headers)
     else this.#openLine().end(joined(message))
-    // A client that does not read must not keep a large response in memory.
+    // Drop a client that does not read: it would keep a large response in memory.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)
   }
 
@@ -83,7 +82,7 @@ export class PostResponse implements ResponseChannel {
     const shared = { 'Content-Type': 'application/json', 'Content-Length': length }
     response.writeHead(status, headers ? { ...headers, ...shared } : shared)
     if (length < small) {
-      // Node sends a string together with the head, but a buffer separately.
+      // node:http sends a string in one write with the head, but a buffer in a separate one.
       response.end(text, 'latin1')
       return
     }
@@ -93,7 +92,7 @@ export class PostResponse implements ResponseChannel {
     response.uncork()
   }
 
-  /** Sends the responses of a batch: as one array, or one after the other on a stream. */
+  /** Sends the responses as one JSON array, or one by one on a stream. */
   answerBatch(messages: readonly Buffer[]): void {
     if (messages.length === 0) this.abandon()
     else if (this.#line === undefined && this.#accepts.json) this.answer([batchBytes(messages)])
@@ -105,7 +104,7 @@ export class PostResponse implements ResponseChannel {
 
   abandon(): void {
     if (!this.#finish()) return
-    // MCP forbids a response to a cancelled request, but HTTP needs one: send a stream without events.
+    // MCP forbids a response to a cancelled request, but HTTP requires one: send a stream without events.
     if (this.#line !== undefined) this.#line.end()
     else if (this.#accepts.stream) new SseStream(this.#response, this.#clock).end()
     else this.#response.writeHead(204).end()
@@ -120,9 +119,7 @@ export class PostResponse implements ResponseChannel {
     return this.#line
   }
 
-  /**
-   * A lost connection cancels the call unless the client can resume the stream.
-   */
+  /** A lost connection cancels the call unless the client can resume the stream. */
   #gone = (): void => {
     if (this.#feed?.resumable || !this.#finish()) return
     this.#feed?.end()
@@ -137,7 +134,6 @@ export class PostResponse implements ResponseChannel {
   }
 }
 
-/** The stream that a response has become. */
 interface Line {
   send(message: Buffer): boolean
   end(answer?: Buffer): void

@@ -6,14 +6,13 @@ import { metadataPath, resourceOf } from '../auth/challenge.ts'
 import { methodNotAllowed } from '../errors.ts'
 import type { Hosts } from './hosts.ts'
 
-/** A public document, readable from any origin without a credential. */
+/** A document that any origin may read without a credential. */
 export interface Published {
   readonly type: string
   readonly body: object
   readonly maxAgeSeconds: number
 }
 
-/** Serves a public document. */
 function publish(request: IncomingMessage, response: ServerResponse, published: Published): void {
   const { method } = request
   response.setHeader('Access-Control-Allow-Origin', '*')
@@ -37,12 +36,9 @@ interface CardOptions {
   readonly hosts: Hosts
 }
 
-/** The path of the server card: directly below the endpoint. */
 export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/, '')}/server-card`
 
-/**
- * Describes this MCP server to clients before they connect (SEP-2127), without any details of the servers behind it.
- */
+/** Describes this gateway to clients before they connect (SEP-2127), without details of the servers behind it. */
 export function createServerCardEndpoint({ info, config, hosts }: CardOptions): HttpEndpoint {
   const place = cardPath(config.path)
   return {
@@ -68,13 +64,13 @@ export function createServerCardEndpoint({ info, config, hosts }: CardOptions): 
 const supportedProtocolVersions = [modernRevision, ...legacyRevisions]
 
 interface MetadataOptions {
-  /** The identity provider of the present configuration; undefined where it has none. */
+  /** The identity provider of the current configuration. */
   jwt(): JwtConfig | undefined
   readonly config: Pick<HttpConfig, 'path'>
   readonly hosts: Hosts
 }
 
-/** Serves the OAuth protected resource metadata (RFC 9728), which names the authorization server. */
+/** Serves OAuth protected resource metadata (RFC 9728), which names the authorization server. */
 export function createOAuthMetadataEndpoint({ jwt, config, hosts }: MetadataOptions): HttpEndpoint {
   return {
     handle(request, response, path) {
@@ -89,7 +85,7 @@ export function createOAuthMetadataEndpoint({ jwt, config, hosts }: MetadataOpti
   }
 }
 
-/** At the root and at the endpoint's path, both local and public. */
+/** Clients look for it at the root, at the endpoint's path and at the path of the public URL. */
 function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   const stream = `${endpoint.replace(/\/$/, '')}/stream`
   return ['/', endpoint, stream, resourceOf(jwt)?.pathname ?? '/'].some((one) => metadataPath(one) === path)

@@ -4,14 +4,14 @@ import type { Socket } from 'node:net'
 /** An HTTP request, read by node:http or by the fast path. */
 export interface ReceivedRequest extends Pick<IncomingMessage, 'method' | 'url' | 'headers'> {
   readonly socket: Pick<Socket, 'remoteAddress'>
-  /** The body, if it arrived with the head. */
+  /** Set by the fast path only. */
   readonly body?: Buffer
 }
 
-/** A request that arrived in one piece. */
+/** A request that arrived in one piece, read by the fast path. */
 export class BufferedRequest implements ReceivedRequest {
   readonly method = 'POST'
-  // Needed by node:http to respond.
+  // ServerResponse reads these fields.
   readonly httpVersionMajor = 1
   readonly httpVersionMinor = 1
   readonly complete = true
@@ -28,7 +28,7 @@ export class BufferedRequest implements ReceivedRequest {
   }
 }
 
-/** A complete request and its length in bytes. */
+/** `length` includes the head. */
 interface Whole {
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
@@ -37,12 +37,13 @@ interface Whole {
 
 type PostReader = (bytes: Buffer) => Whole | undefined
 
-/** Longer heads are left to node:http, which has its own limit. */
+/** node:http reads longer heads; it has its own limit. */
 const maxHead = 8 * 1024
 
 /**
- * Reads ordinary POST requests to one path that arrived in one piece. Undefined for everything else, which node:http
- * reads again from the start. Anything that two parsers could read differently must therefore be undefined.
+ * Reads ordinary POST requests to one path that arrived in one piece. Returns undefined for everything else, which
+ * node:http then reads from the start. To prevent request smuggling, that includes anything two parsers could read
+ * differently.
  */
 export function createPostReader(path: string): PostReader {
   const line = Buffer.from(`POST ${path} HTTP/1.1\r\n`, 'latin1')
@@ -59,13 +60,12 @@ export function createPostReader(path: string): PostReader {
   }
 }
 
-/** Without tabs, which are allowed but not used. */
+/** Tabs are valid but unusual: leave them to node:http. */
 const isLines = /^(?:[\x20-\x7e]*\r\n)*$/
 
-/** Requests with more headers are left to node:http. */
 const maxHeaders = 100
 
-/** Parses `name: value` lines; undefined for any other line or a repeated name. */
+/** Returns undefined for malformed lines and repeated names. */
 function readHeaders(text: string): IncomingHttpHeaders | undefined {
   if (!isLines.test(text)) return undefined
   const headers: IncomingHttpHeaders = {}
@@ -85,19 +85,18 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
 const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 
 /**
- * Headers about the connection or the framing of the body, and those that node:http does not return as strings, are left
- * to node:http.
+ * Leave to node:http the headers about the connection or the body's framing, and those it does not return as strings.
  */
 const special: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'http2-settings', 'proxy-connection'],
   ...['set-cookie', '__proto__'],
 ])
 
-/** Caches the few spellings that clients use. */
+/** Bounds the cache of header names; clients use few spellings. */
 const maxKnown = 256
 const known = new Map<string, string>()
 
-/** A header name in lower case; undefined if it is invalid or special. */
+/** The name in lower case; undefined if it is invalid or special. */
 function plainName(spelt: string): string | undefined {
   const before = known.get(spelt)
   if (before !== undefined) return before

@@ -1,28 +1,26 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http'
 import type { BufferedRequest } from './request.ts'
 
-/** The announced keep-alive timeout. */
+/** Announced in the Keep-Alive header. */
 export const keepAliveMs = 65_000
 
-/** The connection of a response. */
 interface Line {
-  /** Whether to close the connection after a response whose head is not written yet. */
+  /** Whether to close the connection after responses whose head is not written yet. */
   leaving(): boolean
-  /** The response is complete; `last` if the connection ends with it. */
+  /** Called when the response is complete; `last` if the connection must close. */
   done(last: boolean): void
 }
 
 /**
- * The response to a buffered request. A complete response is sent in one write, without the overhead of node:http; any
- * other is passed to node:http together with the socket.
+ * The response to a buffered request. `sendBuffered` sends a complete response in one write, without the overhead of
+ * node:http; any other response attaches the socket to node:http.
  */
 export class BufferedResponse extends ServerResponse {
-  // Internal fields of node:http: the time in `Keep-Alive`, and whether the written head announces that the connection
-  // will be closed.
+  // Internal fields of node:http: the timeout in `Keep-Alive`, and whether the head says `Connection: close`.
   declare _keepAliveTimeout: number
   declare readonly _last: boolean
 
-  /** Whether a socket timeout means that the client is gone. */
+  /** Whether a socket timeout with unsent data means that the client has stalled. */
   limited = false
   readonly #request: BufferedRequest
   readonly #line: Line
@@ -34,7 +32,7 @@ export class BufferedResponse extends ServerResponse {
     this.#line = line
   }
 
-  /** Sends JSON in Latin-1; false if the response must go through node:http. */
+  /** Sends JSON (as Latin-1); returns false if the response must go through node:http. */
   sendBuffered(status: number, json: string): boolean {
     if (this.#attached || this.destroyed || this.getHeaderNames().length > 0 || this.#line.leaving()) return false
     this.#request.socket.write(
@@ -64,7 +62,7 @@ export class BufferedResponse extends ServerResponse {
     return super.setTimeout(ms)
   }
 
-  /** Marks the response as complete, unless node:http has the socket and does so itself. */
+  /** Closes the response, unless node:http has the socket and does so itself. */
   ended(): void {
     if (!this.#attached) super.destroy()
   }
@@ -90,7 +88,7 @@ export class BufferedResponse extends ServerResponse {
 let second = 0
 let date = ''
 
-/** The Date header, formatted once a second. */
+/** Formats the Date header once a second. */
 function dateNow(): string {
   const now = Math.floor(Date.now() / 1000)
   if (now !== second) {

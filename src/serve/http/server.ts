@@ -38,64 +38,59 @@ import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from 
 import type { ReceivedRequest } from './request.ts'
 import { keepAliveMs } from './response.ts'
 
-/** A listening HTTP server. Disposing of it lets requests in flight finish within the grace time. */
+/** Disposing of it lets requests in flight finish within `shutdownGrace`. */
 export interface HttpServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** The address for other replicas. */
+  /** Where other replicas reach this one. */
   readonly address: string
-  /** The number of open sessions. */
   readonly sessions: number
   /**
-   * Accepts no new connections and serves the open ones, with `Connection: close`, until their clients have left, at most
-   * for `ms`. Used when a successor listens on the same address.
+   * Stops accepting connections and serves the open ones, with `Connection: close`, until they end or `ms` have passed.
+   * Used when a successor listens on the same address.
    */
   retire(ms: number): Promise<void>
 }
 
 interface HttpServerOptions {
-  /** Serves the admin API, metrics and the dashboard. */
   readonly adminEndpoint?: (open: ListeningServer) => Promise<HttpEndpoint>
-  /** The chat of the current configuration, served as an OpenAI-compatible API; undefined if it has none. */
+  /** The chat of the current configuration, served as an OpenAI-compatible API. */
   chat?(): Chat | undefined
-  /** The identity provider of the current configuration, published to clients; undefined if it has none. */
+  /** The identity provider of the current configuration, published to clients. */
   jwt?(): Config['auth']['jwt']
-  /** The limit of invalid credentials per address. */
+  /** Limits invalid credentials per address. */
   failures?(): FailureSettings
   readonly config: HttpConfig
   readonly access: Access
   readonly info: GatewayInfo
   readonly ready: () => boolean
-  /** The other replicas, if there are several. */
   readonly membership?: Membership | undefined
-  /** The workers that share the port, if there are several. */
+  /** The workers that share the port. */
   readonly workers?: Workers | undefined
-  /** The environment of a program, which another replica may hold. */
+  /** Finds the environment that a tool call names; another replica may hold it. */
   readonly environmentOf?: EnvironmentsOptions['environmentOf']
-  /** Whether calls are traced. */
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
 }
 
-/** An endpoint below a path, created on the first request. */
 interface LazyEndpoint {
   readonly below: string
   open(): Promise<HttpEndpoint>
   opened?: Promise<HttpEndpoint>
 }
 
-/** Serves over HTTP; without a token every request is anonymous. */
+/** Serves with one shared token; without a token every request is anonymous. */
 export const serveHttp = ({ token, ...options }: HttpServerOptions & { readonly token: string | undefined }) =>
   openHttpServer({ ...options, authenticate: authenticateToken(token) })
 
-/** Serves over HTTP. Rejects with CannotListen if the address is not available. */
+/** Rejects with CannotListen if the address is not available. */
 export async function openHttpServer(
   options: HttpServerOptions & { readonly authenticate: Authenticate },
 ): Promise<HttpServer> {
   const { config, access, info, ready, traced, clock, log, authenticate } = options
   const server = createServer({
-    // A missing Host header gets our own error message.
+    // Requests without a Host header get our own error message.
     requireHostHeader: false,
     headersTimeout: 10_000,
     requestTimeout: 60_000,
@@ -103,7 +98,8 @@ export async function openHttpServer(
     connectionsCheckingInterval: 5_000,
   })
   server.maxConnections = config.maxConnections
-  // The size of the head bounds their number. With a limit node:http drops further headers, which could hide a second Host.
+  // The size limit of the head bounds the number of headers. With a count limit, node:http drops the excess silently,
+  // which could hide a second Host.
   server.maxHeadersCount = 0
 
   const port = await listen(server, config.host, config.port)
@@ -140,7 +136,7 @@ export async function openHttpServer(
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { adminEndpoint: people, chat } = options
   const openDoor: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
-  /** Created on the first request. */
+  /** Created on the first request to their path. */
   const further: LazyEndpoint[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
   const { jwt } = options
@@ -150,7 +146,7 @@ export async function openHttpServer(
   if (people) further.push({ below: '/', open: () => people(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
   const base = config.path.replace(/\/$/, '')
-  // People paste variants.
+  // Users paste these variants.
   const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])
 
   let draining = false
@@ -164,7 +160,7 @@ export async function openHttpServer(
 
   const enter = (request: ReceivedRequest, response: ServerResponse) => {
     const { host, origin } = request.headers
-    // The forwarding replica has checked that.
+    // The replica that forwarded the request has checked them already.
     if (!forwardedFrom(request, membership)) hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
@@ -223,7 +219,7 @@ export async function openHttpServer(
       active++
       response.once('close', finished)
       if (leaving()) response.setHeader('Connection', 'close')
-      // Writing to a closed connection is not an error; `close` is handled.
+      // A write to a closed connection is not an error: the `close` event is handled.
       response.on('error', ignored)
       try {
         by(request, response)
@@ -241,7 +237,7 @@ export async function openHttpServer(
   server.on('request', serving(route))
   answerUnreadable(server, ({ remoteAddress }, detail) => recordMalformed(access, { address: remoteAddress }, detail))
 
-  /** Records requests with a disallowed Host or Origin (F11). */
+  /** Audits requests with a disallowed Host or Origin (F11). */
   const recordRejection = (request: ReceivedRequest, refusal: HttpError) => {
     const { code } = refusal.details.data as { code: ErrorCode }
     access.rejected({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
@@ -273,9 +269,9 @@ export async function openHttpServer(
 
   const retire = async (ms: number) => {
     retiring = true
-    // Not the HTTP server's `close`, which would close idle connections with a request on the way.
+    // Not the HTTP server's `close`: it would close idle connections on which a request may be in transit.
     await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
-    // Only then: while clients are connected, forwarded requests are still served here.
+    // Close the private port last: other workers forward requests here while clients are connected.
     if (aside) await within(handedMs, aside.close())
   }
   const within = async (ms: number, done: Promise<void>) => {
@@ -306,13 +302,13 @@ const remoteOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) => (a
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
-/** Forwarded requests finish within this time; streams are reopened elsewhere. */
+/** Time for forwarded requests to finish; streams are reopened at another worker. */
 const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
   new HttpError(404, rpcCodes.request, `Not found: the MCP endpoint is ${endpoint}.`)
 
-/** Liveness and readiness probes: without credential or Host check, and without details. */
+/** Liveness and readiness probes: no credential or Host check, and no details in the response. */
 function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
@@ -325,7 +321,7 @@ function pathOf(url: string): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** The address for other replicas: the private port, if the main one is shared. */
+/** The address for other replicas; with workers it has the private port, because they share the main one. */
 function addressOf(
   { advertise, host }: HttpConfig,
   port: number,
@@ -339,10 +335,9 @@ function addressOf(
   return address.origin
 }
 
-/** Whether it listens on all interfaces. */
 const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
-/** For a wildcard address, clients on this machine use loopback. */
+/** Clients on this machine reach a wildcard address by loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '[::1]' : bracketed(host)

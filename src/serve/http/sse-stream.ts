@@ -7,16 +7,16 @@ import type { EventConnection } from '../session/resumable-streams.ts'
 /** Proxies and clients close silent streams after 30 to 60 seconds. */
 export const keepAliveMs = 15_000
 
-/** Unread bytes before a stream is dropped. */
+/** A stream with more unread bytes is dropped. */
 export const maxUnread = 1024 * 1024
 
-/** When a client should reconnect. */
+/** Reconnect delay sent to clients. */
 const retryMs = 1_000
 
-/** A client that has read nothing for this long is considered gone. */
+/** A client that reads nothing for this long counts as disconnected. */
 const stalledMs = 60_000
 
-/** An HTTP response that is an event stream, with keep-alive and a limit for slow readers. */
+/** An HTTP response as an event stream, with keep-alive comments and a limit for slow readers. */
 export class SseStream implements EventConnection {
   readonly #response: ServerResponse
   readonly #clock: Clock
@@ -49,10 +49,10 @@ export class SseStream implements EventConnection {
     if (this.#open) this.#response.write(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`)
   }
 
-  /** Sends one message; false if the client is gone or too far behind. */
+  /** Returns false if the client has disconnected or is too far behind. */
   send(message: Buffer, id?: string): boolean {
     if (!this.#open) return false
-    // One message may exceed the limit: only earlier unread bytes count.
+    // Only earlier unread bytes count, so a single message may exceed the limit.
     if (this.#response.writableLength > maxUnread) {
       this.#close()
       this.#response.destroy()
@@ -79,7 +79,7 @@ export class SseStream implements EventConnection {
 
   #tick = (): void => {
     this.#timer = this.#clock.after(keepAliveMs, this.#tick)
-    // With unread data, a comment would hide that the reader has stalled.
+    // While data is unread, a comment would reset the timeout that detects a stalled reader.
     if (this.#response.writableLength === 0) this.#response.write(keepAlive)
   }
 
@@ -89,16 +89,16 @@ export class SseStream implements EventConnection {
   }
 }
 
-/** Closes the connection when the client has stopped reading. */
+/** Closes the connection when the client stops reading. */
 export function dropWhenStalled(response: ServerResponse): void {
   response.setTimeout(stalledMs)
-  // Without unread data the timeout only means that there was nothing to send.
+  // Without unread data, the timeout only means that nothing was sent.
   response.on('timeout', () => {
     if (response.writableLength > 0) response.destroy()
   })
 }
 
-/** Aborted when the client disconnects before the response is complete. */
+/** Aborts when the client disconnects before the response is complete. */
 export function abortOnClose(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   response.once('close', () => {

@@ -5,7 +5,7 @@ import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Hosts } from './hosts.ts'
 
-/** Only our own files: no framing, no forms, no other origins. */
+/** The dashboard loads only its own files and allows no framing, forms or other origins. */
 const pageHeaders = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
@@ -15,16 +15,16 @@ const pageHeaders = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-/** Serves the dashboard; false if there is no file for the path. */
+/** Returns false if there is no file for the path. */
 export type DashboardFiles = (request: IncomingMessage, response: ServerResponse, path: string) => boolean
 
 export interface PagesOptions {
-  /** The path of the MCP endpoint, for the error page. */
+  /** For the error page. */
   readonly endpoint: string
   readonly hosts: Hosts
 }
 
-/** The built dashboard in a folder: a single-page application, so every page path serves index.html. */
+/** The dashboard is a single-page application, so every page path serves index.html. */
 export function createDashboardFiles(folder: string, { endpoint, hosts }: PagesOptions): DashboardFiles {
   const files = openFolder(folder)
 
@@ -45,7 +45,7 @@ export function createDashboardFiles(folder: string, { endpoint, hosts }: PagesO
   }
 }
 
-/** Whether a browser requests a page; other requests for unknown paths get a 404. */
+/** Whether a browser navigates to a page; other requests for unknown paths get a 404. */
 function isPage({ headers }: IncomingMessage, path: string): boolean {
   if (path === '/') return true
   return !path.startsWith('/assets/') && !path.startsWith('/.') && /\btext\/html\b/.test(headers.accept ?? '')
@@ -91,22 +91,21 @@ const notBuilt = (endpoint: string): string =>
     '',
   ].join('\n')
 
-/** One file of the dashboard, in memory. */
 interface StaticFile {
   readonly type: string
   readonly etag: string
   readonly bytes: Buffer
   /** Undefined for types that do not compress. */
   readonly zipped: Buffer | undefined
-  /** The name contains a content hash, so it can be cached for ever. */
+  /** The name contains a content hash, so caches may keep it permanently. */
   readonly isHashed: boolean
 }
 
-/** The built dashboard, read again after each build. */
+/** The built dashboard in memory; `index` reads it again after a build. */
 interface StaticFolder {
-  /** By its path below `/`, from the list of existing files, so that no path leads outside the folder. */
+  /** Looks the path up among the files read, so no path leads outside the folder. */
   find(path: string): StaticFile | undefined
-  /** index.html; undefined if the dashboard is not built. */
+  /** Undefined if the dashboard is not built. */
   index(): StaticFile | undefined
 }
 
