@@ -21,14 +21,14 @@ export class ProtocolError extends Error {
   }
 }
 
-/** The response to a failed request: a tool result that a model can read, or a JSON-RPC error. */
+/** A tool result that a model can read, or a JSON-RPC error. */
 export type FailedRequest = ({ readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }) & {
   readonly headers?: HttpHeaders | undefined
 }
 
 /**
- * Translates anything thrown into a response (E1). A denied or failed tool call becomes a result that a model can
- * read; a malformed request and every other failure become a JSON-RPC error.
+ * Translates anything thrown into a response (E1). A denied or failed tool call becomes a result that a model can read;
+ * malformed requests and all other failures become JSON-RPC errors.
  */
 export function failureOf(method: string, thrown: unknown, log: Log): FailedRequest {
   if (thrown instanceof ServerError) return { error: thrown.error.bytes }
@@ -43,14 +43,13 @@ export function failureOf(method: string, thrown: unknown, log: Log): FailedRequ
   return { result: refusedResult(error).body.bytes, headers }
 }
 
-/** The same as a complete message. */
 export function errorResponse(id: Id, method: string, thrown: unknown, log: Log): EncodedResponse {
   const failure = failureOf(method, thrown, log)
   const message = 'result' in failure ? resultBytes(id, failure.result) : errorBytes(id, failure.error)
   return { message: [message], headers: failure.headers }
 }
 
-/** The same for errors thrown before a request has become a call, with an HTTP status. */
+/** For errors thrown before a request becomes a call. */
 export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   if (thrown instanceof HttpError) return thrown
   const asked = id === undefined ? {} : { id }
@@ -61,17 +60,16 @@ export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   return HttpError.of(code, message, { ...asked, ...headers, rule, server, retryAfterMs })
 }
 
-/** Unexpected errors are logged with their cause; the caller does not see it. */
+/** Logs unexpected errors with their cause, which callers do not see. */
 function ours(thrown: unknown, what: string, log: Log): ToolwayError {
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ what, cause: error.cause ?? error }, 'A request failed unexpectedly')
   return error
 }
 
-/** The sender of a request, as far as it is known. */
 type Sender = { readonly [Key in 'principal' | 'address']?: Caller[Key] | undefined }
 
-/** Records a message that violates the protocol (F11), since it never becomes a call. */
+/** Audits a message that violates the protocol (F11); it never becomes a call. */
 export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender, detail: string): void {
   const { principal, address } = sender
   access.rejected({
@@ -83,11 +81,11 @@ export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender
   })
 }
 
-/** Whether an endpoint other than MCP's could not read the request. */
+/** For endpoints other than MCP's. */
 export const isUnreadableRequest = ({ status }: HttpError): boolean =>
   status === 400 || status === 413 || status === 415
 
-/** Records an error if it means that the request violates the protocol. */
+/** Audits the error if it means that the request violates the protocol. */
 export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Sender, thrown: unknown): void {
   const cause = thrown instanceof ToolwayError ? thrown.cause : thrown
   if (cause instanceof ProtocolError || (cause instanceof HttpError && isMalformed(cause))) {
@@ -95,7 +93,7 @@ export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Send
   }
 }
 
-/** Errors with one of our codes are recorded where they are decided. */
+/** Errors with a Toolway code are recorded where they are thrown. */
 const isMalformed = ({ status, code, details: { data } }: HttpError): boolean =>
   [400, 404, 406, 413, 415].includes(status) &&
   code !== rpcCodes.session &&
@@ -112,14 +110,13 @@ interface HttpErrorDetails {
   readonly genuine?: true | undefined
 }
 
-/** Details of an error that has one of our codes. */
 interface CodedDetails extends Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'> {
   readonly id?: Id
   readonly headers?: HttpHeaders
   readonly genuine?: true | undefined
 }
 
-/** Rejects an HTTP request before it has become a call. */
+/** Rejects an HTTP request before it becomes a call. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly status: number
@@ -133,7 +130,7 @@ export class HttpError extends Error {
     this.details = details
   }
 
-  /** An error with one of our codes, which determines status, JSON-RPC code, data and Retry-After. */
+  /** The error code determines the status, JSON-RPC code, data and Retry-After. */
   static of(code: ErrorCode, message: string, details: CodedDetails = {}): HttpError {
     const { id, headers, genuine, ...told } = details
     const { kind, data } = new ToolwayError(code, message, told)
@@ -151,7 +148,7 @@ export const methodNotAllowed = (method: string | undefined, allowed: string): H
     headers: { Allow: allowed },
   })
 
-/** Sends the error: as a JSON-RPC error, unless `bodyOf` encodes it otherwise. */
+/** Sends a JSON-RPC error, unless `bodyOf` encodes it differently. */
 export function sendHttpError(response: ServerResponse, refusal: HttpError, clock: Clock, bodyOf = rpcError): void {
   if (response.destroyed) return
   if (response.headersSent) {
@@ -181,13 +178,13 @@ function hasMoreToSend(request: IncomingMessage): boolean {
   return request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > spared
 }
 
-/** How long and how much a rejected client may keep sending before the connection is closed. */
+/** Limits for what a rejected client may still send before the connection is closed. */
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 
 /**
- * Closing a connection while the client is still sending destroys the response in transit,
- * so the rest of the body is discarded for a moment first.
+ * Closing a connection while the client is sending destroys the response in transit, so the rest of the body is read
+ * and discarded for a moment.
  */
 function linger(response: ServerResponse, clock: Clock): void {
   const request = response.req
@@ -205,7 +202,7 @@ function linger(response: ServerResponse, clock: Clock): void {
   request.on('data', onData).once('close', finish).resume()
 }
 
-/** A response message with its HTTP status and headers, which stdio ignores. */
+/** stdio ignores status and headers. */
 export interface EncodedResponse {
   readonly message: Pieces
   readonly status?: number
@@ -214,6 +211,6 @@ export interface EncodedResponse {
 
 export type HttpHeaders = Readonly<Record<string, string>>
 
-/** Retry-After in whole seconds, rounded up. */
+/** Rounds up to whole seconds. */
 export const retryAfter = (retryAfterMs: number | undefined): HttpHeaders | undefined =>
   retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }

@@ -19,7 +19,6 @@ export interface InboundRequest {
   readonly id: Id
   readonly method: string
   readonly params: Params
-  /** The params as they were written. */
   readonly text?: ParamsText
 }
 
@@ -28,9 +27,9 @@ export interface ParamsText {
   /** One object without duplicate members, and its parsed value. */
   readonly bytes: Buffer
   readonly value: Params
-  /** The bytes of the arguments, if parsing located them. */
+  /** Set if parsing has located them. */
   readonly arguments: Buffer | undefined
-  /** Every number in it is exact as a double. */
+  /** Whether every number is exact as a double. */
   readonly exact: boolean
 }
 
@@ -40,7 +39,7 @@ export interface InboundNotification {
   readonly params: Params
 }
 
-/** A client's response to a request of ours. */
+/** A client's response to a request from the gateway. */
 export interface InboundResponse {
   readonly kind: 'response'
   readonly id: Id | null
@@ -48,7 +47,7 @@ export interface InboundResponse {
   readonly error?: Json<RpcErrorObject>
 }
 
-/** Not a valid message; `message` says why. */
+/** `message` is the reason. */
 export interface UnreadableMessage {
   readonly kind: 'invalid'
   readonly id: Id | null
@@ -60,14 +59,14 @@ export type InboundMessage = InboundRequest | InboundNotification | InboundRespo
 
 const none: Params = Object.freeze({})
 
-/** Reads one message from a client. Requests are parsed once; everything behind sees only the parsed value. */
+/** Requests are parsed once, and all later code uses the parsed value. */
 export const readInbound = (bytes: Buffer): InboundMessage | UnreadableMessage =>
   (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
-/** Up to this size a message is parsed whole. Larger client responses are passed on unparsed. */
+/** Messages up to this size are parsed whole. Larger client responses are passed on unparsed. */
 const small = 64 * 1024
 
-/** The fast path for ordinary requests; undefined for everything else, which `readCarefully` diagnoses. */
+/** The fast path for ordinary requests. Returns undefined for everything else, which `readCarefully` diagnoses. */
 function readPlain(bytes: Buffer): InboundRequest | undefined {
   const message = parsed(bytes)
   if (!isObject(message)) return undefined
@@ -87,7 +86,7 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   return { kind: 'request', id, method, params, text }
 }
 
-/** A slice of the message, or a copy if the slice would retain a much larger buffer. */
+/** Copies a slice that would retain a much larger buffer. */
 function kept(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
   if (span === undefined) return undefined
   const part = toCleanLine(bytes.subarray(span[0], span[1]))
@@ -107,8 +106,8 @@ function parsed(bytes: Buffer): unknown {
 const isPlainId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id)
 
 /**
- * Whether an object has a duplicate key: parsers disagree on which one counts, so a server might run something other
- * than what was checked here. Also true if the value is nested too deeply.
+ * Parsers disagree on which duplicate key counts, so a server might run something other than what was checked here.
+ * Also true if the value is nested too deeply.
  */
 function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
   const { members, depth } = extentOf(bytes)
@@ -142,7 +141,7 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
   }
 }
 
-/** A member of a request's params with its original bytes, unless it was changed since. */
+/** Returns a member with its original bytes, unless it was changed since. */
 export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   const value = params[name]
   if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
@@ -151,10 +150,9 @@ export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   return part === undefined ? Json.of(value) : Json.read(value, part, text.exact)
 }
 
-/** The params of a request and their original bytes. */
 export type ReceivedParams = Pick<InboundRequest, 'params' | 'text'>
 
-/** The bytes are known to be one well-formed object of bounded depth. */
+/** The bytes are already known to be one well-formed object of bounded depth. */
 const parse = (params: Buffer | undefined): Params =>
   params === undefined ? none : (JSON.parse(params.toString('utf8')) as Params)
 
@@ -167,8 +165,8 @@ interface Received {
 }
 
 /**
- * The params with only the members that the client's revision defines (V1). Throws for a member that a server might
- * confuse with one of them. Params of unknown methods are returned unchanged, since nothing reads them.
+ * Keeps only the members that the client's revision defines (V1). Throws for a member that a server might confuse with
+ * one of them. Params of unknown methods stay unchanged, because nothing reads them.
  */
 export function definedParams({ method, params }: Received, scope: Scope, log: Log): Params {
   const level = Object.hasOwn(fromClients, method) ? fromClients[method] : undefined
@@ -190,8 +188,8 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
 }
 
 /**
- * The same for a notification, which has no response: `undefined` if it must be ignored, after calling `malformed` with
- * the reason.
+ * `definedParams` for a notification, which has no response: calls `malformed` with the reason and returns undefined if
+ * the notification must be ignored.
  */
 export function definedNotificationParams(
   received: Received,
@@ -210,8 +208,8 @@ export function definedNotificationParams(
 }
 
 /**
- * Copies the trace context of the HTTP headers into the request's `_meta`, where MCP has it. A context in `_meta` takes
- * precedence, since it belongs to this message and not to its transport (F16).
+ * Copies the trace context of the HTTP headers into `_meta`. A context in `_meta` takes precedence: it belongs to this
+ * message and not to its transport (F16).
  */
 export function withTraceContext(
   inbound: InboundMessage | UnreadableMessage,

@@ -2,15 +2,14 @@ import type { Readable, Writable } from 'node:stream'
 import { toOneLine } from '../wire/bytes.ts'
 import { maxUnread } from './http/sse-stream.ts'
 
-/** Writes one message per line. */
 export interface LineWriter {
-  /** Writes a response. Pauses the input while the reader is behind. */
+  /** Writes a response, and pauses the input while the reader is behind. */
   write(message: Buffer): void
-  /** Writes a notification that may be lost; false if the reader is too far behind. */
+  /** Writes a message that may be lost; returns false if the reader is too far behind. */
   offer(message: Buffer): boolean
-  /** Settles when the reader has closed the stream. */
+  /** Resolves when the reader has closed the stream. */
   readonly closed: Promise<void>
-  /** Settles when everything written so far is flushed. */
+  /** Resolves when everything written so far is flushed. */
   flushed(): Promise<void>
 }
 
@@ -23,7 +22,7 @@ export function createLineWriter(output: Writable, input: Readable): LineWriter 
     open = false
     resolve()
   }
-  // EPIPE: the reader has closed its end.
+  // EPIPE means that the reader has closed its end.
   output.on('error', gone).on('close', gone)
   output.on('drain', () => input.resume())
 

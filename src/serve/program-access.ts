@@ -9,37 +9,42 @@ import type { Content, ResultBody } from '../core/result.ts'
 
 /** Access for the program that embeds the gateway, through the same pipeline as for other callers. */
 export interface ProgramAccess {
-  /** The tools that the agent may use. Waits for servers that have not answered yet, up to `discovery.listDeadline`. */
+  /**
+   * Lists the tools that the agent may use. Waits for servers that are still starting, up to `discovery.listDeadline`.
+   */
   list(options?: ListOptions): Promise<readonly ListedTool[]>
   /**
-   * Runs a tool, named in any known spelling. Gives what the tool answered, `isError` included. Rejects with a
-   * `ToolwayError`, which has a `code`, where the call was refused or failed, and with a `ServerError` where its server
-   * answered with an error of its own.
+   * Runs a tool, named in any known spelling, and returns its result, including one with `isError`. Rejects with a
+   * `ToolwayError`, which has a `code`, if the call is denied or fails, and with a `ServerError` if the server responds
+   * with an error.
    */
   call(tool: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>
-  /** Runs independent calls at once; answers in the order asked, as `execute_tools` does. Rejects only if cancelled. */
+  /**
+   * Runs independent calls concurrently and returns the results in order, like `execute_tools`. Rejects only if
+   * cancelled.
+   */
   batch(calls: readonly BatchCall[], options?: CallOptions): Promise<BatchResult>
 }
 
-/** On whose behalf: policy, limits, cache and audit see it. */
+/** The identity that policy, limits, cache and audit use. */
 export interface ActingAs {
-  /** Chosen as for a client that names none, if absent. */
+  /** By default chosen as for a client that names none. */
   readonly agent?: string | undefined
-  /** The user that the program acts for; `local`, if absent. Caches and sessions belong to it. */
+  /** The user that the program acts for, `local` by default. Caches and sessions are kept per principal. */
   readonly principal?: string | undefined
 }
 
 export interface ListOptions extends ActingAs {
-  /** The tools of one server only. */
+  /** Only the tools of this server. */
   readonly server?: string | undefined
 }
 
 export interface CallOptions extends ActingAs {
-  /** Instead of the tool's own timeout. */
+  /** Overrides the tool's timeout. */
   readonly timeoutMs?: number | undefined
-  /** Cancels the call; the server is told. */
+  /** Cancels the call, also at the server. */
   readonly signal?: AbortSignal | undefined
-  /** Hears of progress: of the tool, or of how many calls of a batch are answered. */
+  /** Receives the tool's progress; for a batch, the number of finished calls. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
@@ -49,12 +54,12 @@ export interface Progress {
   readonly message?: string
 }
 
-/** A tool as a client sees it, and where it comes from. */
+/** A tool as clients see it, and its origin. */
 export interface ListedTool extends Definition {
-  /** What to call it by. */
+  /** The name for `call`. */
   readonly name: string
   readonly server: string
-  /** As its server names it. */
+  /** The name that its server uses. */
   readonly tool: string
 }
 
@@ -80,7 +85,7 @@ export type BatchAnswer = { readonly server: string; readonly tool: string } & (
 
 export interface ProgramAccessOptions {
   readonly access: Pick<Access, 'view' | 'handle'>
-  /** The user of this machine as an agent. */
+  /** The local user, acting as this agent. */
   localAs(agent: string | undefined): Caller
 }
 
@@ -151,14 +156,14 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
   }
 }
 
-/** A server's own error unchanged (its code is a number), ours with its code from the table. */
+/** Servers' errors are passed on unchanged, with a numeric code; Toolway errors have a string code. */
 function errorOf(thrown: unknown): { readonly code: string | number; readonly message: string } {
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
 
-/** Keeps the process running: the gateway's timers do not, so a program that only waits would end before a timeout. */
+/** Keeps the process running: the gateway's timers do not, so a program that only waits would exit before a timeout. */
 function holdOpen(): Disposable {
   const timer = setInterval(() => {}, 2 ** 31 - 1)
   return { [Symbol.dispose]: () => clearInterval(timer) }
@@ -166,7 +171,7 @@ function holdOpen(): Disposable {
 
 const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
 
-/** The program's signal, with a reason of ours. */
+/** Follows the program's signal, but aborts with a ToolwayError as the reason. */
 function cancelledBy(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController()
   const abort = () => controller.abort(cancelled())

@@ -22,14 +22,14 @@ import { createSession, listChangedNotifications, type Session } from './session
 /** How long calls in flight may continue after the client has closed its end. */
 const graceMs = 2_000
 
-/** Serves one client over a pair of streams; settles when its input has ended and what was in flight is answered. */
+/** Serves one client over a pair of streams; resolves when the input has ended and the calls in flight are answered. */
 export async function serveStdio(options: {
   readonly input: Readable
   readonly output: Writable
   readonly access: Access
   readonly info: GatewayInfo
   readonly caller: Caller
-  /** Values that one message may have. */
+  /** Maximum JSON values per message. */
   readonly maxValues?: number
   readonly clock: Clock
   readonly log: Log
@@ -41,7 +41,7 @@ export async function serveStdio(options: {
   const modernRequests = createStatelessStdio({ era: modern, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
-  /** No notifications before the client has its initialize result. */
+  /** Send no notifications before the initialize result. */
   let welcomed = false
 
   const malformed = (fault: string) => recordMalformed(access, caller, fault)
@@ -61,7 +61,7 @@ export async function serveStdio(options: {
   }
 
   const answer = async (current: Session, request: InboundRequest) => {
-    // All requests share the stream, so there is nothing to close when one is cancelled.
+    // Requests share the stream, so cancelling one closes nothing.
     const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
     const answer = await era.request(current, request, outlet, current.caller)
     if (answer !== undefined) writer.write(joined(answer.message))
@@ -149,7 +149,6 @@ const ended = (input: Readable): Promise<void> =>
 
 const settled = async (work: Iterable<Promise<void>>): Promise<void> => void (await Promise.allSettled(work))
 
-/** Waits for the work at most `ms`. */
 async function within(ms: number, clock: Clock, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _timer = clock.after(ms, resolve)

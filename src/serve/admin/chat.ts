@@ -12,12 +12,10 @@ import { selectModel, streamAnswer } from '../openai/chat.ts'
 import type { ChatStreamEvent, ChatView } from './contract.ts'
 import { codeOf } from './responses.ts'
 
-/** A chat request of the dashboard. */
 interface ChatInput extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {
   readonly agent?: string | undefined
 }
 
-/** The dashboard's chat. */
 export interface DashboardChat {
   view(): ChatView
   /** Streams an answer; rejects if there is no model. */
@@ -57,7 +55,7 @@ export function createDashboardChat({ chat, access, clock, log }: ChatDeskOption
   }
 }
 
-/** Without the client-side tool calls, which the dashboard does not have. */
+/** Drops the client-side tool calls, which the dashboard does not have. */
 function told(event: ChatEvent): ChatStreamEvent {
   if (event.kind !== 'end') return event
   const { kind, reason, usage, model, notes } = event

@@ -8,21 +8,19 @@ import { type Authenticate, type AuthIdentity, hasSameRights } from '../auth/ide
 import type { Admit } from '../auth/throttle.ts'
 import { HttpError } from '../errors.ts'
 
-/** An authenticated user of the admin API. */
 export interface AdminUser {
   readonly caller: Caller
   readonly identity: AuthIdentity
-  /** Checks the credential again; rejects once it is invalid. */
+  /** Rejects once the credential is invalid. */
   reauthenticate(): Promise<AuthIdentity>
 }
 
-/** Authentication for the admin API: the credentials of the MCP endpoint, and a login cookie for browsers. */
+/** Accepts the credentials of the MCP endpoint, and a login cookie for browsers. */
 export interface Credentials {
   /** Rejects with a 401 if the credential is missing or invalid. */
   admit(request: IncomingMessage): Promise<AdminUser>
-  /** Exchanges a credential for a cookie. */
   logIn(request: IncomingMessage, token: string): Promise<{ readonly guest: AdminUser; readonly cookie: string }>
-  /** Ends the login and returns a cookie that deletes it in the browser. */
+  /** Returns a cookie that deletes the login in the browser. */
   logOut(request: IncomingMessage): string
 }
 
@@ -105,10 +103,9 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
 
 const over = () => HttpError.of('AUTH_REQUIRED', 'Your login has expired: log in again.')
 
-/** Cookies ignore ports, so the name contains it. */
+/** Browsers share cookies between ports, so the name contains the port. */
 const nameOn = (port: number): string => `toolway_admin_${port}`
 
-/** The login id in the cookie, if any. */
 function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {
   const name = nameOn(port)
   for (const pair of (headers.cookie ?? '').split(';')) {
@@ -118,7 +115,7 @@ function cookieOf({ headers }: IncomingMessage, port: number): string | undefine
   return undefined
 }
 
-/** The cookie for a login, or without one the cookie that deletes it. */
+/** Without a login, returns the cookie that deletes it. */
 function setCookie(request: IncomingMessage, port: number, login?: Login): string {
   const value = login?.id ?? ''
   const seconds = login ? loginMs / 1000 : 0
@@ -128,8 +125,8 @@ function setCookie(request: IncomingMessage, port: number, login?: Login): strin
 }
 
 /**
- * CSRF protection: only our own page can set a custom header, and if the browser sends Sec-Fetch-Site, it must be ours.
- * SameSite alone is not enough, since it treats all of localhost as one site.
+ * CSRF protection: only our own page can set a custom header, and a Sec-Fetch-Site header must name the same origin.
+ * SameSite alone is not sufficient, because it treats all of localhost as one site.
  */
 function checkOurPage({ method, headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
@@ -143,7 +140,7 @@ function checkOurPage({ method, headers }: IncomingMessage): void {
 
 const refused = (sentence: string) => HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
 
-/** A browser login. The credential stays here; the browser has only the id. */
+/** The credential stays here; the browser has only the id. */
 interface Login {
   readonly id: string
   readonly authorization: string
@@ -159,7 +156,7 @@ interface Logins {
   end(login: Login): void
 }
 
-/** A working day and some more. */
+/** Longer than a working day. */
 export const loginMs = 12 * 3_600_000
 
 /** Per principal, so that repeated logins evict only one's own. */
@@ -167,7 +164,7 @@ const maxOfOne = 16
 const maxOfAll = 1_000
 
 export function createLogins(clock: Clock): Logins {
-  // By digest, so that lookup timing reveals nothing about ids; the oldest first.
+  // Keyed by digest, so that lookup timing reveals nothing about ids; oldest first.
   const logins = new Map<string, Login>()
 
   const end = ({ id }: Login) => void logins.delete(digest(id))

@@ -30,24 +30,22 @@ import { answered, createRouter, parseInput, type Route, type RouteContext, read
 import { routes } from './routes.ts'
 import type { AdminService } from './service.ts'
 
-/** An endpoint of the HTTP server besides MCP. */
 export interface HttpEndpoint extends Disposable {
-  /** Responds to a request; false if there is nothing at this path. */
+  /** Returns false if there is nothing at this path. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): boolean
 }
 
-/** The HTTP server's services for the admin endpoint. */
+/** What the HTTP server provides to the admin endpoint. */
 export interface ListeningServer {
-  /** Of the MCP endpoint. */
+  /** The URL of the MCP endpoint. */
   readonly url: string
   readonly port: number
   readonly hosts: Hosts
-  /** Limits invalid credentials by address, for all endpoints together. */
+  /** Limits invalid credentials per address, for all endpoints together. */
   readonly admit: Admit
   readonly bodies: RequestBodies
-  /** The number of open MCP sessions. */
   sessions(): number
-  /** The chat of the present configuration; undefined where it has none. */
+  /** The chat of the current configuration. */
   readonly chat?: (() => Chat | undefined) | undefined
 }
 
@@ -60,11 +58,10 @@ export interface AdminEndpointOptions {
   readonly bodies: RequestBodies
   readonly hosts: Hosts
   readonly port: number
-  /** The chat of the present configuration; undefined where it has none. */
   readonly chat?: ListeningServer['chat']
-  /** Undefined where metrics are turned off. */
+  /** Undefined if metrics are disabled. */
   readonly metrics?: MetricsOf | undefined
-  /** Where the built dashboard is. */
+  /** The folder of the built dashboard. */
   readonly folder: string
   readonly version: string
   readonly clock: Clock
@@ -120,7 +117,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     throw onlyForAdmins(path)
   }
 
-  /** Records rejected requests, as the MCP endpoint does (F11), except GET session without a credential. */
+  /** Audits rejected requests like the MCP endpoint (F11), except GET session without a credential. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers, socket } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
@@ -130,7 +127,6 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     access.rejected({ ...what, ...(address !== undefined && { address }) })
   }
 
-  /** Runs the handler of a request and sends its error. */
   const serve = (request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>) => {
     for (const [name, value] of Object.entries(apiHeaders)) response.setHeader(name, value)
     const checked = async () => {
@@ -185,7 +181,7 @@ const isWrittenDown = ({ details: { data } }: HttpError): boolean => {
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
 }
 
-/** The metrics in the format of the Accept header. */
+/** Returns the metrics in the format that the Accept header selects. */
 type MetricsOf = (accept: string | undefined) => Scraped | Promise<Scraped>
 
 interface Scraped {
@@ -193,7 +189,6 @@ interface Scraped {
   readonly contentType: string
 }
 
-/** GET /metrics. */
 async function answerMetrics(
   request: IncomingMessage,
   response: ServerResponse,

@@ -8,9 +8,9 @@ import { dropWhenStalled } from '../http/sse-stream.ts'
 import type { AdminEvents, CallView } from './contract.ts'
 import type { AdminService } from './service.ts'
 
-/** The event streams of all dashboards. Idle without readers. */
+/** The event streams of all dashboards. Does no work without readers. */
 export interface LiveEvents extends Disposable {
-  /** Turns a response into a stream; throws OVERLOADED at the limit. */
+  /** Turns the response into a stream; throws OVERLOADED at the limit. */
   open(caller: Caller, response: ServerResponse): void
 }
 
@@ -19,18 +19,18 @@ type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 
 interface Reader {
   readonly caller: Caller
   readonly response: ServerResponse
-  /** Unsent calls by id. */
+  /** Unsent calls, by id. */
   readonly news: Map<string, CallView>
   /** The list of servers that was sent last. */
   servers: Buffer | undefined
   toldAt: number
 }
 
-/** A few times a second for calls, once a second for the rest. */
+/** Calls are sent on each tick, the rest once a second. */
 const tickMs = 250
 const ticksPerOverview = 4
 
-/** Unread bytes before events are skipped: they only describe the present. */
+/** With more unread bytes, events are skipped: they only describe the current state. */
 const maxUnread = 256 * 1024
 
 const maxReaders = 64
@@ -46,7 +46,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
   let watching: DisposableStack | undefined
   let ticks = 0
 
-  /** False if the reader is behind. */
+  /** Returns false if the reader is behind. */
   const tell = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
     if (reader.response.writableLength > maxUnread) return false
     reader.response.write(eventBytes({ event, data }))
@@ -54,7 +54,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     return true
   }
 
-  /** Computed once for all readers with the same rights. */
+  /** Computes the value once for all readers with the same rights. */
   const shared = (make: (caller: Caller) => unknown) => {
     const made = new Map<string, Buffer>()
     return ({ caller }: Reader): Buffer => {
@@ -75,13 +75,13 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     const overviewOf = shared(admin.overview)
     const serversOf = shared(admin.servers)
     for (const reader of readers) {
-      // Kept for readers that are behind: a call that was shown as running must be shown as ended.
+      // Keep unsent calls if the reader is behind: a call shown as running must later be shown as ended.
       if (reader.news.size > 0 && tell(reader, 'calls', bytesOf([...reader.news.values()]))) reader.news.clear()
       if (overview) {
         tell(reader, 'overview', overviewOf(reader))
         tellServers(reader, serversOf(reader))
       }
-      // With unread data, a comment would hide that the reader has stalled.
+      // While data is unread, a comment would reset the timeout that detects a stalled reader.
       if (clock.monotonic() - reader.toldAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.toldAt = clock.monotonic()
@@ -93,7 +93,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     for (const { caller, news } of readers) {
       for (const call of calls) {
         if (!caller.admin && call.agent !== caller.agent) continue
-        // Moved to the end: under load the oldest are dropped.
+        // Move it to the end: under load the oldest are dropped.
         news.delete(call.id)
         news.set(call.id, call)
         if (news.size > maxNews) news.delete(news.keys().next().value as string)
@@ -136,7 +136,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
     open(caller, response) {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.monotonic() }
-      // Everything that can fail comes before the stream starts.
+      // Do everything that can fail before the stream starts.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())

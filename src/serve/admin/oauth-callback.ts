@@ -4,16 +4,16 @@ import { plainPage } from '../../lib/html-page.ts'
 import { methodNotAllowed } from '../errors.ts'
 import type { AdminService } from './service.ts'
 
-/** The redirect path for authorization servers. */
+/** Authorization servers redirect to this path. */
 export const callbackPath = '/oauth/callback'
 
-/** The redirect URL with the host that the browser uses, which has been checked. */
+/** Uses the host that the browser used, which has been checked. */
 export const callbackOf = ({ headers }: IncomingMessage): URL =>
   new URL(callbackPath, headers.origin ?? `http://${headers.host}`)
 
 /**
- * Handles the redirect of an authorization server. It carries no credential, because the browser sends no SameSite cookie
- * from another site: the parameters must belong to a pending sign-in, and are accepted once.
+ * Handles the redirect from an authorization server. It carries no credential, because the browser sends no
+ * SameSite=Strict cookie from another site: the parameters must belong to a pending sign-in and are accepted once.
  */
 export async function answerCallback(
   request: IncomingMessage,

@@ -11,7 +11,6 @@ const sentences = {
   admin: 'Admins only.',
 } as const
 
-/** The OpenAPI document of a table of routes. */
 export function openApi(routes: readonly Route[], version: string): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) {
@@ -70,7 +69,7 @@ function operation(route: Route): object {
 const success = (content: object | undefined) =>
   content ? { 200: { description: 'OK', content } } : { 204: { description: 'Done' } }
 
-/** `GET servers/{name}` is `getServersName`. */
+/** `GET servers/{name}` becomes `getServersName`. */
 const operationId = (method: string, path: string): string =>
   method.toLowerCase() + path.replace(/(?:^|\W+)(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/\W/g, '')
 
@@ -84,7 +83,7 @@ function queryParameters(query: z.ZodObject): object[] {
   })
 }
 
-/** A reference if the schema has a name, otherwise the schema itself. */
+/** Refers to a named schema; inlines any other. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
   const id = namedSchemas.get(schema)?.id
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` }

@@ -21,13 +21,12 @@ export function answerJson(response: ServerResponse, value: unknown): void {
   response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
 }
 
-/** An error as the admin API sends it. */
 export function errorBody(refusal: HttpError): Buffer {
   const error: AdminError = { error: { code: codeOf(refusal), message: refusal.message } }
   return Buffer.from(JSON.stringify(error))
 }
 
-/** Codes for errors that have only an HTTP status. */
+/** For errors that have only an HTTP status. */
 const codes: Readonly<Record<number, string>> = {
   400: 'BAD_REQUEST',
   404: 'NOT_FOUND',

@@ -18,7 +18,7 @@ export interface Matched {
 
 export type Router = (method: string, path: string) => Matched
 
-/** Finds the route of a path below `/admin/api/`. Literal segments take precedence over parameters. */
+/** Matches paths below `/admin/api/`. Literal segments take precedence over parameters. */
 export function createRouter(routes: readonly Route[]): Router {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
     .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
@@ -43,7 +43,7 @@ const isReadable = ({ method, stream }: Route) => method === 'GET' && !stream
 const isName = (part: string) => part.startsWith('{')
 const namesIn = (parts: readonly string[]) => parts.filter(isName).length
 
-/** The path parameter, or an empty string without one; undefined if the path does not match. */
+/** Returns the path parameter, '' if the route has none, or undefined if the path does not match. */
 function targetOf(parts: readonly string[], given: readonly string[]): string | undefined {
   if (parts.length !== given.length) return undefined
   let target = ''
@@ -66,32 +66,28 @@ function decoded(part: string): string {
 const nothing = () =>
   new HttpError(404, rpcCodes.request, 'Not found: GET /admin/api/openapi.json lists the available routes.')
 
-/** The services that routes use. */
 export interface RouteContext {
   readonly admin: AdminService
   readonly credentials: Credentials
   readonly events: LiveEvents
   readonly chat: DashboardChat
-  /** The OpenAPI document. */
   document(): object
-  /** Ends a stream that outlives its credential. */
+  /** Closes a stream when its credential becomes invalid. */
   watch(guest: AdminUser, response: ServerResponse): void
 }
 
 interface Request<Query, Body> {
-  /** The name in the path: a server, a tool, a call. */
+  /** The path parameter: the name of a server or tool, or the id of a call. */
   readonly target: string
   readonly query: Query
   readonly body: Body
-  /** The raw body, if the route has one. */
   readonly bytes?: Buffer | undefined
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Aborted when the client disconnects. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
 }
 
-/** An authenticated request. */
 interface AuthenticatedRequest<Query = unknown, Body = unknown> extends Request<Query, Body> {
   readonly guest: AdminUser
   readonly caller: Caller
@@ -99,10 +95,10 @@ interface AuthenticatedRequest<Query = unknown, Body = unknown> extends Request<
 
 interface Described {
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below `/admin/api/`, with at most one name in braces. */
+  /** Below `/admin/api/`, with at most one parameter in braces. */
   readonly path: string
   readonly summary: string
-  /** The response; 204 without one. */
+  /** The schema of the response; without one the route responds with 204. */
   readonly answer?: z.ZodType
   /** The response is an event stream. */
   readonly stream?: true
@@ -111,7 +107,7 @@ interface Described {
 interface Inputs<Query, Body> {
   readonly query?: Query
   readonly body?: Body
-  /** The maximum body size; by default that of the MCP endpoint. */
+  /** By default the limit of the MCP endpoint. */
   readonly maxBody?: number
 }
 
@@ -123,7 +119,7 @@ interface Guarded<Query, Body> extends Described, Inputs<Query, Body> {
   run(asked: AuthenticatedRequest<Output<Query>, Output<Body>>, desk: RouteContext): unknown
 }
 
-/** For everyone. */
+/** Without authentication. */
 interface Open<Query, Body> extends Described, Inputs<Query, Body> {
   readonly access: 'anyone'
   run(asked: Request<Output<Query>, Output<Body>>, desk: RouteContext): unknown
@@ -131,7 +127,7 @@ interface Open<Query, Body> extends Described, Inputs<Query, Body> {
 
 export type Route = Guarded<z.ZodObject | undefined, z.ZodObject | undefined> | Open<undefined, z.ZodObject | undefined>
 
-/** Defines a route with typed query and body. */
+/** Infers the types of query and body from their schemas. */
 export const guarded = <
   Query extends z.ZodObject | undefined = undefined,
   Body extends z.ZodObject | undefined = undefined,
@@ -142,10 +138,10 @@ export const guarded = <
 export const open = <Body extends z.ZodObject | undefined = undefined>(route: Open<undefined, Body>): Route =>
   route as unknown as Route
 
-/** Returned by a route that has sent the response itself. */
+/** A route returns this if it has sent the response itself. */
 export const answered = Symbol('answered')
 
-/** Parses the query of a URL; empty values count as missing. */
+/** Empty values count as missing. */
 export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
   const start = url.indexOf('?')
   const given = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
@@ -160,10 +156,9 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
   return checked(schema, values, 'query')
 }
 
-/** Parses and validates a JSON body. */
 export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
 
-/** A member of a body with its original bytes; throws if the body is ambiguous. */
+/** Keeps the original bytes; throws if the body is ambiguous. */
 export function memberOf(bytes: Buffer, name: string): Json | undefined {
   try {
     return Json.parse(bytes.toString('utf8')).member(name)
@@ -195,5 +190,4 @@ function parsed(bytes: Buffer): unknown {
 
 const bad = (sentence: string) => new HttpError(400, rpcCodes.params, sentence)
 
-/** Quotes and truncates untrusted text. */
 const shown = (text: string) => JSON.stringify(text.length > 64 ? `${text.slice(0, 64)}…` : text)

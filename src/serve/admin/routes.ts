@@ -148,7 +148,7 @@ const chatRoutes: readonly Route[] = [
   }),
 ]
 
-/** The longest credential there is, as JSON spells it. */
+/** Sufficient for the longest credential in JSON encoding. */
 const maxBody = 64 * 1024
 
 const sessionRoutes: readonly Route[] = [
@@ -331,7 +331,7 @@ const agentRoutes: readonly Route[] = [
   }),
 ]
 
-/** The whole admin API: requests are routed by it, and the document is made from it. */
+/** The whole admin API. The router and the OpenAPI document are built from it. */
 export const routes: readonly Route[] = [
   ...sessionRoutes,
   ...figureRoutes,

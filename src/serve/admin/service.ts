@@ -27,7 +27,7 @@ import type {
 } from './contract.ts'
 
 /**
- * What the admin API shows and does. Methods with a caller show what the caller's agent may see, and everything to
+ * The operations of the admin API. Methods with a caller show what the caller's agent may see, and everything to
  * admins; methods without one are for admins only, which the routes enforce.
  */
 export interface AdminService {
@@ -36,15 +36,15 @@ export interface AdminService {
   stats(caller: Caller, by: Stats['by']): Stats
   servers(caller: Caller): readonly ServerView[]
   server(caller: Caller, name: string): ServerDetail
-  /** Restarts, enables, disables or refreshes a server; settles when that is done or takes too long. */
+  /** Resolves when the action is done or takes too long. */
   control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
-  /** Starts an OAuth sign-in to a server, which redirects to `redirect`. Undefined if sign-in is not available. */
+  /** Starts an OAuth sign-in, which redirects to `redirect`. Undefined if sign-in is not available. */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<SignInView>
   /** Completes a sign-in with the parameters of the redirect; returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>
   tools(caller: Caller, asked: ToolsQuery): ToolPage
   tool(caller: Caller, name: string): Promise<ToolDetail>
-  /** Calls a tool through the pipeline, as an agent that the caller may act as. */
+  /** Calls the tool through the pipeline, as an agent that the caller may act as. */
   tryTool(caller: Caller, name: string, given: TryToolInput, signal: AbortSignal): Promise<TryResult>
   calls(caller: Caller, asked: CallsQuery): readonly CallView[]
   call(caller: Caller, id: string): Promise<CallDetail | undefined>
@@ -56,10 +56,9 @@ export interface AdminService {
   matrix(asked: ToolsQuery): Matrix
   why(caller: Caller, asked: WhyParams): Promise<WhyView>
   config(): ConfigView
-  /** The latest attempt to reload the configuration. */
   lastReload(): ReloadEvent | undefined
   reload(caller: Caller): Promise<ReloadEvent>
-  /** Notifies of calls that begin or end. */
+  /** Called when calls begin or end. */
   onCalls(listener: (calls: readonly CallView[]) => void): Disposable
   onReload(listener: (event: ReloadEvent) => void): Disposable
 }

@@ -8,7 +8,7 @@ import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, i
 import type { AuthIdentity } from './identity.ts'
 import { createKeySet, type PublishedKeys } from './jwks.ts'
 
-/** Asymmetric algorithms only: with a symmetric one, whoever can verify can also sign. */
+/** Asymmetric algorithms only: a public key must never be enough to sign a token. */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],

@@ -4,7 +4,7 @@ import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
 import { isObject } from '../inbound-message.ts'
 
-/** The capabilities that a client must declare for a request; `undefined` for requests that are never sent to clients. */
+/** What a client must declare to receive a request; undefined for requests that are never sent to clients. */
 export function requiredCapabilities(method: string, params: unknown): Capabilities | undefined {
   const asked = isObject(params) ? params : {}
   switch (method) {
@@ -19,7 +19,7 @@ export function requiredCapabilities(method: string, params: unknown): Capabilit
   }
 }
 
-/** The required capabilities that a client did not declare, if any. */
+/** Returns the required capabilities that the client did not declare, if any. */
 export function missingCapabilities(declared: Capabilities, required: Capabilities): Capabilities | undefined {
   const missing: Record<string, unknown> = {}
   for (const [name, needed] of Object.entries(required)) {
@@ -34,7 +34,6 @@ export function missingCapabilities(declared: Capabilities, required: Capabiliti
   return Object.keys(missing).length === 0 ? undefined : missing
 }
 
-/** The response to a call that needs them. */
 export const missingCapabilityError = (missing: Capabilities): HttpError => {
   const names = Object.keys(missing).join(', ')
   const sentence = `This call needs client capabilities that were not declared: ${names}.`
@@ -45,7 +44,7 @@ export const missingCapabilityError = (missing: Capabilities): HttpError => {
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
 
-/** What the gateway provides itself, whatever its servers can do. */
+/** What the gateway offers itself, regardless of its servers. */
 export const gatewayCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -54,16 +53,16 @@ export const gatewayCapabilities = {
   logging: {},
 }
 
-/** In characters; clients need a few hundred. Capabilities are kept per session and per kind of client. */
+/** In characters; clients need a few hundred. Declared capabilities are stored per session and per kind of client. */
 const maxDeclared = 4_096
 
-/** Why a client's capabilities are rejected: they must not exceed what is kept for it. */
+/** Returns why declared capabilities are rejected, if they are. */
 export const capabilitiesFault = (declared: Capabilities): string | undefined =>
   profileOf(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined
 
 export const isLogLevel = (value: unknown): value is LogLevel => (logLevels as readonly unknown[]).includes(value)
 
-/** Whether a log message reaches the requested level; one with an unknown level always does. */
+/** Messages with an unknown level always pass, unless no level is set. */
 export function meetsLogLevel(from: LogLevel | undefined, message: Json): boolean {
   if (from === undefined) return false
   if (from === logLevels[0]) return true

@@ -13,27 +13,26 @@ import { withoutEnvelope } from '../../wire/revisions.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, memberOf, type Params, type ReceivedParams } from '../inbound-message.ts'
 
-/** The peer of a call, with the signal that cancels it. */
 export interface CallPeer extends Peer {
   readonly signal: AbortSignal
 }
 
-/** The operations that both protocols share. Each returns its result, encoded for the protocol. */
+/** The operations that both protocols share; results are encoded for the protocol. */
 export interface Operations {
   list(kind: Kind, params: Params, caller: Caller): Promise<ListPage>
-  /** `inspect` is called after the policy allowed the tool and before it runs; it throws to reject the call. */
+  /** `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject the call. */
   callTool(asked: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void): Promise<Pieces>
   readResource(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
   getPrompt(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
   complete(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
-  /** Queries or cancels a task that a tool has started for this caller. */
+  /** Queries or cancels a task that a tool started for this caller. */
   task(method: string, asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
 }
 
-/** One page of a list, without the enclosing braces. */
+/** One page of a list, as JSON members without the enclosing braces. */
 export interface ListPage {
   readonly members: Pieces
-  /** Servers whose entries are not in it; eras tell them in `_meta` under `missingKey`. */
+  /** Servers whose entries are missing; the protocols report them in `_meta` under `missingServersKey`. */
   readonly missing: readonly MissingServer[]
 }
 
@@ -46,10 +45,10 @@ const listFields: Readonly<Record<Kind, string>> = {
   prompt: 'prompts',
 }
 
-/** Encodes a result for a protocol; `reads` for the content of a resource. */
+/** `reads` marks the content of a resource. */
 export type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
-/** `readable` adapts a list of tools to what clients of the protocol can read. */
+/** `readable` converts a list of tools for clients of the protocol. */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools): Operations {
   const run = (
     handler: Handler,
@@ -123,10 +122,10 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
   }
 }
 
-/** Upper bound for waiting for a task's result. */
+/** Maximum wait for a task's result. */
 const maxTaskMs = 24 * 3_600_000
 
-/** A call waits for a server that is still starting, and reports progress if its caller asked for it. */
+/** A call waits for a server that is still starting, and reports progress if its caller requested it. */
 const waitOf = (params: Params, peer: CallPeer): Wait => ({
   signal: peer.signal,
   progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
@@ -138,7 +137,7 @@ function resolveReference(view: ReturnType<Access['view']>, ref: Params, wait: W
   throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
 }
 
-/** An invalid cursor is a malformed request, not a denied one. */
+/** An invalid cursor makes the request malformed, not denied. */
 function pageOf<T>(page: () => T): T {
   try {
     return page()
@@ -154,13 +153,13 @@ const namedInput = (asked: ReceivedParams): Input => ({
   ...restOf(asked, named),
 })
 
-/** The arguments of a call with their original bytes. */
+/** Keeps the original bytes. */
 export function argumentsOf(asked: ReceivedParams): Input['arguments'] {
   const value = object(asked.params, 'arguments')
   return value === asked.params.arguments ? (memberOf(asked, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
-/** The arguments of a completion, composed of their original bytes. */
+/** Built from the original bytes. */
 function completionOf(asked: ReceivedParams): Input['arguments'] {
   const { argument, context } = asked.params
   const pieces = [Buffer.from('{"argument":'), memberOf(asked, 'argument').bytes]
@@ -169,7 +168,7 @@ function completionOf(asked: ReceivedParams): Input['arguments'] {
   return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
 }
 
-/** Parses numbers exactly only if it has more than the usual keys. */
+/** Parses numbers exactly only if there are unusual keys. */
 function metaOf(asked: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(asked.params, '_meta'))
   for (const key in meta) {
@@ -181,7 +180,7 @@ function metaOf(asked: ReceivedParams): Readonly<Record<string, unknown>> {
 
 const everyday: ReadonlySet<string> = new Set(['progressToken', 'traceparent', 'tracestate', 'dev.toolway/agent'])
 
-/** The members of params that an operation handles; all others are passed on unchanged. */
+/** Members of params that an operation handles; all others are passed on unchanged. */
 const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 const aboutTask: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
@@ -206,13 +205,10 @@ function text(params: Params, field: string): string {
 
 const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 
-/** 60 random bits; randomUUID is fast because it fills a pool. */
+/** 60 random bits. randomUUID is fast because it draws from a pool. */
 const callId = () => randomUUID().slice(19)
 
-/**
- * A server's error with the URI as the caller spelled it. Only those bytes change; any other error is returned
- * unchanged.
- */
+/** Replaces the URI in a server's error by the caller's spelling, and leaves all other bytes and errors unchanged. */
 function withRequestedUri(thrown: unknown, spelling: { readonly ofServer: string; readonly asked: string }): unknown {
   const { ofServer, asked } = spelling
   if (!(thrown instanceof ServerError) || ofServer === asked) return thrown
@@ -220,7 +216,7 @@ function withRequestedUri(thrown: unknown, spelling: { readonly ofServer: string
   const data = members(bytes)?.get('data')
   const uri = data && members(data)?.get('uri')
   if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
-  // The URI is a slice of the error, so its offset follows from both.
+  // `uri` is a slice of `bytes`, so the difference of the offsets is its position.
   const at = uri.byteOffset - bytes.byteOffset
   const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(asked)), bytes.subarray(at + uri.length)]
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))

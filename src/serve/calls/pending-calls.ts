@@ -5,7 +5,7 @@ import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
-/** The caller and target of a call: only a request with the same values can resume it. */
+/** Only a request with the same values can resume the call. */
 export interface CallOwner {
   readonly principal: string
   readonly method: string
@@ -14,17 +14,17 @@ export interface CallOwner {
 
 /** Calls that wait for input from their callers. */
 export interface PendingCalls {
-  /** Reserves a slot for a call that may have to wait; throws OVERLOADED if there is none. */
+  /** Reserves a slot for a call that may have to wait; throws OVERLOADED if none is free. */
   admit(call: ResumableCall, owner: CallOwner): void
-  /** Suspends the call for a limited time; returns the state that its caller must send back, once. */
+  /** Suspends the call for a limited time. Returns the state that its caller must send back, valid once. */
   suspend(call: ResumableCall): string
-  /** Whether a state is one of ours; others belong to a server. */
+  /** Whether the gateway issued this state; any other state belongs to a server. */
   recognises(state: unknown): state is string
-  /** Resumes the call with this state; throws if this owner has none. */
+  /** Throws if this owner has no suspended call with this state. */
   resume(state: string, owner: CallOwner): ResumableCall
-  /** Releases the slot of a call. */
+  /** Releases the call's slot. */
   forget(call: ResumableCall): void
-  /** Cancels all suspended calls and admits no others. */
+  /** Cancels all suspended calls and admits no more. */
   close(): void
 }
 
@@ -32,7 +32,7 @@ interface PendingCall {
   readonly id: string
   readonly call: ResumableCall
   readonly owner: CallOwner
-  /** Counts its suspensions; each has its own state. */
+  /** The number of suspensions so far; each has its own state. */
   round: number
   timer: Disposable | undefined
 }
@@ -42,17 +42,17 @@ const maxIdleMs = 600_000
 
 export interface PendingCallLimits {
   readonly all: number
-  /** Of one principal. */
+  /** Per principal. */
   readonly each: number
 }
 
-/** Distinguishes our states from those of servers. */
+/** Distinguishes the gateway's states from those of servers. */
 const prefix = 'toolway-call.'
 
 /** Each suspended call keeps a request open at a server. */
 const defaults: PendingCallLimits = { all: 2_000, each: 500 }
 
-/** The replica that holds the call of a state; undefined for a single replica or a state that is not ours. */
+/** The replica that holds the call; undefined without replicas, or if the state is not the gateway's. */
 export function replicaOfState(state: string): string | undefined {
   if (!state.startsWith(prefix)) return undefined
   const end = state.indexOf('.', prefix.length)
@@ -61,7 +61,7 @@ export function replicaOfState(state: string): string | undefined {
 
 export function createPendingCalls(clock: Clock, limits: PendingCallLimits = defaults, replica?: string): PendingCalls {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
-  // Calls do not outlive the process, so neither does the key.
+  // A key per process is sufficient: calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))
   const places = new Map<string, PendingCall>()
   const placeOf = new Map<ResumableCall, PendingCall>()

@@ -6,16 +6,15 @@ import { answers, errorMembers, type MemberRules } from '../../wire/defined-memb
 import { notificationBytes, requestBytes } from '../../wire/message.ts'
 import type { InboundResponse } from '../inbound-message.ts'
 
-/** Requests to one session's client that it has not answered yet. Ids are per session, so no other client can answer. */
+/** Unanswered requests to one session's client. Ids are per session, so another client cannot answer them. */
 export interface PendingClientRequests {
   /**
-   * Sends a request and waits for the response. Rejects with a ToolwayError if the client is unreachable or the signal
-   * is aborted, and with a ServerError if the client responds with an error.
+   * Rejects with a ToolwayError if the client is unreachable or the signal aborts, and with a ServerError if the client
+   * responds with an error.
    */
   ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json>
   /**
-   * Takes a client's response; an unexpected one is ignored. Returns the reason if the response is ambiguous and cannot
-   * be passed on; the waiting call fails with the same reason.
+   * Ignores an unexpected response. If a response is ambiguous, returns the reason and fails the waiting call with it.
    */
   settle(answer: InboundResponse): string | undefined
 }
@@ -26,7 +25,7 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Bounds the requests to a client that does not answer. */
+/** Maximum unanswered requests per client. */
 const maxWaiting = 64
 
 export function createPendingClientRequests(scope: Scope, log: Log): PendingClientRequests {
@@ -67,7 +66,7 @@ export function createPendingClientRequests(scope: Scope, log: Log): PendingClie
       })
     },
     settle({ id, result, error }) {
-      // Our ids are strings; a number is not one of ours.
+      // Our ids are strings, so a number is unknown.
       const found = typeof id === 'string' ? waiting.get(id) : undefined
       if (found === undefined) return undefined
       const { method } = found

@@ -6,17 +6,17 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import { type InboundRequest, isObject, type Params } from '../inbound-message.ts'
 import { type Session, undeclaredRequest, wantsNotification } from '../session/session.ts'
 
-/** Where the messages of one request go: the response to its POST, or the stdio stream. */
+/** Sends the messages of one request: the response to its POST, or the stdio stream. */
 export interface ResponseChannel {
-  /** Cancelled if the client disconnects before its response. */
+  /** Cancelled if the client disconnects before the response. */
   owner: { cancel(): void } | undefined
-  /** Sends a message before the response; false if that is not possible. */
+  /** Sends a message before the response; returns false if that is not possible. */
   send(message: Buffer): boolean
-  /** Ends it without a response. */
+  /** Ends the request without a response. */
   abandon(): void
 }
 
-/** One request in flight: its cancellation, and the connection to its caller until it is answered. */
+/** One request in flight: its cancellation and, until it is answered, the connection to its caller. */
 export class RequestPeer implements Peer {
   readonly #id: Id
   readonly #session: Session
@@ -57,7 +57,7 @@ export class RequestPeer implements Peer {
     this.#outlet.abandon()
   }
 
-  /** Nothing may be sent after the response, and pending client requests are cancelled. */
+  /** After this, notifications are dropped and pending client requests are cancelled. */
   answered(): void {
     if (this.#answered) return
     this.#answered = true
@@ -88,7 +88,7 @@ export class RequestPeer implements Peer {
 
 const maxTokenBytes = 256
 
-/** Rejects a progress token that is neither text nor an integer, or too long: it is sent back with each notification. */
+/** Progress tokens must be integers or short text, because each notification repeats them. */
 export function checkProgressToken({ _meta }: Params): void {
   const token = isObject(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return
@@ -97,13 +97,13 @@ export function checkProgressToken({ _meta }: Params): void {
   throw new ProtocolError(rpcCodes.params, sentence)
 }
 
-/** Replaces the progress token, which differs on each hop, by the caller's. */
+/** Each hop has its own progress token: replaces it by the caller's. */
 export function withProgressToken(token: unknown, params: Json): Json {
   const progress = params.value as Params
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
 }
 
-/** A peer that cannot be asked: whatever needs confirmation is not confirmed. */
+/** Rejects every request for input, so whatever needs confirmation is not confirmed. */
 export const nonInteractivePeer: Peer = {
   rounds: false,
   logLevel: undefined,

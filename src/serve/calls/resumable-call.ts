@@ -13,24 +13,21 @@ import {
 import type { CallPeer } from './operations.ts'
 import { withProgressToken } from './request-peer.ts'
 
-/** One request of a caller that waits for a call. A call that requires input is continued by further requests. */
+/** One request of a call. A call that requires input continues with further requests. */
 export interface RequestTurn {
   readonly id: Id
   readonly revision: string
   readonly capabilities: Capabilities
   readonly logLevel: LogLevel | undefined
   readonly progressToken: unknown
-  /** Sends a message before the response. */
   send(message: Buffer): boolean
 }
 
-/** A server's request for input from the caller. */
 export interface InputRequest {
   readonly method: string
   readonly params: Json
 }
 
-/** How one request of a call ends. */
 export type TurnOutcome =
   | { readonly kind: 'done'; readonly result: Pieces }
   | { readonly kind: 'failed'; readonly thrown: unknown }
@@ -42,18 +39,18 @@ interface PendingInput extends InputRequest {
   drop(error: Error): void
 }
 
-/** Bounds the input requests of a server. */
+/** Maximum unanswered input requests per call. */
 const maxQuestions = 64
 
-/** A notification of legacy servers that the stateless protocol does not have. */
+/** Legacy servers send this notification; the stateless protocol does not have it. */
 const unknownHere = 'notifications/elicitation/complete'
 
-/** Bounds the notifications kept while no request of the call is open. */
+/** Limits for notifications kept while no request of the call is open. */
 const maxHeld = 64
 const maxHeldBytes = 64 * 1024
 
 /**
- * A call of the stateless protocol. It stays open while its caller collects the required input, and the caller's next
+ * A call of the stateless protocol. It stays open while its caller collects the required input; the caller's next
  * request continues it.
  */
 export class ResumableCall implements CallPeer {
@@ -67,7 +64,7 @@ export class ResumableCall implements CallPeer {
   #end: TurnOutcome | undefined
   #asked = 0
 
-  /** `admit` is called before each input request and throws if the call may not wait for its caller. */
+  /** `admit` runs before each input request and throws if the call may not wait for its caller. */
   constructor(leg: RequestTurn, admit: () => void) {
     this.#leg = leg
     this.#admit = admit
@@ -85,7 +82,6 @@ export class ResumableCall implements CallPeer {
     return { id: this.#leg.id, revision: this.#leg.revision }
   }
 
-  /** Starts the work of the call. */
   run(work: (call: ResumableCall) => Promise<Pieces>): void {
     work(this).then(
       (result) => this.#finish({ kind: 'done', result }),
@@ -93,7 +89,7 @@ export class ResumableCall implements CallPeer {
     )
   }
 
-  /** Waits until there is a response for this request. */
+  /** Waits for the outcome of this request; `answers` are the caller's input responses. */
   turn(leg: RequestTurn, answers: Params = {}): Promise<TurnOutcome> {
     this.#leg = leg
     for (const [key, question] of this.#questions) {
@@ -200,7 +196,8 @@ export class ResumableCall implements CallPeer {
   #finish(end: TurnOutcome): void {
     if (this.#end !== undefined) return
     this.#end = end
-    // The caller is away to answer input requests, some of which may belong to other calls of its.
+    // Keep the result: the caller is collecting input, some of it perhaps for other calls, and will send another
+    // request.
     if (this.#settle === undefined && this.#asked > 0 && end.kind === 'done') return
     this.#settle?.(end)
     this.#settle = undefined
@@ -212,7 +209,7 @@ export class ResumableCall implements CallPeer {
   }
 }
 
-/** An input response is the bare result. A client that wraps it in a message is asked again. */
+/** An input response is the bare result. If a client wraps it in a message, it is asked again. */
 const isAnswer = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)
 

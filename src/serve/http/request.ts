@@ -42,8 +42,7 @@ const maxHead = 8 * 1024
 
 /**
  * Reads ordinary POST requests to one path that arrived in one piece. Returns undefined for everything else, which
- * node:http then reads from the start. To prevent request smuggling, that includes anything two parsers could read
- * differently.
+ * node:http then reads from the start, and therefore for anything that two parsers could read differently.
  */
 export function createPostReader(path: string): PostReader {
   const line = Buffer.from(`POST ${path} HTTP/1.1\r\n`, 'latin1')

@@ -302,7 +302,7 @@ const remoteOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) => (a
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
-/** Time for forwarded requests to finish; streams are reopened at another worker. */
+/** Time for forwarded requests to finish; clients reopen their streams elsewhere. */
 const handedMs = 500
 
 const nothingAt = (endpoint: string) =>

@@ -7,19 +7,16 @@ import { type InboundMessage, readInbound, type UnreadableMessage } from '../inb
 import type { Session } from '../session/session.ts'
 import type { LegacyProtocol } from './protocol.ts'
 
-/** The only revision that has batches. */
 const revisionWithBatches = '2025-03-26'
 
-/** Messages per batch. */
 const maxMessages = 100
 
-/** Several messages in one. */
 export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
-/** Whether these bytes begin a JSON array. */
+/** Looks only at the first character that is not white space. */
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
 
-/** Reads a batch; `undefined` if the session's revision has none, or the batch is empty, too large or not JSON. */
+/** Returns undefined if the session's revision has no batches, or the batch is empty, too large or not JSON. */
 export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   if (session.revision !== revisionWithBatches) return undefined
   const messages = elements(toCleanLine(bytes), maxMessages)
@@ -27,7 +24,7 @@ export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   return messages.map(readInbound)
 }
 
-/** Handles each message; returns the responses when all are complete. */
+/** Handles all messages concurrently; resolves with the responses when all are complete. */
 export async function answerBatch(options: {
   readonly era: LegacyProtocol
   readonly session: Session
@@ -73,7 +70,6 @@ export async function answerBatch(options: {
   return (await Promise.all(answers)).filter((answer) => answer !== undefined)
 }
 
-/** The responses as one JSON array. */
 export function batchBytes(answers: readonly Buffer[]): Buffer {
   const pieces = answers.flatMap((answer, index) => [index === 0 ? open : comma, answer])
   return Buffer.concat([...pieces, close])

@@ -32,32 +32,31 @@ import {
 import type { Session, SessionClient } from '../session/session.ts'
 import { legacyToolList } from './tool-list.ts'
 
-/** The name and version that this gateway reports. */
+/** What the gateway reports about itself to clients. */
 export interface GatewayInfo {
   readonly name: string
   readonly version: string
   readonly instructions?: string
 }
 
-/** The MCP revisions with sessions, from 2024-11-05 to 2025-11-25, over HTTP or stdio. */
+/** The MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
 export interface LegacyProtocol {
-  /** Negotiates the revision; throws if the client names none or declares too much. */
+  /** Negotiates the revision; throws if the client names none or declares too many capabilities. */
   negotiate(params: Params): SessionClient
-  /** The result of `initialize`. */
   initializeResult(session: Session): Promise<Buffer>
-  /** Handles a request; `undefined` if it was cancelled. Never rejects. */
+  /** Returns undefined if the request was cancelled. Never rejects. */
   request(
     session: Session,
     request: InboundRequest,
     outlet: ResponseChannel,
     caller: Caller,
-    /** The transport has resolved the caller's agent for this request; only a message that names one resolves again. */
+    /** The transport has resolved the agent for this request; resolve again only if the message names one. */
     agentResolved?: boolean,
   ): Promise<EncodedResponse | undefined>
   notification(session: Session, notification: InboundNotification): void
 }
 
-/** Requests in flight per session. */
+/** Per session, in flight. */
 const maxRequests = 1_000
 
 const nothing: Pieces = [Buffer.from('{}')]
@@ -145,7 +144,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({
         protocolVersion: revision,
-        // The gateway's own capabilities take precedence over those of servers.
+        // The gateway's own capabilities override those of servers.
         capabilities: { ...offers.capabilities, ...gatewayCapabilities },
         serverInfo: { name, version },
         ...(instructions !== '' && { instructions }),

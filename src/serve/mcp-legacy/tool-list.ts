@@ -2,12 +2,12 @@ import { applicators, assertions, isListOfItems, isListOfNames, isObject } from 
 import { elements, members } from '../../lib/json-text/scan.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-/** Caches converted pages. */
+/** Converted pages. */
 const known = new WeakMap<Buffer, Buffer>()
 
 /**
- * Removes output schemas that legacy clients cannot read: they require objects, compile every schema, and lose the whole
- * list if one fails.
+ * Removes output schemas that legacy clients cannot read: they require object schemas, compile every schema, and lose
+ * the whole list if one fails.
  */
 export function legacyToolList(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)
@@ -32,17 +32,14 @@ function withKnownOutput(tool: Buffer): Buffer {
 const isReadable = (output: unknown): boolean => isObjectSchema(output) && isCompilable(output)
 
 const types = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object']
-/** Keywords that change where references point to. */
+/** Keywords that change what references resolve to. */
 const names = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
-/** Larger schemas are removed. */
+/** Limits of a schema; larger ones are removed. */
 const maxSubschemas = 1000
 const deepest = 64
 const maxPattern = 2048
 
-/**
- * Whether a schema compiles: every keyword has a valid value, patterns are valid, and references point inside the
- * schema.
- */
+/** Whether every keyword has a valid value, patterns are valid, and references point inside the schema. */
 export function isCompilable(root: unknown): boolean {
   let subschemas = 0
   const { $id = '', ...rest } = isObject(root) ? root : {}

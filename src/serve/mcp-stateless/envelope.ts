@@ -5,7 +5,7 @@ import { capabilitiesFault } from '../calls/client-capabilities.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import { type InboundMessage, isObject, type Params } from '../inbound-message.ts'
 
-/** What a stateless client declares with each request. */
+/** What a stateless client declares in the `_meta` of each request. */
 export interface RequestEnvelope {
   readonly version: string
   readonly capabilities: Capabilities
@@ -13,10 +13,10 @@ export interface RequestEnvelope {
   readonly logLevel: LogLevel | undefined
 }
 
-/** Whether a message claims to be stateless; this key alone decides. */
+/** This key alone decides whether a message claims to be stateless. */
 export const claims = (params: Params): boolean => isObject(params._meta) && metaKeys.protocolVersion in params._meta
 
-/** Whether the claim is valid: then it overrides even a legacy method name. */
+/** A valid claim overrides even a legacy method name. */
 function claimsRightly(params: Params): boolean {
   const { _meta } = params
   if (!isObject(_meta)) return false
@@ -24,7 +24,7 @@ function claimsRightly(params: Params): boolean {
   return typeof version === 'string' && isModernVersion(version) && faultOf(_meta) === undefined
 }
 
-/** Reads the envelope of a request; throws an error that names the first invalid key. */
+/** Throws an error that names the first invalid key. */
 export function readEnvelope(params: Params): RequestEnvelope {
   const meta = params._meta as Record<string, unknown>
   const fault = faultOf(meta)
@@ -37,14 +37,14 @@ export function readEnvelope(params: Params): RequestEnvelope {
   }
 }
 
-/** The version of a notification, which needs no other keys. */
+/** A notification needs only the version. */
 export function readClaim(params: Params): string {
   const version = (params._meta as Record<string, unknown>)[metaKeys.protocolVersion]
   if (typeof version !== 'string') throw invalidEnvelope({ key: metaKeys.protocolVersion, problem: 'must be a string' })
   return version
 }
 
-/** The error for a request whose header names the stateless revision, but whose body does not. */
+/** For a request whose header names the stateless revision, but whose body does not. */
 function missingEnvelope(params: Params): HttpError {
   const { _meta } = params
   const required = [metaKeys.protocolVersion, metaKeys.clientCapabilities]
@@ -66,7 +66,7 @@ const invalidEnvelope = (fault: Fault) =>
 /** Capabilities whose value must be an object. */
 const structured = ['experimental', 'sampling', 'elicitation', 'roots', 'extensions']
 
-/** Missing keys first, then malformed ones. */
+/** Reports missing keys before malformed ones. */
 function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   for (const key of [metaKeys.protocolVersion, metaKeys.clientCapabilities]) {
     if (!(key in meta)) return { key, problem: 'missing' }
@@ -88,8 +88,8 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
 }
 
 /**
- * The protocol of a message. The body decides, except for notifications, whose body may say nothing. Throws if body and
- * header contradict each other.
+ * The body decides, except for notifications, whose body may omit the version. Throws if body and header contradict
+ * each other.
  */
 export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'legacy' | 'stateless' {
   if (inbound.kind === 'response') return 'legacy'
@@ -107,8 +107,8 @@ export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'le
 }
 
 /**
- * The caller of one request. Without sessions, server-side state is keyed by what stays the same between requests:
- * principal, agent and client program.
+ * Without sessions, server-side state is keyed by what stays the same between requests: principal, agent and client
+ * program.
  */
 export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope

@@ -18,7 +18,6 @@ import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { validateNotification, validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
 
-/** An authenticated POST request. */
 export interface StatelessPost {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
@@ -26,9 +25,8 @@ export interface StatelessPost {
   readonly body: Buffer
 }
 
-/** The stateless protocol over HTTP. */
 export interface StatelessHttp {
-  /** Handles a message of this protocol; undefined for other messages. Throws or rejects if the message is invalid. */
+  /** Returns undefined for messages of the legacy protocol. Throws or rejects if the message is invalid. */
   take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined
   /** Ends streams and cancels suspended calls. */
   drain(): void
@@ -37,7 +35,6 @@ export interface StatelessHttp {
 export interface StatelessHttpOptions {
   readonly era: StatelessProtocol
   readonly access: Access
-  /** The other replicas, if there are several. */
   readonly membership?: Membership | undefined
   /** Forwards calls to the replica that holds their environment. */
   readonly lead?: RouteCall | undefined
@@ -57,7 +54,7 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
     return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller, headers }
   }
 
-  /** `subscriptions/listen` always gets a stream, whatever the client accepts. */
+  /** Always a stream, regardless of what the client accepts. */
   const listen = (request: StatelessRequest, response: ServerResponse) => {
     const exchange = new PostResponse(response, { json: true, stream: true }, clock)
     try {
@@ -82,7 +79,7 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
       return
     }
     const { json, stream } = readAccept(post.request.headers.accept)
-    // JSON if the client accepts neither type.
+    // Send JSON if the client accepts neither type.
     const exchange = new PostResponse(response, { json: json || !stream, stream }, clock)
     const answer = await era.request(request, exchange)
     if (answer === undefined) exchange.abandon()
@@ -96,7 +93,7 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
     try {
       if (inbound.kind === 'request') await answer(inbound, post)
       else if (inbound.kind === 'notification') {
-        // Over HTTP, cancelling means closing the response, so notifications have no effect.
+        // Over HTTP a client cancels by closing the response, so notifications have no effect.
         validateNotification(inbound, post.request.headers)
         post.response.writeHead(202, { 'Content-Length': 0 }).end()
       }

@@ -10,33 +10,30 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type SessionSubscriptions } from '../session/subscriptions.ts'
 
-/** Where the notifications of one client go. */
 export interface ListenSink {
   send(message: Buffer): boolean
-  /** Sends the last message. */
+  /** Sends the final message. */
   end(answer: Buffer): void
 }
 
-/** An open listen stream. */
 export interface ListenSubscription {
-  /** Stops notifications and ends its subscriptions. */
+  /** Stops notifications and ends its resource subscriptions. */
   cancel(): void
 }
 
-/** The streams of `subscriptions/listen`: an acknowledgement, then notifications tagged with the request's id. */
+/** Streams of `subscriptions/listen`: an acknowledgement, then notifications tagged with the request's id. */
 export interface ListenStreams {
-  /** Opens a stream; throws if the request is invalid or the limit is reached. */
+  /** Throws if the request is invalid or the limit is reached. */
   open(request: { readonly id: Id; readonly params: Params }, caller: Caller, sink: ListenSink): ListenSubscription
-  /** Ends all streams. */
   end(): void
 }
 
 const maxStreams = 1_024
 
-/** One principal may hold half of the streams, so that it cannot lock out the others. */
+/** One principal may hold half of the streams, so that it cannot lock out others. */
 const parts = 2
 
-/** Subscriptions that take longer are not acknowledged: a client must not wait for one slow server. */
+/** Slower subscriptions are not acknowledged: a client must not wait for one slow server. */
 const followMs = 5_000
 
 const methods: Readonly<Record<List, string>> = {
@@ -55,7 +52,6 @@ export function createListenStreams(options: {
   const { access, serverInfo, clock, log, limit = maxStreams } = options
   const share = Math.ceil(limit / parts)
   const streams = new Set<Stream>()
-  /** Streams per principal. */
   const held = new Map<string, number>()
   let changes: Disposable | undefined
 
@@ -89,7 +85,7 @@ export function createListenStreams(options: {
       const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
       const news = new Map([...lists].map((list) => [list, bytesOf(methods[list])]))
       const early = new Set<Buffer>()
-      /** The resource of a notification. */
+      /** Maps a notification to its resource. */
       const about = new Map<Buffer, string>()
       let acknowledged = false
       let over = false
@@ -141,7 +137,7 @@ export function createListenStreams(options: {
         }
         early.clear()
         about.clear()
-        // A stream without subscriptions ends at once.
+        // Without any subscription, end the stream at once.
         if (Object.keys(honoured).length === 0) stream.end()
       }
 
@@ -163,7 +159,7 @@ interface Stream extends ListenSubscription {
   end(): void
 }
 
-/** Subscribes to the URIs; returns those that succeeded. Never rejects. */
+/** Returns the URIs that were subscribed in time. Never rejects. */
 async function followAll(
   followed: SessionSubscriptions,
   uris: readonly string[],
@@ -188,19 +184,17 @@ async function followAll(
   return honoured
 }
 
-/** What a client subscribes to. */
 interface ListenFilter {
   readonly lists: ReadonlySet<List>
   /** Unique, as the client spells them. */
   readonly uris: readonly string[]
 }
 
-/** A list as the filter names it. */
 type List = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged'
 
 const lists: readonly List[] = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged']
 
-/** Clients see templates as part of the resources. */
+/** MCP announces template changes as resource changes. */
 const listOf: Readonly<Record<Kind, List>> = {
   tool: 'toolsListChanged',
   prompt: 'promptsListChanged',
@@ -208,10 +202,10 @@ const listOf: Readonly<Record<Kind, List>> = {
   template: 'resourcesListChanged',
 }
 
-/** Resource subscriptions per stream. */
+/** Per stream. */
 const maxUris = 1_000
 
-/** Reads the filter; unknown members are ignored, and the acknowledgement shows that. */
+/** Ignores unknown members; the acknowledgement shows what was accepted. */
 function readFilter({ notifications }: Params): ListenFilter {
   if (!isObject(notifications)) throw invalid('"notifications" must be an object that says what to listen for.')
   for (const list of lists) {

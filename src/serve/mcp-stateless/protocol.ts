@@ -24,19 +24,18 @@ import { createListenStreams, type ListenStreams } from './listen-streams.ts'
 import { checkParamHeaders } from './request-headers.ts'
 import { inputRequired, statelessErrorResponse } from './responses.ts'
 
-/** A validated request of the stateless protocol. */
 export interface StatelessRequest extends InboundRequest {
   readonly envelope: RequestEnvelope
   readonly caller: Caller
-  /** The HTTP headers, if it came over HTTP. */
+  /** Undefined for stdio. */
   readonly headers?: IncomingHttpHeaders
 }
 
 /** MCP revision 2026-07-28, which has no sessions, over HTTP or stdio. */
 export interface StatelessProtocol {
-  /** The params of a request with the members that are defined for it; throws for ambiguous ones. */
+  /** Drops params that are not defined for the request; throws for ambiguous ones. */
   params(request: InboundRequest, envelope: RequestEnvelope, caller: Caller): Params
-  /** Handles a request; `undefined` if it was cancelled. Never rejects. */
+  /** Returns undefined if the request was cancelled. Never rejects. */
   request(request: StatelessRequest, outlet: ResponseChannel): Promise<EncodedResponse | undefined>
   readonly streams: ListenStreams
   /** Ends streams and cancels suspended calls. */
@@ -45,7 +44,7 @@ export interface StatelessProtocol {
 
 /** Lists depend on the caller. Clients that listen for changes need not wait for the TTL. */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
-/** The default for servers that give no caching hint: do not cache. */
+/** Without a caching hint from the server: do not cache. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
 const lists: ReadonlyMap<string, Kind> = new Map([
@@ -58,7 +57,6 @@ const lists: ReadonlyMap<string, Kind> = new Map([
 export function createStatelessProtocol(options: {
   readonly access: Access
   readonly info: GatewayInfo
-  /** The name of this replica, where there are several. */
   readonly replica?: string | undefined
   readonly clock: Clock
   readonly log: Log
@@ -71,12 +69,12 @@ export function createStatelessProtocol(options: {
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
 
-  // Our own results name this gateway as the server; forwarded results keep their `_meta`.
+  // The gateway's own results name it as the server; forwarded results keep their `_meta`.
   const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
   const closing = Buffer.from('}')
 
-  /** The head of a list without some servers. Not cacheable while servers are starting. */
+  /** The head of a list with servers missing. Clients must not cache it while servers are starting. */
   const incomplete = (missing: readonly MissingServer[]) => {
     const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
     const head = { ...own, ttlMs, _meta: { ...own._meta, [missingServersKey]: missing } }
@@ -87,7 +85,7 @@ export function createStatelessProtocol(options: {
     // The capabilities of servers are known once they are ready.
     await access.view(caller).ready('brief')
     const offers = access.offers(caller)
-    // Tasks of the legacy protocol do not exist in this one.
+    // Legacy tasks do not exist in this protocol.
     const { tasks: _, ...others } = offers.capabilities
     const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
     return Json.of({
@@ -121,7 +119,6 @@ export function createStatelessProtocol(options: {
     }
   }
 
-  /** Starts a call, or resumes a suspended one. */
   const openCall = (request: StatelessRequest, leg: RequestTurn): { call: ResumableCall; begin: boolean } => {
     const { method, params, caller } = request
     const { requestState } = params
@@ -150,7 +147,7 @@ export function createStatelessProtocol(options: {
     const waiting = call.turn(leg, isObject(params.inputResponses) ? answersOf(request) : {})
     if (begin) call.run((peer) => perform(request, peer))
     let turn = await waiting
-    // The call has ended in the meantime, so no input is needed.
+    // The call ended in the meantime, so no input is needed.
     if (call.signal.aborted) turn = await call.turn(leg)
     if (turn.kind === 'asked') return [inputRequired(turn.questions, parked.suspend(call))]
     parked.forget(call)
@@ -205,7 +202,7 @@ export function createStatelessProtocol(options: {
   }
 }
 
-/** Turns the HttpError of a header check into one about arguments, with the HttpError as its cause. */
+/** Reports a header mismatch as INVALID_ARGUMENTS, with the HttpError as its cause. */
 function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: StatelessRequest): void {
   try {
     checkParamHeaders(headers, schema, argumentsOf(request).exact)
@@ -215,7 +212,7 @@ function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: Sta
   }
 }
 
-/** The caller's input responses, with exact numbers. */
+/** Parses numbers exactly. */
 const answersOf = (request: StatelessRequest): Params => memberOf(request, 'inputResponses').exact as Params
 
 /** Only these methods may require input. */
@@ -225,13 +222,12 @@ const isParkable = (method: string): boolean =>
 const declares = ({ extensions }: Capabilities, name: string): boolean =>
   isObject(extensions) && extensions[name] !== undefined
 
-/** Methods of an extension require that the client has declared it. */
 function requireExtension(name: string, { capabilities }: RequestEnvelope): void {
   if (declares(capabilities, name)) return
   throw missingCapabilityError({ extensions: { [name]: {} } })
 }
 
-/** The target of a call as the caller spells it; a retry must use the same. */
+/** The target as the caller spells it; a retry must use the same spelling. */
 const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
 
 const neverAsked = () => {

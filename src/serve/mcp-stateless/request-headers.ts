@@ -13,11 +13,11 @@ import type { InboundNotification, InboundRequest, Params } from '../inbound-mes
 import { claims, type RequestEnvelope, readClaim, readEnvelope } from './envelope.ts'
 
 /*
- * Over HTTP, headers repeat parts of the body: intermediaries route by headers and servers act on the body, so both must
- * agree. The order of the checks is part of the protocol; stdio has no headers.
+ * Over HTTP, headers repeat parts of the body. Intermediaries route by the headers and servers act on the body, so both
+ * must agree. The protocol defines the order of the checks. stdio has no headers.
  */
 
-/** Reads the envelope of a request; throws if it is invalid. */
+/** Returns the envelope of a request; throws if envelope or headers are invalid. */
 export function validateRequest(request: InboundRequest, headers?: IncomingHttpHeaders): RequestEnvelope {
   const { method, params } = request
   const envelope = readEnvelope(params)
@@ -30,7 +30,7 @@ export function validateRequest(request: InboundRequest, headers?: IncomingHttpH
   return envelope
 }
 
-/** Throws if header and body of a notification disagree; headers are optional. */
+/** Throws if headers and body disagree; a notification may omit the headers. */
 export function validateNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
   const claimed = claims(params) ? readClaim(params) : undefined
   if (headers !== undefined) checkAgreement(headers, method, claimed)
@@ -43,7 +43,7 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unk
     const value = valueAt(args, declared.path)
     const text = headerText(value)
     const given = textOf(headers[declared.header])
-    // Without an argument, a header is ignored.
+    // A header without its argument is ignored.
     if (text === undefined) {
       checkLongNumber(declared.header, given, value)
       continue
@@ -54,7 +54,7 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unk
   }
 }
 
-/** Integers beyond 2^53 need no header; a given one must match exactly. */
+/** Integers beyond 2^53 need no header, but a given one must match exactly. */
 function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
   const text = value instanceof Numeral ? value.source : typeof value === 'number' ? String(value) : undefined
   if (given === undefined || text === undefined) return
@@ -63,7 +63,7 @@ function checkLongNumber(header: string, given: string | undefined, value: unkno
 
 const decimal = /^-?\d+(\.\d+)?$/
 
-/** Numbers are compared as numbers: 42.0 is 42. */
+/** Numbers are compared by value: 42.0 equals 42. */
 function isSame({ type }: ParamHeader, decoded: string, text: string): boolean {
   if (type === 'integer' && decimal.test(decoded)) return decimalForm(decoded) === decimalForm(text)
   return decoded === text.toWellFormed()

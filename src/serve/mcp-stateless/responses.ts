@@ -17,10 +17,7 @@ import type { RequestEnvelope } from './envelope.ts'
 /** The legacy error code for an unknown resource. */
 const noSuchResource = -32002
 
-/**
- * The response to a failed request. HttpErrors have their own status; other errors are sent with 200, except missing
- * client capabilities.
- */
+/** HttpErrors keep their status; all other errors are sent with 200, except missing client capabilities. */
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
   const { id, method, params } = request
   const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
@@ -40,7 +37,6 @@ interface Failed {
   readonly envelope: Pick<RequestEnvelope, 'capabilities'>
 }
 
-/** An HttpError as the response to a request. */
 function refused(id: Id | null, { status, code, message, details: { data, headers } }: HttpError): EncodedResponse {
   const error = data === undefined ? { code, message } : { code, message, data }
   return { message: [errorBytes(id, error)], status, headers }
@@ -58,7 +54,7 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Enco
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
-/** The same error with another code; all other bytes are unchanged. */
+/** Replaces the code and leaves all other bytes unchanged. */
 function recoded(error: Buffer, number: number): Buffer {
   const code = members(error)?.get('code')
   if (code === undefined) return error
@@ -71,7 +67,7 @@ function named(error: RpcErrorObject, method: string, { uri }: Params): RpcError
   return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
 }
 
-/** The result that requires input; the server's requests are spliced in unchanged. */
+/** Splices the servers' requests in unchanged. */
 export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState?: string): Buffer {
   const pieces: Buffer[] = []
   for (const [key, { method, params }] of questions) {
@@ -83,10 +79,12 @@ export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requ
   return Buffer.concat([head, ...pieces, Buffer.from(`}${state}}`)])
 }
 
-/** The code of revision 2025-11-25 for a URL that a person must visit first. */
+/** Revision 2025-11-25: the user must visit a URL first. */
 const visitRequired = -32042
 
-/** That error as input requests, since the stateless protocol has no such code; `undefined` for other errors. */
+/**
+ * Converts that error to input requests, because the stateless protocol has no such code; undefined for other errors.
+ */
 function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined
@@ -106,5 +104,4 @@ function visitQuestion(visit: unknown): InputRequest {
 
 const visitMembers = fromServers['elicitation/create'] as MemberRules
 
-/** The capability for visiting a URL. */
 const visiting = { elicitation: { url: {} } }

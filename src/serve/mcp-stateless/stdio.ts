@@ -17,16 +17,15 @@ import { statelessErrorResponse } from './responses.ts'
 
 /** The stateless protocol over stdio: requests share one stream and are identified by id. */
 export interface StatelessStdio {
-  /** Settles when the request is answered or cancelled. Never rejects. */
+  /** Resolves when the request is answered or cancelled. Never rejects. */
   request(inbound: InboundRequest): Promise<void>
   notification(inbound: InboundNotification): void
-  /** All callers with server-side state. */
+  /** All callers that may have server-side state. */
   callers(): Iterable<Caller>
-  /** Cancels all requests. */
   cancelAll(): void
 }
 
-/** Requests in flight. */
+/** In flight. */
 const maxRequests = 1_000
 
 export function createStatelessStdio(options: {
@@ -66,7 +65,7 @@ export function createStatelessStdio(options: {
       return
     }
     const answer = await era.request(request, outlet)
-    // A cancelled request is not answered, and its id may be in use again.
+    // A cancelled request gets no response, and its id may be in use again.
     if (requests.get(id) !== outlet) return
     requests.delete(id)
     if (answer !== undefined) writer.write(joined(answer.message))

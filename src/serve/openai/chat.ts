@@ -6,16 +6,15 @@ import { didYouMean } from '../../lib/near.ts'
 import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
-/** Failures within this time set the HTTP status; later ones are reported in the stream. */
+/** A failure within this time sets the HTTP status; a later one is reported in the stream. */
 const aMomentMs = 1_000
 
 interface StreamOptions {
   readonly response: ServerResponse
-  /** Encodes an event for the client. */
   encode(event: ChatEvent): readonly Buffer[]
   /** Sent first, once the stream starts. */
   readonly opening?: readonly Buffer[]
-  /** Encodes a failure for a stream that has started. */
+  /** Encodes a failure after the stream has started. */
   failure(thrown: unknown): Buffer
   readonly clock: Clock
 }
@@ -39,7 +38,7 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
     for await (const event of events) {
       last = event.kind
       held.push(...encode(event))
-      // Stage events come at once and do not start the stream.
+      // Stage events come at once, so they do not start the stream.
       if (stream || event.kind !== 'stage') begin()
       await drained(response)
       if (response.destroyed) return
@@ -68,7 +67,7 @@ function drained(response: ServerResponse): Promise<void> | undefined {
   })
 }
 
-/** The requested model, or the default; throws if it does not exist. */
+/** Returns the requested model or the default; throws if it does not exist. */
 export function selectModel(chat: Chat | undefined, asked: string | undefined): { chat: Chat; model: string } {
   const known = chat?.models() ?? []
   const [usual] = known
@@ -85,7 +84,7 @@ export const unknownModel = (asked: string, known: readonly string[]) => {
   return notFound(sentence, { param: 'model', code: 'model_not_found' })
 }
 
-/** A model as the OpenAI API describes it. */
+/** A model object of the OpenAI API. */
 export const modelView = (id: string, created: number) => ({ id, object: 'model', created, owned_by: 'toolway' })
 
 const noModel =

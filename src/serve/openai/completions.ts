@@ -17,7 +17,7 @@ import { errorBody } from './errors.ts'
 import { readRequest } from './request.ts'
 import { completionOf, createChunks } from './response.ts'
 
-/** Serves POST /v1/chat/completions for an authenticated client; rejects with the error to send. */
+/** Serves POST /v1/chat/completions; rejects with the error to send. */
 export type Completions = (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity) => Promise<void>
 
 export interface CompletionsOptions {
@@ -25,28 +25,27 @@ export interface CompletionsOptions {
   chat(): Chat | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly bodies: RequestBodies
-  /** Whether calls are traced: then trace headers are read. */
+  /** Trace headers are read only if calls are traced. */
   traced?(): boolean
-  /** Concurrent answers. */
+  /** Maximum concurrent answers. */
   readonly limit?: number
   readonly clock: Clock
   readonly log: Log
 }
 
-/** An answer holds a conversation in memory for minutes, so their number is bounded. */
+/** Each answer holds a conversation in memory for minutes. */
 const maxAnswers = 256
 
-/** One principal may have half of them, so that it cannot lock out the others. */
+/** One principal may have half of the answers, so that it cannot lock out others. */
 const parts = 2
 
 export function createCompletions(options: CompletionsOptions): Completions {
   const { access, clock, log, traced, limit = maxAnswers } = options
   const share = Math.ceil(limit / parts)
-  /** Answers per principal. */
   const held = new Map<string, number>()
   let underWay = 0
 
-  /** Counts the answer until it is complete. */
+  /** Counts the answer until the response is closed. */
   const take = (principal: string, response: ServerResponse) => {
     const own = held.get(principal) ?? 0
     if (underWay >= limit || own >= share) throw tooMany(underWay >= limit ? underWay : own)
@@ -65,7 +64,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
     const from = { ...identity, ...(remoteAddress !== undefined && { address: remoteAddress }) }
     const asked = named ?? agentOfRequest(request)
     const agent = agentFor(access, from, asked)
-    // No sessions here: server-side state is kept per principal and agent.
+    // There are no sessions here: server-side state is kept per principal and agent.
     const session = `chat ${identity.principal} ${agent}`
     return { ...from, agent, ...(asked !== undefined && { asked }), session, capabilities: {} }
   }
@@ -114,7 +113,7 @@ const tooMany = (already: number) =>
     retryAfterMs: 5_000,
   })
 
-/** OpenAI clients retry server errors automatically. Once a tool has run, they must not. */
+/** OpenAI clients retry server errors automatically, which they must not do after a tool has run. */
 async function* noRetryAfterCalls(events: AsyncIterable<ChatEvent>, response: ServerResponse) {
   for await (const event of events) {
     if (event.kind === 'call' && !response.headersSent) response.setHeader('X-Should-Retry', 'false')

@@ -28,7 +28,7 @@ export interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly hosts: Hosts
 }
 
-/** The sender of a request; the principal is known after authentication. */
+/** The principal is set after authentication. */
 interface Sender {
   readonly address: string | undefined
   principal?: string
@@ -41,7 +41,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
-  // OpenAI reports when a model was created, which is unknown here; it only has to be stable.
+  // The API requires a creation time. The real one is unknown; this one is at least stable.
   const created = Math.floor(clock.now() / 1000)
   let draining = false
 
@@ -60,7 +60,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
     if (isPreflight(request)) return answerPreflight(response)
     const identity = await admit(authorization, request)
     sender.principal = identity.principal
-    // A response that is closed already emits no further close event.
+    // A closed response emits no further close event.
     if (response.destroyed) return
     if (draining) throw shuttingDown()
     if (path === completionsPath) {
@@ -74,7 +74,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
     } else throw nothing()
   }
 
-  /** Records rejected requests, as the MCP endpoint does (F11); denied agents are recorded already. */
+  /** Audits rejected requests like the MCP endpoint (F11); denied agents are recorded already. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError) => {
     const { remoteAddress: address } = request.socket
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }

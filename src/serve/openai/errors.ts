@@ -1,6 +1,6 @@
 import { HttpError, rpcCodes } from '../errors.ts'
 
-/** The error object of OpenAI, which its clients read. `code` is one of ours where there is one. */
+/** OpenAI's error object. `code` is a Toolway code if the error has one. */
 export interface OpenAiError {
   readonly error: {
     readonly message: string
@@ -11,12 +11,11 @@ export interface OpenAiError {
 }
 
 interface Named {
-  /** The member of the request that is wrong. */
+  /** The invalid member of the request. */
   readonly param?: string
   readonly code?: string
 }
 
-/** A request that is wrong in itself. */
 export const badRequest = (message: string, named: Named = {}): HttpError =>
   new HttpError(400, rpcCodes.params, message, { data: { code: 'invalid_request', ...named } })
 
@@ -29,7 +28,6 @@ const types: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 }
 
-/** A refusal in the words of OpenAI. */
 export function errorOf({ status, message, details: { data } }: HttpError): OpenAiError {
   const { code = null, param = null } = (data ?? {}) as Partial<OpenAiError['error']>
   const type = types[status] ?? (status >= 500 ? 'server_error' : 'invalid_request_error')

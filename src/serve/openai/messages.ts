@@ -48,7 +48,7 @@ const assistant = z
 
 const tool = z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: onlyText })
 
-/** A conversation in the words of OpenAI. What is not ours to understand (names, hints) is left out. */
+/** The messages of an OpenAI request. Unknown members (names, hints) are dropped. */
 export const messages: z.ZodType<ChatMessage[]> = z
   .array(
     z.discriminatedUnion('role', [system, user, assistant, tool], {
@@ -61,7 +61,7 @@ export const messages: z.ZodType<ChatMessage[]> = z
     if (index !== undefined) context.addIssue({ code: 'custom', path: [index], message })
   })
 
-/** A model that sees a call without its result, or a result without its call, answers anything or nothing. */
+/** Models answer unpredictably to a call without its result, or a result without its call. */
 function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: number, message: string] | undefined {
   const open = new Set<string>()
   for (const [index, message] of conversation.entries()) {

@@ -6,12 +6,11 @@ import { isObject } from '../inbound-message.ts'
 import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'
 
-/** A request for a completion, as far as it concerns us. */
 export interface ChatCompletionRequest {
-  /** All that the chat itself is to know of it. */
+  /** The part of the request that is passed to the chat. */
   readonly asked: Omit<ChatRequest, 'id' | 'caller' | 'peer' | 'signal' | 'trace'>
   readonly includeUsage: boolean
-  /** The agent that the body asks to act as, which counts more than what it travelled with. */
+  /** The agent named in the body; it takes precedence over the header and the query. */
   readonly agent: string | undefined
 }
 
@@ -52,7 +51,7 @@ const body = z.object({
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
-  // Ours alone, so that a word that we do not know is a mistake and not somebody's extension.
+  // Strict: only Toolway defines this member, so an unknown key is a mistake and not another extension.
   toolway: z
     .strictObject({
       mode: z.enum(['staged', 'agent']).nullish(),
@@ -62,7 +61,7 @@ const body = z.object({
     .nullish(),
 })
 
-/** Reads a request; throws a refusal that names what is wrong with it. */
+/** Throws an error that names the invalid member. */
 export function readRequest(bytes: Buffer): ChatCompletionRequest {
   const value = parsed(bytes)
   if (!isObject(value)) throw badRequest('The body must be a JSON object.')
@@ -90,7 +89,7 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
 
 function parsed(bytes: Buffer): unknown {
   try {
-    // What is offered goes on to a model as JSON again, and whoever writes JSON goes down into it.
+    // Tools are serialized again for the model, which recurses, so bound the depth.
     if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body nests deeper than ${maxDepth} levels.`)
     return JSON.parse(bytes.toString('utf8'))
   } catch (thrown) {
@@ -107,7 +106,7 @@ function unfit(issue: z.core.$ZodIssue): Error {
   return badRequest(`"${param}" does not fit: ${message.replace(/^Invalid input: /, '')}.`, { param })
 }
 
-/** Of several forms that a value could have had, the one that it comes nearest to says best what is wrong with it. */
+/** For a union, reports the issue of the alternative that matched deepest. */
 function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; readonly message: string } {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
   const inner = issue.errors.map(([first]) => nearest(first as z.core.$ZodIssue))
@@ -116,17 +115,17 @@ function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; reado
 }
 
 interface Unsupported {
-  /** Values that ask for nothing that we do not do anyway. */
+  /** Whether the value asks only for the default behaviour. */
   harmless(value: unknown): boolean
-  /** What to do instead, to end a sentence with. */
+  /** What to do instead; it ends the error message. */
   readonly instead: string
 }
 
 const never = () => false
 
 /**
- * What would change the answer, and cannot be had here. To pass over it would be to promise it; all the rest that we do
- * not know (seed, top_p, user, metadata …) is passed over, as other servers of this interface do.
+ * Parameters that would change the answer but are not supported: ignoring them would promise them. All other unknown
+ * parameters (seed, top_p, user, metadata …) are ignored, as other compatible servers do.
  */
 const members: Readonly<Record<string, Unsupported>> = {
   n: { harmless: (value) => value === 1, instead: 'one answer is given: leave it out, and ask again for another' },
@@ -151,7 +150,6 @@ const members: Readonly<Record<string, Unsupported>> = {
   web_search_options: { harmless: never, instead: 'connect a server that searches, and its tools are used' },
 }
 
-/** Refuses a request that asks for what cannot be had. */
 function refuseUnsupported(body: Readonly<Record<string, unknown>>): void {
   for (const [name, { harmless, instead }] of Object.entries(members)) {
     const value = body[name]

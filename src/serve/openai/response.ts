@@ -1,29 +1,29 @@
 import type { ChatEnd, ChatEvent } from '../../core/chat.ts'
 import { incompleteAnswer } from './chat.ts'
 
-/** What all that is told of one answer has in common. */
+/** Members that all chunks of an answer share. */
 export interface CompletionHeader {
   readonly id: string
-  /** In seconds since the epoch. */
+  /** Seconds since the epoch. */
   readonly created: number
   readonly model: string
 }
 
-/** Writes an answer piece by piece, as OpenAI does. */
+/** Encodes an answer as OpenAI chunks. */
 export interface Chunks {
-  /** Before anything has happened. */
+  /** The first chunk, sent before any event. */
   opening(): Buffer
-  /** An event, as one chunk or several; the last of an answer is followed by `[DONE]`. */
+  /** Encodes an event as one or more chunks; the last event is followed by `[DONE]`. */
   of(event: ChatEvent): readonly Buffer[]
 }
 
 /**
- * What OpenAI has no words for (stages, tools that run here) comes as chunks without any news in `choices` and with a
- * member of our own, `toolway`: clients that do not know it read past it.
+ * Events that the OpenAI API does not have (stages, tools that run in the gateway) become chunks with an empty delta
+ * and the extra member `toolway`, which other clients ignore.
  */
 export function createChunks(heading: CompletionHeader, includeUsage: boolean): Chunks {
   const common = { ...heading, object: 'chat.completion.chunk' }
-  // By its contract a client that asked for usage finds it in every chunk, and empty in all but the last.
+  // The API requires `usage` in every chunk if the client requested it: null in all but the last.
   const usage = includeUsage ? { usage: null } : {}
   const chunk = (delta: object, extra: object = {}, finish: string | null = null) =>
     bytesOf({ ...common, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage, ...extra })
@@ -35,7 +35,7 @@ export function createChunks(heading: CompletionHeader, includeUsage: boolean): 
         case 'text':
           return [chunk({ content: event.text })]
         case 'thinking':
-          // Not OpenAI's, but what vLLM, DeepSeek and others call it, and what clients look for.
+          // Not part of the OpenAI API, but vLLM, DeepSeek and others use this name and clients read it.
           return [chunk({ reasoning_content: event.text })]
         case 'stage':
         case 'call':
@@ -65,11 +65,10 @@ const reasons: Readonly<Record<ChatEnd['reason'], string>> = {
   length: 'length',
   calls: 'tool_calls',
   filtered: 'content_filter',
-  // OpenAI knows no limit of rounds: to a client it means the same, that the answer is not whole.
+  // OpenAI has no limit of rounds; `length` also means that the answer is incomplete.
   steps: 'length',
 }
 
-/** Why an answer ended, in the words of OpenAI. */
 const finishReason = ({ reason }: ChatEnd): string => reasons[reason]
 
 const usageOf = ({ usage: { promptTokens, completionTokens } }: ChatEnd) => ({
@@ -78,7 +77,7 @@ const usageOf = ({ usage: { promptTokens, completionTokens } }: ChatEnd) => ({
   total_tokens: promptTokens + completionTokens,
 })
 
-/** Waits for an answer and gives it whole, with what happened on the way in a member of our own. */
+/** Collects a whole answer; the tool calls made go into the extra member `toolway`. */
 export async function completionOf(events: AsyncIterable<ChatEvent>, heading: CompletionHeader): Promise<object> {
   let content = ''
   let reasoning = ''

@@ -1,25 +1,23 @@
-/** A message that was sent on a stream; without a message it only marks the end. */
+/** Without a message it only marks the end of the stream. */
 export interface StoredEvent {
   readonly stream: string
   readonly number: number
   readonly message: Buffer | undefined
-  /** The last event of its stream. */
   readonly last: boolean
 }
 
-/** The events of one session's streams, kept for clients that reconnect. */
+/** The events of one session's streams, stored for clients that reconnect. */
 export interface SessionEvents extends Disposable {
-  /** The number of the newest event of any stream. */
+  /** The newest number of any stream of the session. */
   readonly newest: number
-  /** Stores an event under the next number of the session. */
+  /** Stores an event under the session's next number, which it returns. */
   add(stream: string, message: Buffer | undefined, last?: boolean): number
-  /** The stored events of a stream after this number, oldest first. */
+  /** Stored events of a stream after this number, oldest first. */
   after(stream: string, number: number): readonly StoredEvent[]
   /** Whether the last event of the stream is stored. */
   isOver(stream: string): boolean
 }
 
-/** The events of all sessions. */
 export interface EventStore {
   open(): SessionEvents
   readonly bytes: number
@@ -33,18 +31,18 @@ export interface EventBounds {
 
 const MiB = 1024 * 1024
 
-/** Clients reconnect within seconds and miss only a few messages. */
+/** Sufficient: clients reconnect within seconds and miss only a few messages. */
 const usual: EventBounds = { count: 1_000, bytes: MiB, total: 64 * MiB }
 
-/** Memory per event besides its bytes. */
+/** Estimated memory per event besides its bytes. */
 const overhead = 128
 
 /**
- * Bounds events per session and in total. The oldest are evicted first, final responses last, because a call is lost
- * without its response. The newest event is always kept.
+ * Bounds events per session and in total. Evicts the oldest first, but final responses last: without its response a
+ * call is lost. The newest event is always kept.
  */
 export function createEventStore(bounds: EventBounds = usual): EventStore {
-  // The longest inactive session first.
+  // Least recently active session first.
   const sessions = new Set<Drop>()
   let total = 0
 
@@ -123,7 +121,7 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
   }
 }
 
-/** Evicts one event; false if there is none. `sparing` keeps the newest. */
+/** Evicts one event; returns false if there is none. `sparing` keeps the newest. */
 type Drop = (sparing: boolean) => boolean
 
 const sizeOf = (message: Buffer | undefined): number => overhead + (message?.length ?? 0)

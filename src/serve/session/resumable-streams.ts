@@ -1,13 +1,13 @@
 import type { Clock } from '../../core/clock.ts'
 import type { SessionEvents } from './event-store.ts'
 
-/** How long a call continues for a client that has lost its stream. */
+/** How long a call continues after its client has lost the stream. */
 export const absenceMs = 300_000
 
-/** A client needs one; others may be broken without our knowing. */
+/** A client needs one; the others may be broken connections that were not closed. */
 const maxListening = 4
 
-/** Bounds the messages kept for a client without a stream. */
+/** Limits for messages kept while the client has no stream. */
 const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
@@ -15,25 +15,24 @@ interface StreamsOptions {
   readonly events: SessionEvents
   readonly primes: boolean
   readonly clock: Clock
-  /** Streams up to this number belonged to the previous replica. */
   readonly first?: number
 }
 
 /**
- * The event streams of one session over HTTP: one for each streamed POST response (p1, p2, …) and those that the client
- * opens with GET (g1, g2, …). Each message goes to one of them, once.
+ * The event streams of one HTTP session: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
+ * message is sent on one stream, once.
  */
 export class SessionStreams implements Disposable {
   readonly #events: SessionEvents
   readonly #primes: boolean
   readonly #clock: Clock
-  /** Streams up to this number belonged to a replica that is gone. */
+  /** Streams up to this number belong to a previous replica of the session. */
   readonly #first: number
-  /** Open streams of responses. */
+  /** Streams of POST responses. */
   readonly #feeds = new Map<string, ResumableStream>()
-  /** Connected GET streams, the newest last. */
+  /** Connected GET streams, newest last. */
   readonly #listening = new Map<string, ResumableStream>()
-  /** Messages that could not be sent without a stream; each is kept once. */
+  /** Messages that wait for a GET stream. A set, so that a repeated notification is kept once. */
   readonly #missed = new Set<Buffer>()
   #missedBytes = 0
   #count: number
@@ -47,12 +46,11 @@ export class SessionStreams implements Disposable {
     this.#clock = options.clock
   }
 
-  /** Whether the client has an open GET stream. */
   get listening(): boolean {
     return this.#listening.size > 0
   }
 
-  /** Opens the stream of one response; calls `abandoned` when its client has been away for too long. */
+  /** Opens the stream of one response; `abandoned` is called when its client has been away for `absenceMs`. */
   open(connection: EventConnection, abandoned: () => void): ResumableStream {
     const name = `p${++this.#count}`
     const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
@@ -61,21 +59,20 @@ export class SessionStreams implements Disposable {
     return feed
   }
 
-  /** Opens a GET stream. */
   listen(connection: EventConnection): void {
     this.#listen(`g${++this.#count}`, connection)
   }
 
   /**
-   * Resumes a stream after an event, on the connection that `connect` returns. `over`: the client has received everything;
-   * `unknown`: there is no such event, or the response after it is no longer stored.
+   * Resumes a stream after an event. `over`: the client has received everything; `unknown`: there is no such event, or
+   * the response after it is no longer stored.
    */
   resume(id: string, connect: () => EventConnection): 'resumed' | 'over' | 'unknown' {
     const from = readEventId(id)
     if (from === undefined) return 'unknown'
     const { stream, number } = from
     if (Number(stream.slice(1)) <= this.#first && stream.startsWith('g')) {
-      // Its past events are lost; future ones can go to a new stream.
+      // Its past events are lost; new ones can go to a new stream.
       this.listen(connect())
       return 'resumed'
     }
@@ -97,7 +94,7 @@ export class SessionStreams implements Disposable {
     return 'resumed'
   }
 
-  /** Sends a message that belongs to no request, now or on the next stream; false if that is not possible. */
+  /** Sends a message outside any request, now or on the next GET stream; returns false if it cannot be kept. */
   tell(message: Buffer): boolean {
     if (this.#over) return false
     for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true
@@ -108,7 +105,6 @@ export class SessionStreams implements Disposable {
     return true
   }
 
-  /** Ends the GET streams. */
   closeListening(): void {
     for (const feed of this.#listening.values()) feed.close()
   }
@@ -124,7 +120,7 @@ export class SessionStreams implements Disposable {
   #listen(name: string, connection: EventConnection, after?: number): void {
     const gone = () => void (this.#listening.get(name) === feed && this.#listening.delete(name))
     const feed = this.#listening.get(name) ?? this.#feed(name, gone, gone)
-    // The newest stream gets the messages.
+    // Move it to the end: the newest stream gets the messages.
     this.#listening.delete(name)
     const [oldest] = this.#listening.values()
     if (oldest !== undefined && this.#listening.size === maxListening) oldest.close()
@@ -146,27 +142,25 @@ export class SessionStreams implements Disposable {
   }
 }
 
-/** A connection that carries events to a client. */
 export interface EventConnection {
   /** Sends an event id without a message, from which the client can resume. */
   prime(id: string): void
-  /** Sends one message; false if the client is gone. */
+  /** Returns false if the client has disconnected or is too far behind. */
   send(message: Buffer, id?: string): boolean
-  /** Sends a stored message again, without a size limit. */
+  /** Sends a stored message again; no limit for unread bytes applies. */
   resend(message: Buffer, id: string): void
   end(): void
   onClose(listener: () => void): void
 }
 
 interface ResumableStreamOptions {
-  /** Unique within its session. */
+  /** Unique within the session. */
   readonly name: string
   readonly events: SessionEvents
-  /** The client accepts an event without a message. */
+  /** Whether the client accepts an event without a message. */
   readonly primes: boolean
   /** Called when the connection is lost; the result is disposed of on reconnect. */
   lost(): Disposable | undefined
-  /** Called when the stream has ended. */
   over(): void
 }
 
@@ -182,12 +176,12 @@ export class ResumableStream {
     this.#options = options
   }
 
-  /** Whether the client has an event id to resume from. */
+  /** Whether the client has received an event id to resume from. */
   get resumable(): boolean {
     return this.#resumable
   }
 
-  /** Continues on this connection, after sending the events since `after` again. */
+  /** Continues on this connection, after resending the events since `after`. */
   connect(connection: EventConnection, after?: number): void {
     const { name, events, primes } = this.#options
     const former = this.#connection
@@ -206,7 +200,7 @@ export class ResumableStream {
     }
   }
 
-  /** Sends a message, now or when the client reconnects. */
+  /** Sends a message now or when the client reconnects. */
   send(message: Buffer): boolean {
     if (this.#over) return false
     const { name, events } = this.#options
@@ -215,7 +209,7 @@ export class ResumableStream {
     return true
   }
 
-  /** Sends a message only if a connection accepts it now. */
+  /** Sends a message only if the connection accepts it now. */
   offer(message: Buffer): boolean {
     const { name, events } = this.#options
     if (this.#over || !this.#connection?.send(message, idOf(name, events.newest + 1))) return false
@@ -224,7 +218,7 @@ export class ResumableStream {
     return true
   }
 
-  /** Ends the stream, optionally with a response; a client that reconnects learns that it is over. */
+  /** Ends the stream, optionally with a response. The end is stored for clients that reconnect. */
   end(answer?: Buffer): void {
     if (this.#over) return
     const { name, events } = this.#options
@@ -235,7 +229,7 @@ export class ResumableStream {
     this.close()
   }
 
-  /** Closes the stream; a client may open it again. */
+  /** Closes the stream without storing its end, so a client may open it again. */
   close(): void {
     if (this.#over) return
     this.#over = true
@@ -253,7 +247,7 @@ export class ResumableStream {
 
 const idOf = (stream: string, number: number): string => `${stream}-${number}`
 
-/** Parses an event id; `undefined` if it is not one of ours. */
+/** Returns undefined for ids of another form. */
 function readEventId(id: string): { readonly stream: string; readonly number: number } | undefined {
   const [, stream, number] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id) ?? []
   return stream === undefined ? undefined : { stream, number: Number(number) }

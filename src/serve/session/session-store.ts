@@ -10,38 +10,32 @@ import { createEventStore } from './event-store.ts'
 import { SessionStreams } from './resumable-streams.ts'
 import { createSession, type Session, type SessionClient, serializeSession } from './session.ts'
 
-/** An identity acting as one of its agents. */
 export type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
 
-/** A session over HTTP. */
 export interface HttpSession extends Session {
   readonly id: string
   readonly streams: SessionStreams
   lastUsed: number
-  /** When it was last saved for other replicas. */
+  /** When it was last saved for other replicas (monotonic). */
   keptAt: number
 }
 
 export interface SessionStore extends Disposable {
   readonly count: number
-  /**
-   * Opens a session of this identity's principal, with the id `known` if it is taken over from another replica; throws
-   * OVERLOADED at the limit.
-   */
+  /** `known` is the id of a session taken over from another replica. Throws OVERLOADED at the limit. */
   open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession
-  /** Whether it is held here, for any principal. */
+  /** Whether this replica holds the session, for any principal. */
   holds(id: string): boolean
-  /** Saves its record for other replicas after a change. */
+  /** Saves the session's record for other replicas. */
   keep(session: HttpSession): void
-  /** Only for the principal that owns it. */
+  /** Returns the session only to the principal that owns it. */
   find(id: string, principal: string): HttpSession | undefined
   /** Restarts the idle timeout. */
   touch(session: HttpSession): void
-  /** Ends a session: cancels its calls, closes its streams and drops its events. */
+  /** Cancels its calls, closes its streams and drops its events. */
   end(session: HttpSession): void
-  /** Sends notifications to every session, each on one stream. */
+  /** Sends the notifications to every session, each on one stream. */
   tell(messages: ReadonlySet<Buffer>): void
-  /** Closes all GET streams. */
   closeStreams(): void
 }
 
@@ -50,7 +44,6 @@ interface SessionsOptions {
   readonly clock: Clock
   readonly log: Log
   readonly limit?: number
-  /** The others, where this is one of several replicas. */
   readonly membership?: Membership | undefined
 }
 
@@ -58,17 +51,17 @@ const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
 const aMomentMs = 100
-/** The saved record expires, so it is renewed in this interval. */
+/** Interval for renewing saved records, which expire. */
 const toldMs = 600_000
 
-/** The first revision whose clients accept an event without a message; dates compare as text. */
+/** The first revision whose clients accept an event without a message. Revisions are dates, so they compare as text. */
 const primedSince = '2025-11-25'
 
 export function createSessionStore(options: SessionsOptions): SessionStore {
   const { access, clock, log, limit = maxSessions, membership } = options
-  // Least recently used first: a session moves to the end whenever it is used.
+  // Least recently used first: `touch` moves a session to the end.
   const sessions = new Map<string, HttpSession>()
-  /** The same per principal. */
+  /** The same order, per principal. */
   const held = new Map<string, Set<HttpSession>>()
   const events = createEventStore()
 
@@ -103,7 +96,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
 
   const touch = (session: HttpSession) => {
     const now = clock.monotonic()
-    // Avoids reordering busy sessions on every request.
+    // Do not reorder busy sessions on every request.
     if (now - session.lastUsed < aMomentMs || !take(session)) return
     session.lastUsed = now
     put(session)
@@ -115,7 +108,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || letGo(session))
   }
 
-  /** Another replica has taken it over while this one was unreachable. Running requests finish first. */
+  /** Drops a session that another replica took over while this one was unreachable; requests in flight keep it. */
   const letGo = (session: HttpSession) => {
     if (session.requests.size > 0 || !take(session)) return
     log.info({ principal: session.caller.principal }, 'another replica has taken over a session')
@@ -130,7 +123,9 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     return membership === undefined ? id : `${membership.self}.${id}`
   }
 
-  /** The principals with the most sessions; only the newcomer if it is one of them, so that a flood evicts only itself. */
+  /**
+   * The principals with the most sessions, or only the newcomer if it is one of them: a flood evicts its own sessions.
+   */
   const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
     let most = 0
     for (const { size } of held.values()) most = Math.max(most, size)
@@ -143,7 +138,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     return undefined
   }
 
-  /** A principal with more than half of all sessions must not lock others out by keeping them busy. */
+  /** A principal with more than half of all sessions must not lock out others by keeping its sessions busy. */
   const oldestTooMany = (holder: Set<HttpSession>, newcomer: string): HttpSession | undefined => {
     const [oldest] = holder
     return holder.size > limit / 2 && oldest?.caller.principal !== newcomer ? oldest : undefined
@@ -188,11 +183,11 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
         events: events.open(),
         primes: revision >= primedSince,
         clock,
-        // Streams of the previous replica have smaller numbers.
+        // The previous replica's streams have smaller numbers.
         ...(known !== undefined && { first: clock.now() }),
       })
       const tell = (message: Buffer) => streams.tell(message)
-      // Extend the same object, since its parts refer to it.
+      // Extend the same object: its parts refer to it.
       const base = createSession({ access, caller, client, log, tell })
       const session = Object.assign(base, { id, streams, lastUsed: clock.monotonic(), keptAt: clock.monotonic() })
       put(session)
@@ -218,7 +213,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     [Symbol.dispose]() {
       timer[Symbol.dispose]()
       returned?.[Symbol.dispose]()
-      // Not ended: another replica may take them over.
+      // Close but do not end them: another replica may take them over.
       for (const session of sessions.values()) close(session)
       sessions.clear()
       held.clear()

@@ -11,7 +11,6 @@ import { createPendingClientRequests, type PendingClientRequests } from '../call
 import { isObject, type Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type SessionSubscriptions } from './subscriptions.ts'
 
-/** What a client declared when it opened its session. */
 export interface SessionClient {
   readonly revision: string
   readonly capabilities: Params
@@ -20,13 +19,13 @@ export interface SessionClient {
 /** A session of the legacy protocol, over HTTP or stdio. Disposing of it ends it. */
 export interface Session extends SessionClient, Disposable {
   readonly caller: Caller
-  /** Its requests in flight. */
+  /** Requests in flight. */
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: SessionSubscriptions
-  /** The connection to the client outside any request. */
+  /** Reaches the client outside any request. */
   readonly peer: Peer
-  /** The minimum level of log messages, once the client has set it. */
+  /** The minimum level for log messages; undefined until the client sets it. */
   logLevel: LogLevel | undefined
 }
 
@@ -35,7 +34,7 @@ interface SessionOptions {
   readonly caller: Caller
   readonly client: SessionClient
   readonly log: Log
-  /** Sends a message that belongs to no request; false if the client is unreachable. */
+  /** Sends a message outside any request; returns false if the client is unreachable. */
   tell(message: Buffer): boolean
 }
 
@@ -62,11 +61,10 @@ export function createSession(options: SessionOptions): Session {
   return session
 }
 
-/** What another replica needs to take a session over. Its streams and running calls are lost. */
+/** What another replica needs to take over a session. Its streams and running calls are lost. */
 interface SessionRecord {
   readonly client: SessionClient
   readonly principal: string
-  /** The agent that the client named. */
   readonly asked: string | undefined
   readonly logLevel: LogLevel | undefined
   readonly subscriptions: readonly string[]
@@ -78,7 +76,7 @@ export function serializeSession({ revision, capabilities, caller, logLevel, sub
   return JSON.stringify({ client, principal, asked, logLevel, subscriptions: subscriptions.uris() })
 }
 
-/** Undefined for an invalid record. */
+/** Returns undefined for an invalid record. */
 export function parseSessionRecord(text: string): SessionRecord | undefined {
   try {
     const { client, principal, asked, logLevel, subscriptions } = JSON.parse(text) as Params
@@ -95,14 +93,13 @@ export function parseSessionRecord(text: string): SessionRecord | undefined {
   }
 }
 
-/** The capabilities, pending requests and log level of a client. */
 interface ClientState {
   readonly capabilities: Params
   readonly clientRequests: PendingClientRequests
   readonly logLevel: LogLevel | undefined
 }
 
-/** The peer of a session's client outside any request; requests to it are cancelled when the session ends. */
+/** Reaches a session's client outside any request; pending requests are cancelled when the session ends. */
 export const createSessionPeer = (
   session: () => ClientState,
   tell: (message: Buffer) => boolean,
@@ -122,11 +119,11 @@ export const createSessionPeer = (
   },
 })
 
-/** A client that has set no log level gets all log messages. */
+/** A client that has set no level gets all log messages. */
 export const wantsNotification = ({ logLevel }: ClientState, method: string, params: Json): boolean =>
   method !== 'notifications/message' || logLevel === undefined || meetsLogLevel(logLevel, params)
 
-/** Why a client cannot get this request, if it cannot. */
+/** Returns the reason why this client must not get the request, if any. */
 export function undeclaredRequest(listener: ClientState, method: string): ToolwayError | undefined {
   const capability = capabilityFor.get(method)
   if (capability === undefined) return new UnsupportedRequest(`MCP defines no request ${method} to clients.`)
@@ -139,7 +136,7 @@ const tools = notificationBytes('notifications/tools/list_changed')
 const resources = notificationBytes('notifications/resources/list_changed')
 const prompts = notificationBytes('notifications/prompts/list_changed')
 
-/** Clients see templates as part of the resources. */
+/** MCP announces template changes as resource changes. */
 const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   tool: tools,
   resource: resources,
@@ -147,6 +144,6 @@ const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   prompt: prompts,
 }
 
-/** The notifications for changed lists: always the same buffers, so that pending ones are kept in a set. */
+/** Always the same buffers, so that pending notifications deduplicate in a set. */
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))

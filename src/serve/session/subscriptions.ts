@@ -6,15 +6,16 @@ import type { Log } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 
-/** The resources that one session is subscribed to, by the URI that the client used. */
+/** Resources that a session is subscribed to, by the URI that the client used. */
 export interface SessionSubscriptions extends Disposable {
-  /** Subscribes to a resource, optionally as another agent of the caller. Idempotent. Rejects if that is not possible. */
+  /** Idempotent. `caller` may be another agent of the session's caller. */
   add(uri: string, caller?: Caller): Promise<void>
-  /** Renews a subscription of another replica and notifies the client at once, since updates may have been missed. */
+  /**
+   * Renews a subscription made at another replica and notifies the client at once, because it may have missed updates.
+   */
   resume(uri: string): Promise<void>
-  /** Unsubscribes; unknown URIs are ignored. */
+  /** Ignores unknown URIs. */
   remove(uri: string): void
-  /** All subscribed URIs. */
   uris(): readonly string[]
 }
 
@@ -23,7 +24,7 @@ interface ActiveSubscription {
   over: boolean
 }
 
-/** Bounds the memory of one client. */
+/** Bounds memory per session. */
 const maxFollowed = 1_000
 const maxUriLength = 8_192
 
@@ -31,9 +32,9 @@ export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
   readonly log: Log
-  /** Sends a notification; always the same buffer per resource, so that a pending one is not sent twice. */
+  /** Gets the same buffer for each update of a resource, so that a pending notification is not sent twice. */
   tell(message: Buffer): void
-  /** The notification for an updated resource. */
+  /** Builds the notification for an updated resource. */
   news?(uri: string): Buffer
 }): SessionSubscriptions {
   const { access, caller, log, tell, news = updated } = options
@@ -51,7 +52,7 @@ export function createResourceSubscriptions(options: {
     following.over = true
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
-      // The client is unsubscribed already; only the server may not know.
+      // The client gets no more updates either way; only the server may still send them.
       .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe at the server'))
   }
 

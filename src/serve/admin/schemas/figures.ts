@@ -8,7 +8,7 @@ export function named<Schema extends z.ZodType>(id: string, description: string,
   return schema
 }
 
-/** The read-only type of a schema: the types of the contract are derived from the schemas, never written twice. */
+/** Derives the read-only type of a schema, so that no type of the admin API is written twice. */
 export type ViewOf<Schema extends z.ZodType> = Frozen<z.output<Schema>>
 
 type Frozen<T> = T extends readonly (infer Item)[]
