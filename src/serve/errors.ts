@@ -21,7 +21,6 @@ export class ProtocolError extends Error {
   }
 }
 
-/** A tool result that a model can read, or a JSON-RPC error. */
 export type FailedRequest = ({ readonly result: Buffer } | { readonly error: Buffer | RpcErrorObject }) & {
   readonly headers?: HttpHeaders | undefined
 }
@@ -99,7 +98,6 @@ const isMalformed = ({ status, code, details: { data } }: HttpError): boolean =>
   code !== rpcCodes.session &&
   (data as { code?: unknown } | undefined)?.code === undefined
 
-/** JSON-RPC error codes for requests that violate the protocol. */
 export const rpcCodes = { parse: -32700, request: -32600, method: -32601, params: -32602, session: -32001 } as const
 
 interface HttpErrorDetails {
@@ -182,10 +180,7 @@ function hasMoreToSend(request: IncomingMessage): boolean {
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 
-/**
- * Closing a connection while the client is sending destroys the response in transit, so the rest of the body is read
- * and discarded for a moment.
- */
+/** Closing while the client is sending destroys the response in transit, so first discard more of the body. */
 function linger(response: ServerResponse, clock: Clock): void {
   const request = response.req
   let left = lingerBytes
@@ -211,6 +206,5 @@ export interface EncodedResponse {
 
 export type HttpHeaders = Readonly<Record<string, string>>
 
-/** Rounds up to whole seconds. */
 export const retryAfter = (retryAfterMs: number | undefined): HttpHeaders | undefined =>
   retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterMs / 1000))) }

@@ -47,7 +47,6 @@ export interface InboundResponse {
   readonly error?: Json<RpcErrorObject>
 }
 
-/** `message` is the reason. */
 export interface UnreadableMessage {
   readonly kind: 'invalid'
   readonly id: Id | null
@@ -187,10 +186,7 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
   }
 }
 
-/**
- * `definedParams` for a notification, which has no response: calls `malformed` with the reason and returns undefined if
- * the notification must be ignored.
- */
+/** `definedParams` for notifications: undefined for one to ignore, after calling `malformed` with the reason. */
 export function definedNotificationParams(
   received: Received,
   scope: Scope,

@@ -9,9 +9,7 @@ import type { Content, ResultBody } from '../core/result.ts'
 
 /** Access for the program that embeds the gateway, through the same pipeline as for other callers. */
 export interface ProgramAccess {
-  /**
-   * Lists the tools that the agent may use. Waits for servers that are still starting, up to `discovery.listDeadline`.
-   */
+  /** Lists the tools that the agent may use. Waits up to `discovery.listDeadline` for servers that are starting. */
   list(options?: ListOptions): Promise<readonly ListedTool[]>
   /**
    * Runs a tool, named in any known spelling, and returns its result, including one with `isError`. Rejects with a
@@ -19,10 +17,7 @@ export interface ProgramAccess {
    * with an error.
    */
   call(tool: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>
-  /**
-   * Runs independent calls concurrently and returns the results in order, like `execute_tools`. Rejects only if
-   * cancelled.
-   */
+  /** Runs independent calls concurrently, like `execute_tools`. Results are in order. Rejects only if cancelled. */
   batch(calls: readonly BatchCall[], options?: CallOptions): Promise<BatchResult>
 }
 

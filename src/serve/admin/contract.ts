@@ -10,9 +10,7 @@ export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
 
-/**
- * The server-sent events of GET events: `event:` is the kind, `data:` the value. The stream starts with one of each.
- */
+/** The events of GET events: `event:` is the kind, `data:` the value. The stream starts with one of each. */
 export interface AdminEvents {
   /** Once a second. */
   readonly overview: Overview

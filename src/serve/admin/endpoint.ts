@@ -45,7 +45,6 @@ export interface ListeningServer {
   readonly admit: Admit
   readonly bodies: RequestBodies
   sessions(): number
-  /** The chat of the current configuration. */
   readonly chat?: (() => Chat | undefined) | undefined
 }
 

@@ -81,7 +81,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
         tell(reader, 'overview', overviewOf(reader))
         tellServers(reader, serversOf(reader))
       }
-      // While data is unread, a comment would reset the timeout that detects a stalled reader.
+      // While data is unread, a comment would hide that the reader has stalled.
       if (clock.monotonic() - reader.toldAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.toldAt = clock.monotonic()

@@ -4,7 +4,6 @@ import { plainPage } from '../../lib/html-page.ts'
 import { methodNotAllowed } from '../errors.ts'
 import type { AdminService } from './service.ts'
 
-/** Authorization servers redirect to this path. */
 export const callbackPath = '/oauth/callback'
 
 /** Uses the host that the browser used, which has been checked. */

@@ -12,7 +12,6 @@ import type { AdminService } from './service.ts'
 
 export interface Matched {
   readonly route: Route
-  /** The value of the path parameter. */
   readonly target: string
 }
 
@@ -84,7 +83,6 @@ interface Request<Query, Body> {
   readonly bytes?: Buffer | undefined
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
 }
 
@@ -100,7 +98,6 @@ interface Described {
   readonly summary: string
   /** The schema of the response; without one the route responds with 204. */
   readonly answer?: z.ZodType
-  /** The response is an event stream. */
   readonly stream?: true
 }
 
@@ -113,13 +110,11 @@ interface Inputs<Query, Body> {
 
 type Output<T> = T extends z.ZodType ? z.output<T> : undefined
 
-/** For authenticated users, or for admins only. */
 interface Guarded<Query, Body> extends Described, Inputs<Query, Body> {
   readonly access: 'guest' | 'admin'
   run(asked: AuthenticatedRequest<Output<Query>, Output<Body>>, desk: RouteContext): unknown
 }
 
-/** Without authentication. */
 interface Open<Query, Body> extends Described, Inputs<Query, Body> {
   readonly access: 'anyone'
   run(asked: Request<Output<Query>, Output<Body>>, desk: RouteContext): unknown

@@ -3,7 +3,6 @@ import type { Clock } from '../../core/clock.ts'
 
 /** A token bucket per network address. */
 export interface AddressLimit {
-  /** Time until a slot is free for this address. */
   waitMs(address: string, rate: Rate): number
   add(address: string, rate: Rate): void
   remove(address: string, rate: Rate): void

@@ -42,10 +42,7 @@ export function agentFor(
   }
 }
 
-/**
- * By default the caller acts as the agent it named when it connected. Resolved per request, because the policy may have
- * changed.
- */
+/** By default acts as the agent named on connecting. Resolved per request, because the policy may have changed. */
 export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)
   if (agent === caller.agent && asked === caller.asked) return caller

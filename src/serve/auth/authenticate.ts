@@ -80,10 +80,7 @@ interface KeySource {
   find(hash: string): ApiKey | undefined
 }
 
-/**
- * The lookup is not constant-time, but leaks nothing useful: an attacker can neither choose digests nor derive a key
- * from one.
- */
+/** Not constant-time, but leaks nothing useful: attackers can neither choose digests nor derive keys from them. */
 function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdentity {
   return (digest) => {
     const key = keys.find(`sha256:${digest.toString('hex')}`)

@@ -19,7 +19,6 @@ export const expiredCredential = (sentence: string): HttpError => refused(senten
 
 export const scopesRule = 'auth.jwt.scopes'
 
-/** For a valid token that lacks a required scope. */
 export const insufficientScope = (sentence: string, header: string): HttpError =>
   HttpError.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: scopesRule })
 
@@ -56,7 +55,7 @@ export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 
   return /^https?:\/\//.test(named) && URL.canParse(named) ? new URL(named) : undefined
 }
 
-/** Where RFC 9728 publishes a resource's metadata. */
+/** The path of a resource's metadata (RFC 9728). */
 export const metadataPath = (resourcePath: string): string => `${wellKnown}${resourcePath === '/' ? '' : resourcePath}`
 
 export function challengeFor(jwt: JwtConfig): ChallengeOf {

@@ -28,7 +28,6 @@ export function createKeySet(options: {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
-  /** Called when the provider has published different keys. */
   changed(): void
 }): KeySet {
   const { url, clock, log, changed } = options
@@ -84,7 +83,6 @@ export function createKeySet(options: {
   }
 }
 
-/** One version of an identity provider's key set. */
 export interface PublishedKeys {
   readonly find: JWTVerifyGetKey
   /** The response text, to detect changes. */

@@ -22,7 +22,6 @@ const maxTries = 16
 
 export interface JwtVerifier extends AsyncDisposable {
   (token: string, digest: Buffer, beforeSignature?: () => void): AuthIdentity | Promise<AuthIdentity>
-  /** Builds the WWW-Authenticate challenge for clients without a sufficient token. */
   readonly challengeOf: ChallengeOf
 }
 
@@ -197,7 +196,7 @@ const isAgentName = (value: unknown): value is string => typeof value === 'strin
 /** Recently verified tokens, by digest: verifying a signature costs a hundred times as much as a lookup. */
 interface VerifiedTokens {
   get(digest: string): AuthIdentity | undefined
-  /** Keeps an identity until `until`, but at most five minutes: the provider may revoke its keys. */
+  /** Keeps an identity until `until`, but at most for `maxMs`: the provider may revoke its keys. */
   keep(digest: string, identity: AuthIdentity, until: number): void
 }
 

@@ -19,7 +19,6 @@ export function requiredCapabilities(method: string, params: unknown): Capabilit
   }
 }
 
-/** Returns the required capabilities that the client did not declare, if any. */
 export function missingCapabilities(declared: Capabilities, required: Capabilities): Capabilities | undefined {
   const missing: Record<string, unknown> = {}
   for (const [name, needed] of Object.entries(required)) {
@@ -56,7 +55,6 @@ export const gatewayCapabilities = {
 /** In characters; clients need a few hundred. Declared capabilities are stored per session and per kind of client. */
 const maxDeclared = 4_096
 
-/** Returns why declared capabilities are rejected, if they are. */
 export const capabilitiesFault = (declared: Capabilities): string | undefined =>
   profileOf(declared).length > maxDeclared ? `must not have more than ${maxDeclared} characters` : undefined
 

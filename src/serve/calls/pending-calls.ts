@@ -12,7 +12,6 @@ export interface CallOwner {
   readonly name: string
 }
 
-/** Calls that wait for input from their callers. */
 export interface PendingCalls {
   /** Reserves a slot for a call that may have to wait; throws OVERLOADED if none is free. */
   admit(call: ResumableCall, owner: CallOwner): void

@@ -8,14 +8,9 @@ import type { InboundResponse } from '../inbound-message.ts'
 
 /** Unanswered requests to one session's client. Ids are per session, so another client cannot answer them. */
 export interface PendingClientRequests {
-  /**
-   * Rejects with a ToolwayError if the client is unreachable or the signal aborts, and with a ServerError if the client
-   * responds with an error.
-   */
+  /** Rejects with a ServerError if the client responds with an error, otherwise with a ToolwayError. */
   ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json>
-  /**
-   * Ignores an unexpected response. If a response is ambiguous, returns the reason and fails the waiting call with it.
-   */
+  /** Ignores unexpected responses. For an ambiguous one, returns the reason and fails the waiting call with it. */
   settle(answer: InboundResponse): string | undefined
 }
 

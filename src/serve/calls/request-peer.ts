@@ -12,7 +12,6 @@ export interface ResponseChannel {
   owner: { cancel(): void } | undefined
   /** Sends a message before the response; returns false if that is not possible. */
   send(message: Buffer): boolean
-  /** Ends the request without a response. */
   abandon(): void
 }
 

@@ -49,10 +49,7 @@ const unknownHere = 'notifications/elicitation/complete'
 const maxHeld = 64
 const maxHeldBytes = 64 * 1024
 
-/**
- * A call of the stateless protocol. It stays open while its caller collects the required input; the caller's next
- * request continues it.
- */
+/** A stateless call. It stays open while its caller collects required input; the caller's next request continues it. */
 export class ResumableCall implements CallPeer {
   readonly rounds = true
   readonly #controller = new AbortController()
@@ -196,8 +193,7 @@ export class ResumableCall implements CallPeer {
   #finish(end: TurnOutcome): void {
     if (this.#end !== undefined) return
     this.#end = end
-    // Keep the result: the caller is collecting input, some of it perhaps for other calls, and will send another
-    // request.
+    // Keep the result: the caller is collecting input, perhaps also for other calls, and will send another request.
     if (this.#settle === undefined && this.#asked > 0 && end.kind === 'done') return
     this.#settle?.(end)
     this.#settle = undefined

@@ -89,9 +89,7 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 const freshMs = 60_000
 
 export interface Forwarded {
-  /** The client's address. */
   readonly client: string | undefined
-  /** How often the request has been forwarded. */
   readonly hops: number
 }
 
@@ -119,10 +117,7 @@ export interface Workers {
   lead(): string | undefined
 }
 
-/**
- * Forwards admin requests to the one worker that holds the logins and whose figures are shown. Resolves with false if
- * this is that worker.
- */
+/** Forwards admin requests to the worker that has the logins and the shown figures; false if this is that worker. */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
   response: ServerResponse,

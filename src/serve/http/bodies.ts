@@ -10,8 +10,7 @@ import type { ReceivedRequest } from './request.ts'
 /** Reads JSON request bodies and bounds the memory they hold until their requests are answered. */
 export interface RequestBodies {
   /**
-   * Throws or rejects with an HttpError as early as possible. `identity` is undefined before authentication; `limit`
-   * replaces `server.maxBody`.
+   * Fails early with an HttpError. Before authentication `identity` is undefined. `limit` overrides `server.maxBody`.
    */
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }

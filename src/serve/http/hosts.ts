@@ -7,7 +7,6 @@ import type { ReceivedRequest } from './request.ts'
 export interface Hosts {
   /** Throws a 403 unless both are accepted. */
   check(host: string | undefined, origin: string | undefined): void
-  /** The origin for a Host header. */
   addressOf(host: string): string
 }
 

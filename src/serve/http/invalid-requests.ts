@@ -16,10 +16,7 @@ const single: ReadonlySet<string> = new Set([
 /** Headers that mirror one argument of a tool call. */
 const paramPrefix = 'mcp-param-'
 
-/**
- * Rejects requests that repeat a single-valued header. The fast path leaves requests with repeated headers to
- * node:http, so this check covers them too.
- */
+/** The fast path leaves requests with repeated headers to node:http, so this check covers them too. */
 export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
   const seen = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -33,9 +33,8 @@ const large = 64 * 1024
 const aMomentMs = 100
 
 /**
- * The response to one POST. It is plain JSON if the result comes first, and becomes an event stream when a message must
- * be sent before the result or after a wait: 100 ms in a session, where the stream is resumable, otherwise the
- * keep-alive interval.
+ * The response to one POST: JSON if the result comes first, otherwise an event stream, which starts with an earlier
+ * message or after a wait. In a session the stream is resumable.
  */
 export class PostResponse implements ResponseChannel {
   owner: { cancel(): void } | undefined

@@ -83,9 +83,7 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
 
 const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 
-/**
- * Leave to node:http the headers about the connection or the body's framing, and those it does not return as strings.
- */
+/** Left to node:http: headers about the connection or framing, and those it does not return as strings. */
 const special: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'http2-settings', 'proxy-connection'],
   ...['set-cookie', '__proto__'],

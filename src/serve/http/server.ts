@@ -58,14 +58,12 @@ interface HttpServerOptions {
   chat?(): Chat | undefined
   /** The identity provider of the current configuration, published to clients. */
   jwt?(): Config['auth']['jwt']
-  /** Limits invalid credentials per address. */
   failures?(): FailureSettings
   readonly config: HttpConfig
   readonly access: Access
   readonly info: GatewayInfo
   readonly ready: () => boolean
   readonly membership?: Membership | undefined
-  /** The workers that share the port. */
   readonly workers?: Workers | undefined
   /** Finds the environment that a tool call names; another replica may hold it. */
   readonly environmentOf?: EnvironmentsOptions['environmentOf']

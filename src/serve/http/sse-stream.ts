@@ -79,7 +79,7 @@ export class SseStream implements EventConnection {
 
   #tick = (): void => {
     this.#timer = this.#clock.after(keepAliveMs, this.#tick)
-    // While data is unread, a comment would reset the timeout that detects a stalled reader.
+    // While data is unread, a comment would hide that the reader has stalled.
     if (this.#response.writableLength === 0) this.#response.write(keepAlive)
   }
 

@@ -13,7 +13,6 @@ const maxMessages = 100
 
 export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
-/** Looks only at the first character that is not white space. */
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
 
 /** Returns undefined if the session's revision has no batches, or the batch is empty, too large or not JSON. */

@@ -56,7 +56,7 @@ export interface LegacyProtocol {
   notification(session: Session, notification: InboundNotification): void
 }
 
-/** Per session, in flight. */
+/** Maximum requests in flight per session. */
 const maxRequests = 1_000
 
 const nothing: Pieces = [Buffer.from('{}')]

@@ -5,10 +5,7 @@ import { isObjectSchema } from '../../wire/convert-result.ts'
 /** Converted pages. */
 const known = new WeakMap<Buffer, Buffer>()
 
-/**
- * Removes output schemas that legacy clients cannot read: they require object schemas, compile every schema, and lose
- * the whole list if one fails.
- */
+/** Legacy clients lose the whole list if one output schema is not an object or does not compile: removes those. */
 export function legacyToolList(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)
   known.set(list, made)

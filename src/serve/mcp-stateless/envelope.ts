@@ -63,7 +63,6 @@ const invalidEnvelope = (fault: Fault) =>
     data: { envelope: fault },
   })
 
-/** Capabilities whose value must be an object. */
 const structured = ['experimental', 'sampling', 'elicitation', 'roots', 'extensions']
 
 /** Reports missing keys before malformed ones. */
@@ -87,10 +86,7 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   return { key: metaKeys.logLevel, problem: `must be one of ${logLevels.join(', ')}` }
 }
 
-/**
- * The body decides, except for notifications, whose body may omit the version. Throws if body and header contradict
- * each other.
- */
+/** The body decides, except for notifications, which may omit the version. Throws if body and header disagree. */
 export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'legacy' | 'stateless' {
   if (inbound.kind === 'response') return 'legacy'
   const { params } = inbound
@@ -106,10 +102,7 @@ export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'le
   return modernHeader ? 'stateless' : 'legacy'
 }
 
-/**
- * Without sessions, server-side state is keyed by what stays the same between requests: principal, agent and client
- * program.
- */
+/** Without sessions, server-side state is kept per principal, agent and client program. */
 export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope
   const key = JSON.stringify([base.principal, base.agent, client?.name, client?.version])

@@ -28,7 +28,6 @@ export interface StatelessPost {
 export interface StatelessHttp {
   /** Returns undefined for messages of the legacy protocol. Throws or rejects if the message is invalid. */
   take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined
-  /** Ends streams and cancels suspended calls. */
   drain(): void
 }
 

@@ -12,7 +12,6 @@ import { createResourceSubscriptions, type SessionSubscriptions } from '../sessi
 
 export interface ListenSink {
   send(message: Buffer): boolean
-  /** Sends the final message. */
   end(answer: Buffer): void
 }
 
@@ -202,7 +201,6 @@ const listOf: Readonly<Record<Kind, List>> = {
   template: 'resourcesListChanged',
 }
 
-/** Per stream. */
 const maxUris = 1_000
 
 /** Ignores unknown members; the acknowledgement shows what was accepted. */

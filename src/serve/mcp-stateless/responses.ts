@@ -82,9 +82,7 @@ export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requ
 /** Revision 2025-11-25: the user must visit a URL first. */
 const visitRequired = -32042
 
-/**
- * Converts that error to input requests, because the stateless protocol has no such code; undefined for other errors.
- */
+/** Converts that error to input requests: the stateless protocol has no such code. Undefined for other errors. */
 function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined

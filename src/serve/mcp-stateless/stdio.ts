@@ -25,7 +25,7 @@ export interface StatelessStdio {
   cancelAll(): void
 }
 
-/** In flight. */
+/** Maximum requests in flight. */
 const maxRequests = 1_000
 
 export function createStatelessStdio(options: {

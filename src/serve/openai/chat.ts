@@ -14,15 +14,11 @@ interface StreamOptions {
   encode(event: ChatEvent): readonly Buffer[]
   /** Sent first, once the stream starts. */
   readonly opening?: readonly Buffer[]
-  /** Encodes a failure after the stream has started. */
   failure(thrown: unknown): Buffer
   readonly clock: Clock
 }
 
-/**
- * Streams an answer with back-pressure. Rejects if the answer fails before anything was sent; stops when the client
- * disconnects.
- */
+/** Streams with back-pressure until the client disconnects. Rejects if the answer fails before anything was sent. */
 export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: StreamOptions): Promise<void> {
   const { response, encode, opening = [], failure, clock } = telling
   const held: Buffer[] = [...opening]
@@ -84,7 +80,6 @@ export const unknownModel = (asked: string, known: readonly string[]) => {
   return notFound(sentence, { param: 'model', code: 'model_not_found' })
 }
 
-/** A model object of the OpenAI API. */
 export const modelView = (id: string, created: number) => ({ id, object: 'model', created, owned_by: 'toolway' })
 
 const noModel =

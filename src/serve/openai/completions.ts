@@ -27,7 +27,6 @@ export interface CompletionsOptions {
   readonly bodies: RequestBodies
   /** Trace headers are read only if calls are traced. */
   traced?(): boolean
-  /** Maximum concurrent answers. */
   readonly limit?: number
   readonly clock: Clock
   readonly log: Log
@@ -45,7 +44,6 @@ export function createCompletions(options: CompletionsOptions): Completions {
   const held = new Map<string, number>()
   let underWay = 0
 
-  /** Counts the answer until the response is closed. */
   const take = (principal: string, response: ServerResponse) => {
     const own = held.get(principal) ?? 0
     if (underWay >= limit || own >= share) throw tooMany(underWay >= limit ? underWay : own)

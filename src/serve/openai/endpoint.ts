@@ -28,7 +28,6 @@ export interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly hosts: Hosts
 }
 
-/** The principal is set after authentication. */
 interface Sender {
   readonly address: string | undefined
   principal?: string

@@ -9,7 +9,6 @@ export interface CompletionHeader {
   readonly model: string
 }
 
-/** Encodes an answer as OpenAI chunks. */
 export interface Chunks {
   /** The first chunk, sent before any event. */
   opening(): Buffer

@@ -12,9 +12,7 @@ export interface SessionEvents extends Disposable {
   readonly newest: number
   /** Stores an event under the session's next number, which it returns. */
   add(stream: string, message: Buffer | undefined, last?: boolean): number
-  /** Stored events of a stream after this number, oldest first. */
   after(stream: string, number: number): readonly StoredEvent[]
-  /** Whether the last event of the stream is stored. */
   isOver(stream: string): boolean
 }
 

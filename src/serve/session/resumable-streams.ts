@@ -154,7 +154,6 @@ export interface EventConnection {
 }
 
 interface ResumableStreamOptions {
-  /** Unique within the session. */
   readonly name: string
   readonly events: SessionEvents
   /** Whether the client accepts an event without a message. */

@@ -123,9 +123,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     return membership === undefined ? id : `${membership.self}.${id}`
   }
 
-  /**
-   * The principals with the most sessions, or only the newcomer if it is one of them: a flood evicts its own sessions.
-   */
+  /** Principals with the most sessions; only the newcomer if it is among them, so a flood evicts only itself. */
   const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
     let most = 0
     for (const { size } of held.values()) most = Math.max(most, size)

@@ -19,7 +19,6 @@ export interface SessionClient {
 /** A session of the legacy protocol, over HTTP or stdio. Disposing of it ends it. */
 export interface Session extends SessionClient, Disposable {
   readonly caller: Caller
-  /** Requests in flight. */
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: SessionSubscriptions
@@ -76,7 +75,6 @@ export function serializeSession({ revision, capabilities, caller, logLevel, sub
   return JSON.stringify({ client, principal, asked, logLevel, subscriptions: subscriptions.uris() })
 }
 
-/** Returns undefined for an invalid record. */
 export function parseSessionRecord(text: string): SessionRecord | undefined {
   try {
     const { client, principal, asked, logLevel, subscriptions } = JSON.parse(text) as Params

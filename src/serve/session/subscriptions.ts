@@ -10,11 +10,8 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 export interface SessionSubscriptions extends Disposable {
   /** Idempotent. `caller` may be another agent of the session's caller. */
   add(uri: string, caller?: Caller): Promise<void>
-  /**
-   * Renews a subscription made at another replica and notifies the client at once, because it may have missed updates.
-   */
+  /** Renews a subscription made at another replica and notifies the client, which may have missed updates. */
   resume(uri: string): Promise<void>
-  /** Ignores unknown URIs. */
   remove(uri: string): void
   uris(): readonly string[]
 }
@@ -34,7 +31,6 @@ export function createResourceSubscriptions(options: {
   readonly log: Log
   /** Gets the same buffer for each update of a resource, so that a pending notification is not sent twice. */
   tell(message: Buffer): void
-  /** Builds the notification for an updated resource. */
   news?(uri: string): Buffer
 }): SessionSubscriptions {
   const { access, caller, log, tell, news = updated } = options
