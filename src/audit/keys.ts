@@ -10,29 +10,27 @@ import {
 } from 'node:crypto'
 import { canonical } from '../lib/canonical-json.ts'
 
-/** Checks what the log signed. */
 export interface Verifier {
-  /** Names the key: the start of the SHA-256 of its DER form. */
+  /** Key ID: the start of the SHA-256 of the DER form. */
   readonly id: string
   readonly pem: string
-  /** `record` without `hash`; its `signature` is left out of what was signed. */
+  /** Takes a record without `hash`; `signature` is excluded from the signed bytes. */
   verifies(record: Readonly<Record<string, unknown>>): boolean
 }
 
-/** Signs what the log says about itself. */
 export interface Signer extends Verifier {
-  /** The signature for a record that has neither `signature` nor `hash`. */
+  /** Takes a record without `signature` and `hash`. */
   sign(record: Readonly<Record<string, unknown>>): string
   /** For the file `head`, which changes too often to be signed. */
   mac(text: string): string
 }
 
-// What stands before the seed in the PKCS #8 form of an Ed25519 key (RFC 8410).
+// Prefix of the seed in the PKCS #8 form of an Ed25519 key (RFC 8410).
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
-/** Keeps these signatures apart from any other use of such a key. */
+/** Domain separation from other uses of the key. */
 const purpose = 'toolway audit 1\n'
 
-/** The same secret always gives the same keys, so nothing but the secret need be kept. */
+/** Derives the keys from the secret, so only the secret must be stored. */
 export function signerOf(secret: Buffer | string): Signer {
   const derive = (info: string) => Buffer.from(hkdfSync('sha256', secret, '', info, 32))
   const seed = derive('toolway audit: signing')
@@ -46,7 +44,7 @@ export function signerOf(secret: Buffer | string): Signer {
   }
 }
 
-/** From a public key in PEM form. */
+/** Takes PEM or a key object. */
 function verifierOf(publicKey: KeyObject | string): Verifier {
   const key = typeof publicKey === 'string' ? createPublicKey(publicKey) : publicKey
   return {
@@ -57,7 +55,7 @@ function verifierOf(publicKey: KeyObject | string): Verifier {
   }
 }
 
-/** The keys in a file of them: a secret that was replaced leaves its public key behind for the records of its time. */
+/** The file may hold several keys: a replaced secret leaves its public key for the older records. */
 export const verifiersOf = (pem: string): Verifier[] =>
   (pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g) ?? []).flatMap((block) => {
     try {

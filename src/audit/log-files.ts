@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { type AuditRecord, parseRecord } from './record.ts'
 
 /**
- * `<folder>/<lane>/<first seq, 12 digits>.jsonl`, with `head`, `lock` and `reserve` beside the segments of a lane, and
- * `<folder>/audit.pub`. A lane belongs to one process at a time: several may share a folder.
+ * Layout: `<folder>/<lane>/<first seq, 12 digits>.jsonl`, with `head`, `lock` and `reserve` in the lane's folder, and
+ * `<folder>/audit.pub`. Each lane belongs to one process at a time, so several processes can share a folder.
  */
 export const segmentFileName = (firstSeq: number): string => `${String(firstSeq).padStart(12, '0')}.jsonl`
 
@@ -13,13 +13,13 @@ export const firstSeqOf = (file: string): number => Number.parseInt(file, 10)
 
 export const publicKeyFile = (folder: string): string => join(folder, 'audit.pub')
 
-/** The lanes of a log, in the order of their numbers; none if there is no such folder. */
+/** In numeric order; empty if the folder does not exist. */
 export const listLanes = (folder: string): string[] =>
   names(folder)
     .filter((name) => /^[1-9]\d*$/.test(name))
     .sort((a, b) => Number(a) - Number(b))
 
-/** The segments of a lane, oldest first. */
+/** Oldest first. */
 export const listSegments = (folder: string, lane: string): string[] =>
   names(join(folder, lane))
     .filter((name) => /^\d{12,}\.jsonl$/.test(name))
@@ -34,19 +34,19 @@ function names(folder: string): string[] {
   }
 }
 
-/** One line of a file, without its newline. */
+/** One line without its newline. */
 export interface LogLine {
   readonly bytes: Buffer
   readonly offset: number
-  /** False for what stands after the last newline: a record that is being written, or that was torn. */
+  /** False for bytes after the last newline: a record that is being written or was torn. */
   readonly whole: boolean
 }
 
 const chunkBytes = 256 * 1024
-/** Far beyond any record. What is longer is no line of ours and is handed out in pieces, so that memory stays bounded. */
+/** Far beyond any record. Longer lines are not ours; they are returned in pieces to bound memory. */
 const maxLine = 1024 * 1024
 
-/** The lines of a file from a position on, in lists as they come, so that a reader need not await each one. */
+/** Yields lines in batches, so that readers need not await each one. */
 export async function* readLines(path: string, from = 0): AsyncGenerator<readonly LogLine[]> {
   const file = await open(path, 'r')
   try {
@@ -78,21 +78,20 @@ export async function* readLines(path: string, from = 0): AsyncGenerator<readonl
   }
 }
 
-/** A record and where it stands. */
 export interface StoredRecord {
   readonly lane: string
-  /** The name of the segment inside the lane's folder. */
+  /** Segment name inside the lane's folder. */
   readonly file: string
-  /** Of the first byte of its line in that file. */
+  /** Of the first byte of the line. */
   readonly offset: number
-  /** How long its line is, newline included: the next record stands at `offset + bytes`. */
+  /** Length of the line with its newline: the next record starts at `offset + bytes`. */
   readonly bytes: number
-  /** The line itself, without its newline. */
+  /** The line without its newline. */
   readonly text: string
   readonly record: AuditRecord
 }
 
-/** A line that is no record: `toolway audit verify` says more about it. */
+/** A line that is not a valid record; `toolway audit verify` reports details. */
 interface UnreadableLine {
   readonly lane: string
   readonly file: string
@@ -100,22 +99,22 @@ interface UnreadableLine {
   readonly bytes: number
 }
 
-/** Up to where somebody has read a lane: the file and the position of the next byte. */
+/** `offset` is the next byte to read. */
 export interface ReadPosition {
   readonly file: string
   readonly offset: number
 }
 
 interface ReadOptions {
-  /** By lane; a lane that is not named is read from its beginning, as is one whose file retention has removed. */
+  /** By lane. Lanes not listed are read from the beginning, as are lanes whose file was removed by retention. */
   readonly from?: Readonly<Record<string, ReadPosition>>
   readonly lanes?: readonly string[]
   unreadable?(line: UnreadableLine): void
 }
 
 /**
- * The records of all lanes, lane by lane, each in the order it was written. It may run while others write: a record
- * that is not complete yet is left for the next time. It does not verify; what is not JSON is passed over.
+ * Reads lane by lane, each in the order of writing. Safe while others write: an incomplete record is left for the next
+ * read. Does not verify; lines that are not valid records are skipped.
  */
 export async function* readRecords(folder: string, options: ReadOptions = {}): AsyncGenerator<StoredRecord> {
   for (const lane of options.lanes ?? listLanes(folder)) yield* readLane(folder, lane, options)
@@ -137,7 +136,7 @@ async function* readLane(folder: string, lane: string, options: ReadOptions): As
         }
       }
     } catch (error) {
-      // Retention may remove a segment between the listing and its turn.
+      // Retention may remove a segment after it was listed.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
   }

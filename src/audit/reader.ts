@@ -4,7 +4,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { parseRecord } from './record.ts'
 import { isGap, type OperationRow, rowOfBegin, rowOfEnd, rowOfGap } from './search/rows.ts'
 
-/** A search for one page. With `raw` it finds records instead of operations. */
+/** With `raw`, the search finds records instead of operations. */
 export type AuditPageQuery = ArchiveQuery
 
 export interface AuditSearchPage {
@@ -17,7 +17,6 @@ export interface AuditSearchPage {
   readonly source?: 'postgres' | 'local'
 }
 
-/** An operation in the archive, with the replica that recorded it. */
 export interface ArchiveRow extends OperationRow {
   readonly replica: string
   readonly host: string

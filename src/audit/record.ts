@@ -3,42 +3,41 @@ import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { archiveNames } from '../core/audit-archive.ts'
 import { canonical } from '../lib/canonical-json.ts'
 
-/** What every record has, whatever it is about. */
+/** Members of every record. */
 export interface ChainedRecord {
   /** ISO 8601, UTC, milliseconds. */
   readonly time: string
-  /** Counts the records of one lane from 1 on. */
+  /** Counts the records of one lane from 1. */
   readonly seq: number
-  /** The hash of the record before; zeros for the first of a lane. */
+  /** Hash of the previous record; zeros for the first of a lane. */
   readonly prev: string
   readonly hash: string
 }
 
-/** An operation begins. `arguments` are as the redactor left them, `"dropped"` where it failed, or a `Truncated`. */
+/** `arguments` are redacted, `"dropped"` if the redactor failed, or `TruncatedArguments`. */
 export interface BeforeRecord extends ChainedRecord, Omit<AuditBegin, 'arguments'> {
   readonly phase: 'before'
   readonly arguments?: unknown
 }
 
-/** An operation is over. */
 export interface AfterRecord extends ChainedRecord, AuditEnd {
   readonly phase: 'after'
 }
 
-/** Stands for arguments that are too long to be written down. */
+/** Replaces arguments that are too long to record. */
 export interface TruncatedArguments {
   readonly truncated: true
   readonly bytes: number
-  /** Of the whole, as it would have been written. */
+  /** Of the whole arguments as they would have been recorded. */
   readonly sha256: string
   readonly start: string
 }
 
-/** What the log says about itself has no `phase`, and is signed. */
+/** Records about the log itself have no `phase` and are signed. */
 interface ControlRecordBase extends ChainedRecord {
   readonly phase?: undefined
   readonly lane: string
-  /** Which key signed it: the start of the SHA-256 of the public key. */
+  /** Key ID: the start of the SHA-256 of the public key. */
   readonly key: string
   /** Ed25519 over the canonical JSON of the record without `signature` and `hash`, in base64url. */
   readonly signature: string
@@ -48,50 +47,53 @@ interface ControlRecordBase extends ChainedRecord {
 export interface SegmentRecord extends ControlRecordBase {
   readonly operation: 'segment'
   readonly reason: 'first' | 'size' | 'age' | 'abandoned'
-  /** How long the file before is, as far as it counts; none for the first file of a lane. */
+  /** Length of the valid part of the previous file; absent for the first file of a lane. */
   readonly previous?: { readonly file: string; readonly bytes: number }
 }
 
-/** A process has taken the lane. */
+/** A process has opened the lane. */
 export interface StartRecord extends ControlRecordBase {
   readonly operation: 'start'
   readonly pid: number
   readonly host: string
   readonly version: string
-  /** The lanes there are, so that one which vanishes is missed. */
+  /** All lanes at that time, so that a deleted one is detected. */
   readonly lanes: readonly string[]
-  /** How many bytes of a torn record were cut off. */
+  /** Bytes of a torn record that were cut off. */
   readonly torn?: number
   /**
-   * How many records the process before, which was killed, left behind that neither a signature nor `head` vouches for:
-   * no more than a second of reads, if they are genuine.
+   * Records of the previous, killed process that neither a signature nor `head` confirms: at most one second of reads,
+   * if they are genuine.
    */
   readonly unproven?: number
 }
 
-/** Everything before it is as it was written. */
+/** Its signature covers all records before it, through `prev`. */
 export interface CheckpointRecord extends ControlRecordBase {
   readonly operation: 'checkpoint'
-  /** The process has left the lane: nothing follows but the start of another. */
+  /** The process closed the lane; only the start record of another process may follow. */
   readonly final?: true
 }
 
-/** What went unrecorded while nothing could be written, by what became of it. */
+/** Counts of what was not recorded during an outage, by outcome. */
 export interface Unrecorded {
-  /** Operations that were refused because they could not be recorded. */
+  /** Operations refused because they could not be recorded. */
   readonly refused: number
-  /** Records of reads, each of which went on all the same; of denials; of the ends of writes that have run. */
+  /** Missing records: of reads, which ran anyway; of denials; of the ends of writes that have run. */
   readonly reads: number
   readonly denials: number
   readonly writes: number
-  /** Records that were written and that the disk may have lost: their sync failed. */
+  /** Written records that may not be on disk, because their sync failed. */
   readonly unsynced: number
 }
 
-/** Something is not in the log that should be. */
+/** Records are missing or damaged. */
 export interface GapRecord extends ControlRecordBase {
   readonly operation: 'gap'
-  /** `unrecorded` is honest; everything else means that somebody or something has been at the files. */
+  /**
+   * `unrecorded` is an outage that we report ourselves; every other reason means that the files were modified or
+   * damaged.
+   */
   readonly reason: 'unrecorded' | 'records_missing' | 'records_changed' | 'damaged' | 'head_missing' | 'head_invalid'
   readonly error?: string
   readonly since?: string
@@ -99,7 +101,7 @@ export interface GapRecord extends ControlRecordBase {
   readonly missing?: { readonly from: number; readonly to: number }
 }
 
-/** Records up to and including `to` are about to be removed, because they are as old as the configuration wants. */
+/** Written before records up to and including `to` are removed because of their age. */
 export interface RetentionRecord extends ControlRecordBase {
   readonly operation: 'retention'
   readonly removed: { readonly from: number; readonly to: number }
@@ -109,16 +111,13 @@ export type EventRecord = BeforeRecord | AfterRecord
 export type ControlRecord = SegmentRecord | StartRecord | CheckpointRecord | GapRecord | RetentionRecord
 export type AuditRecord = EventRecord | ControlRecord
 
-/** Whether a record is about an operation, and not about the log itself. */
+/** True for records of operations, false for records about the log itself. */
 export const isEvent = (record: AuditRecord): record is EventRecord => record.phase !== undefined
 
 /** The `prev` of the first record of a lane. */
 export const zeroHash = '0'.repeat(64)
 
-/**
- * The record in a line; none if it has not the form of one. Somebody may have written anything into a line, and must
- * not get any further with it than this: whoever reads the log goes on with the next one.
- */
+/** Undefined if the line is not a valid record. Lines may contain anything after tampering; readers skip such lines. */
 export function parseRecord(text: string): AuditRecord | undefined {
   try {
     const value = JSON.parse(text) as Readonly<Record<string, unknown>>
@@ -148,7 +147,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 const marker = ',"hash":"'
 const tailBytes = marker.length + zeroHash.length + 2
 
-/** A record's text as it is stored, and its hash. `body` is its canonical JSON without `hash`. */
+/** `body` is the canonical JSON of the record without `hash`. */
 export function sealLine(body: string): { readonly line: string; readonly hash: string } {
   const hash = digest('sha256', body)
   return { line: `${body.slice(0, -1)}${marker}${hash}"}\n`, hash }
@@ -156,10 +155,10 @@ export function sealLine(body: string): { readonly line: string; readonly hash: 
 
 type ParsedLine =
   | { readonly ok: true; readonly record: AuditRecord }
-  /** `record` where the line could be read all the same. */
+  /** `record` is set if the line could be parsed anyway. */
   | { readonly ok: false; readonly wrong: 'form' | 'hash' | 'canonical'; readonly record?: AuditRecord }
 
-/** Checks one line, newline excluded, as far as it can be checked alone. */
+/** Checks a line without its newline, as far as possible without its neighbours. */
 export function parseSealedLine(bytes: Buffer): ParsedLine {
   const record = parseRecord(bytes.toString('utf8'))
   const written = record && writtenOf(record)
@@ -175,7 +174,7 @@ export function parseSealedLine(bytes: Buffer): ParsedLine {
 
 const closing = Buffer.from('}')
 
-/** The canonical JSON of a record without its hash; none where it nests too deeply for one of ours. */
+/** Undefined if the record nests more deeply than ours do. */
 function writtenOf({ hash: _, ...record }: AuditRecord): Buffer | undefined {
   try {
     return Buffer.from(canonical(record))

@@ -10,62 +10,60 @@ import { type AppendedRecord, createRecorder } from './recorder.ts'
 
 export interface AuditLogOptions {
   readonly folder: string
-  /** What is on disk before the answer leaves: writes and denials, everything, or nothing. */
+  /** Which records must be on disk before the response is sent: writes and denials, all, or none. */
   readonly sync: 'writes' | 'all' | 'none'
-  /** What happens to reads while nothing can be written. */
+  /** Whether reads may run while the log cannot be written. */
   readonly unrecordedReads: 'allow' | 'refuse'
   readonly retainMs: number
-  /** Up to which record a lane was copied elsewhere. What is not is kept for longer, up to twice `retainMs`. */
+  /** Last record of a lane that was copied to the archive. Uncopied records are kept for up to twice `retainMs`. */
   copied?(lane: string): number
-  /** The secret that the keys are made from. */
+  /** The secret from which the keys are derived. */
   readonly key: Buffer | string
-  /** What is written down of arguments. Where it throws, nothing is. */
+  /** Returns the arguments to record. If it throws, they are dropped. */
   describe(given: Record<string, unknown>): unknown
   /**
-   * Takes secrets out of names: of tools, servers, agents, principals, rules. Asked for each of them in every record, so
-   * it had better remember what it has seen. Where it throws, the name is dropped.
+   * Removes secrets from the names of tools, servers, agents, principals and rules. It runs for each name of every
+   * record, so it should cache its results. If it throws, the name is dropped.
    */
   readonly redact?: RedactText
   readonly clock: Clock
   readonly log: Log
-  /** Of this program, for the record of its start. */
+  /** Version of Toolway for the start record. */
   readonly version?: string
   readonly segmentBytes?: number
-  /** Where the high-water marks of the lanes are kept; see marks.ts. */
+  /** Folder of the high-water marks; see head.ts. */
   readonly marks?: string | undefined
-  /** Kept for the ends of writes on a full disk. */
+  /** Disk space reserved for the ends of writes. */
   readonly reserveBytes?: number
   readonly files?: FileSystem
 }
 
 export interface AuditStatus {
-  /** The lane of this process; none while the log cannot be opened. */
+  /** Undefined while the log cannot be opened. */
   readonly lane: string | undefined
-  /** The last record, and the last one that is known to be on disk. */
+  /** The last record, and the last one known to be on disk. */
   readonly seq: number
   readonly synced: number
   readonly waiting: number
   readonly recording: boolean
-  /** How often it has stopped. */
   readonly outages: number
-  /** Why not. */
   readonly error?: string
-  /** Missed so far in the outage of now. */
+  /** Not recorded so far in the current outage. */
   readonly unrecorded: Unrecorded
 }
 
 export interface AuditLog extends Audit, AsyncDisposable {
-  /** Settles when all that was recorded up to now is on disk; rejects where that failed. */
+  /** Resolves when everything recorded so far is on disk; rejects if that fails. */
   flushed(): Promise<void>
   status(): AuditStatus
 }
 
-/** A full disk is tried again much more often, so that this is about how soon somebody can have made room. */
+/** Writing is retried far more often; this is roughly the time in which someone can free disk space. */
 const harmlessAgain = { retryAfterMs: 1_000 }
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Opens the log of this process inside a folder that others may write to at the same time. */
+/** Opens a lane for this process; other processes may write to the same folder. */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { sync, unrecordedReads, retainMs } = options
   const recorder = createRecorder({
@@ -74,10 +72,10 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     segmentBytes: 64 * 1024 * 1024,
     reserveBytes: 256 * 1024,
     ...options,
-    // So that what is kept for an hour does not wait for the end of the day.
+    // With a retention of one hour, segments must not last until the end of the day.
     segmentMs: Math.min(dayMs, Math.max(1000, retainMs / 4)),
     signer: signerOf(options.key),
-    // Who must be refused where it cannot be written has to know that at once.
+    // If reads are refused while the log fails, the write must fail before the read starts.
     holds: unrecordedReads === 'allow' && sync !== 'all',
   })
   const { outage } = recorder
@@ -86,7 +84,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const unavailable = (sentence: string, details: ErrorDetails) =>
     new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'it is closed'}).`, details)
 
-  /** Whoever has run something is not told when to come back: that would be an invitation to run it twice. */
+  /** No `retryAfterMs` for a write that has run: it would invite clients to run it twice. */
   const mayNotLeave = ({ write, decision }: AuditEnd) =>
     write
       ? unavailable(
@@ -98,7 +96,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
           harmlessAgain,
         )
 
-  /** What becomes of an operation that is over and whose record did not make it. */
+  /** The outcome for a finished operation whose record was not written. */
   const unrecorded = (event: AuditEnd): Promise<void> | undefined => {
     if (event.decision === 'DENY') return undefined
     if (event.write || unrecordedReads === 'refuse') return Promise.reject(mayNotLeave(event))
@@ -113,7 +111,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const notBegun = () =>
     unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
 
-  /** After a failed sync only what is surely on disk may begin. */
+  /** After a failed sync, an operation starts only once its record is on disk. */
   const durable = ({ seq, commit }: AppendedRecord) =>
     commit.wait(seq).catch(() => {
       outage.countMissed('refused')

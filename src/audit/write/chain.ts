@@ -9,9 +9,9 @@ import type { RecordBody, RecordPosition } from './event-body.ts'
 import type { FileSystem } from './file-system.ts'
 import type { RecoveredLane } from './recover.ts'
 
-/** Left out one by one, so that a union stays one. */
+/** Distributes `Omit` over a union. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never
-/** What the log says about itself, before it is signed and has its place in the chain. */
+/** A control record before it is signed and chained. */
 export type ControlFields = Without<ControlRecord, keyof ChainedRecord | 'lane' | 'key' | 'signature' | 'phase'>
 
 export interface ChainOptions {
@@ -22,31 +22,30 @@ export interface ChainOptions {
   readonly files: FileSystem
   readonly clock: Clock
   readonly segmentBytes: number
-  /** A segment that has been open for longer than this gets no more records. */
+  /** Maximum age of a segment before the next one is started. */
   readonly segmentMs: number
-  /** A segment was begun. */
   opened(segment: Segment): void
-  /** Records that were held could not be written. */
+  /** Held records could not be written. */
   lost(records: number): void
 }
 
-/** One lane's chain of records. Nothing of it changes where a record could not be written. */
+/** One lane's hash chain. A failed write leaves it unchanged. */
 export interface RecordChain {
   readonly seq: number
-  /** The end of what is in the file: records that are held come behind it. */
+  /** The last record in the file; held records follow it. */
   readonly written: ChainPosition
   readonly segment: Segment | undefined
   /**
-   * Appends a record and returns its number; throws what the file system threw. One that is held is written with the
-   * next that is not, or by `write`: many are cheaper in one piece.
+   * Appends a record and returns its number; rethrows file system errors. A held record is written with the next record
+   * that is not held, or by `write`, because one large write is cheaper than many.
    */
   append(body: RecordBody, held?: 'held'): number
-  /** Writes what is held; throws what the file system threw, and then it is lost. */
+  /** Writes the held records. If that throws, they are lost. */
   write(): void
   appendControl(fields: ControlFields): number
-  /** Nothing more goes into the segment of now. */
+  /** Stops writing to the current segment. */
   abandon(): void
-  /** Begins a new segment if the one of now is old and holds anything, though nothing is to be recorded. */
+  /** Starts a new segment if the current one is old and not empty, even without a record to write. */
   rotateIfOld(): void
 }
 
@@ -64,7 +63,7 @@ export function createChain(options: ChainOptions): RecordChain {
   }
 
   let written: ChainPosition = { seq, hash }
-  /** The lines of what comes behind it. */
+  /** Lines not yet written. */
   let held = ''
 
   const timeNow = isoTime()
@@ -78,14 +77,14 @@ export function createChain(options: ChainOptions): RecordChain {
     return seq
   }
 
-  /** What is not written has never been; whoever was promised that it would be is told. */
+  /** Rolls back to the last written record and reports held records as lost. */
   const drop = (promised: number) => {
     held = ''
     ;({ seq, hash } = written)
     if (promised > 0) options.lost(promised)
   }
 
-  /** Writes all that is held or nothing of it. */
+  /** Writes all held lines or none. */
   const writeTo = (target: Segment, promised: number) => {
     const lines = held
     try {
@@ -120,7 +119,7 @@ export function createChain(options: ChainOptions): RecordChain {
     segment = undefined
   }
 
-  /** The new segment is there, with its first record, before the old one is left. */
+  /** Creates the new segment with its first record before it retires the old one. */
   const begin = (reason: SegmentRecord['reason']): Segment => {
     write()
     const fresh = openSegment(files, folder, { file: segmentFileName(seq + 1), openedMs: clock.now() })
@@ -182,7 +181,7 @@ export function createChain(options: ChainOptions): RecordChain {
   }
 }
 
-/** The text of a time; all but its milliseconds is made once for all records of a second. */
+/** Formats times, caching everything but the milliseconds for the records of one second. */
 function isoTime(): (ms: number) => string {
   let second = Number.NaN
   let text = ''
@@ -197,8 +196,8 @@ function isoTime(): (ms: number) => string {
 }
 
 /**
- * Segments end with the day (UTC), or sooner where records are kept for a short time only; and where a clock that was
- * wrong is set right, since nobody can tell how old a file is that begins in the future.
+ * Segments end with the UTC day, or earlier if the retention time is short. They also end when a wrong clock is
+ * corrected, because the age of a file that begins in the future is unknown.
  */
 const isOld = (openedMs: number, nowMs: number, maxMs: number): boolean =>
   Math.floor(nowMs / dayMs) !== Math.floor(openedMs / dayMs) || Math.abs(nowMs - openedMs) >= maxMs

@@ -1,7 +1,6 @@
 import { dirname, join } from 'node:path'
 import { type FileSystem, writeFully } from './file-system.ts'
 
-/** The end of a chain. */
 export interface ChainPosition {
   readonly seq: number
   readonly hash: string
@@ -9,32 +8,31 @@ export interface ChainPosition {
 
 export interface GroupCommitOptions {
   readonly files: FileSystem
-  /** Everything up to here is settled already. */
+  /** Records up to this number are already settled. */
   readonly from: number
-  /** The end of the chain as it is now. */
+  /** The current end of the chain. */
   position(): ChainPosition
-  /** Everything up to here is on disk. Whoever waits for it hears of it afterwards. */
+  /** Called before the waiting callers are resolved. */
   synced(position: ChainPosition): void
-  /** A sync failed: of this many records nobody knows whether the disk has them, and nobody may ask it again. */
+  /** A sync failed: this many records may not be on disk, and the sync must not be retried. */
   failed(error: unknown, records: number): void
 }
 
-/** Brings records to disk, many at a time. */
 export interface GroupCommit {
-  /** Up to here records are on disk, or given up. */
+  /** Records up to this number are on disk or given up. */
   readonly settled: number
   readonly waiting: number
-  /** A sync is under way: the files must stay open. */
+  /** A sync is running: the files must stay open. */
   readonly busy: boolean
-  /** A segment has been begun. */
+  /** Adds a new segment to the next sync. */
   track(segment: Segment): void
-  /** Settles when this record is on disk. */
+  /** Resolves when the record is on disk. */
   wait(seq: number): Promise<void>
-  /** Closes the files. No sync may be under way. */
+  /** Closes the files. No sync may be running. */
   close(): void
 }
 
-/** Somebody else has been at a file that only this process writes to. */
+/** Another process changed or removed a file that only this process writes to. */
 export class FileModifiedError extends Error {}
 
 interface Waiter {
@@ -43,10 +41,7 @@ interface Waiter {
   reject(error: unknown): void
 }
 
-/**
- * Group commit: one sync at a time. Whoever comes while it runs waits for the next one, together with all others, so
- * the price of a sync is shared by everybody who writes at that time.
- */
+/** Group commit: one sync at a time. Records that arrive during a sync share the next one, which spreads its cost. */
 export function createGroupCommit({ files, from, position, ...told }: GroupCommitOptions): GroupCommit {
   let settled = from
   let busy = false
@@ -55,11 +50,11 @@ export function createGroupCommit({ files, from, position, ...told }: GroupCommi
 
   const run = async () => {
     busy = true
-    // Those who come in the same turn of the event loop share this sync, too.
+    // Records of the same event-loop turn share this sync.
     await new Promise<void>((resolve) => setImmediate(resolve))
     const covered = position()
     const targets = segments
-    // One that is left during the sync may get more records until then, and is synced once more.
+    // A segment retired during the sync may have received records meanwhile, so it is synced again.
     const finished = targets.filter(({ done }) => done)
     try {
       await Promise.all(targets.map((segment) => sync(files, segment)))
@@ -70,7 +65,7 @@ export function createGroupCommit({ files, from, position, ...told }: GroupCommi
       waiters = waiters.filter(({ seq }) => seq > settled)
       for (const waiter of free) waiter.resolve()
     } catch (error) {
-      // Never again on these files: the next sync might succeed and have lost what this one could not bring to disk.
+      // Never sync these files again: after a failed fsync the next one may succeed although data was lost.
       told.failed(error, position().seq - settled)
       settled = position().seq
       forget(segments)
@@ -88,7 +83,7 @@ export function createGroupCommit({ files, from, position, ...told }: GroupCommi
       try {
         files.closeSync(fd)
       } catch {
-        // They were synced, or given up: closing them can neither save nor lose anything.
+        // The files are synced or given up, so a failed close loses nothing.
       }
     }
   }
@@ -119,7 +114,7 @@ export function createGroupCommit({ files, from, position, ...told }: GroupCommi
 
 async function sync(files: FileSystem, segment: Segment): Promise<void> {
   await files.fdatasync(segment.fd)
-  // The lane and the log may be as new as their first file.
+  // The lane's folder and the log folder may be new, too.
   for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
     await files.syncFolder(path)
   }
@@ -133,35 +128,34 @@ async function sync(files: FileSystem, segment: Segment): Promise<void> {
   }
 }
 
-/** A file that records are appended to. */
 export interface Segment {
   readonly file: string
   readonly path: string
   readonly fd: number
   readonly openedMs: number
-  /** How much of it counts. */
+  /** Length of the valid part. */
   bytes: number
-  /** It may hold more than counts, since what was half written could not be cut off. */
+  /** A partial line could not be cut off, so the file may be longer than `bytes`. */
   spoiled: boolean
-  /** Its folder may not know it yet. */
+  /** The folder entry may not be synced yet. */
   fresh: boolean
-  /** No record goes there any more: whoever has synced it closes it. */
+  /** No more records follow; it is closed after the next sync. */
   done: boolean
 }
 
-/** Makes a new, empty segment, or opens one to go on with. */
+/** Creates a segment, or opens an existing one if `bytes` is given. */
 export function openSegment(
   files: FileSystem,
   folder: string,
   { file, openedMs, bytes }: Pick<Segment, 'file' | 'openedMs'> & { readonly bytes?: number },
 ): Segment {
   const path = join(folder, file)
-  // Where the file must be new, two writers can never meet in it.
+  // Exclusive creation: two writers never share a new file.
   const fd = files.openSync(path, bytes === undefined ? 'ax' : 'a', 0o600)
   return { file, path, fd, openedMs, bytes: bytes ?? 0, spoiled: false, fresh: bytes === undefined, done: false }
 }
 
-/** Appends a whole line or nothing: what could be written of it only in part is cut off again. */
+/** Appends a whole line or nothing; a partial write is truncated. */
 export function appendLine(files: FileSystem, segment: Segment, line: string): void {
   const bytes = Buffer.from(line)
   try {

@@ -4,47 +4,47 @@ import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
 import type { ChainedRecord, TruncatedArguments } from '../record.ts'
 import { memoizeRedaction } from '../redact/redactor.ts'
 
-/** How much of the arguments is kept, in characters of their JSON. */
+/** Maximum size of recorded arguments, in characters of JSON. */
 export const maxArguments = 16 * 1024
-/** How much of longer ones is kept. */
+/** How much of longer arguments is kept. */
 const maxStart = 4 * 1024
-/** How much is kept of a text, unless it is one of those that are often long. */
+/** Default maximum length of a text. */
 const maxText = 512
 
-/** No line is longer than this many bytes, also where each character of each text needs six of them. */
+/** Upper bound of a line in bytes, even if every character needs six bytes. */
 export const maxLine = 128 * 1024
 
-/** A text that is too long is cut, and its hash keeps it apart from others with the same beginning. */
+/** Truncates a long text. The hash distinguishes it from others with the same beginning. */
 export function bounded(text: string, most = maxText): string {
   if (text.length <= most) return text
   const mark = `… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
   return text.slice(0, most - mark.length).toWellFormed() + mark
 }
 
-/** A record's place in the chain, which is known only when it is written. */
+/** Position in the chain, known only at the time of writing. */
 export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
-/** The canonical JSON of a record without its hash, once it has a place. */
+/** Returns the canonical JSON of a record without its hash. */
 export type RecordBody = (place: RecordPosition) => string
 
-/** Takes secrets out of a name. */
+/** Removes secrets from a name. */
 export type RedactText = (text: string) => string
 
-/** How names stand in a record: without secrets, bounded, as JSON. */
+/** Redacts and truncates a name and encodes it as JSON. */
 export type QuoteName = (name: string, most: number) => string
 
-/** Names repeat from call to call: the texts of most are remembered. */
+/** Caches the results, because names repeat from call to call. */
 export function createNameQuoter(redact: RedactText): QuoteName {
   const careful = dropOnError(redact)
   const short = memoizeRedaction((clean) => JSON.stringify(clean))
   return (name, most) => {
-    // Cut after it was redacted: nobody recognises half a secret.
+    // Redact before truncating: half a secret is not recognised.
     const clean = careful(name)
     return clean.length <= maxText ? short(clean) : JSON.stringify(bounded(clean, most))
   }
 }
 
-/** A redactor that fails must not let anything through, and is no reason not to write the rest. */
+/** If the redactor fails, drop the name but write the rest of the record. */
 const dropOnError =
   (redact: RedactText): RedactText =>
   (text) => {
@@ -55,15 +55,15 @@ const dropOnError =
     }
   }
 
-/** What is kept of names that are often long: rules, and tools, which may be URIs. */
+/** Limits for names that are often long: rules, and tools, which may be URIs. */
 const maxRule = 1024
 const maxTool = 2048
-/** More are never configured. */
+/** The configuration never allows more. */
 const maxAttempts = 32
 
 /**
- * What one of the two records of an operation says; `described` is canonical JSON already. Every call writes two of
- * these, so the members stand here in canonical order instead of being sorted into it.
+ * The body of a before or after record; `described` is already canonical JSON. Every call writes two of these, so the
+ * members are listed in canonical order instead of being sorted at run time.
  */
 export function eventBody(
   phase: 'before' | 'after',
@@ -113,8 +113,8 @@ const number = (lead: string, value: number | boolean | undefined): string =>
   value === undefined ? '' : lead + JSON.stringify(value)
 
 /**
- * The canonical JSON of what is written down of arguments; `undefined` for nothing. A redactor that fails must not let
- * anything through.
+ * The canonical JSON of the recorded arguments; undefined if none are recorded. If the redactor fails, the arguments
+ * are dropped.
  */
 export function argumentsJson(
   given: AuditBegin['arguments'],
@@ -130,7 +130,7 @@ export function argumentsJson(
   }
 }
 
-/** How much of arguments is kept, in characters of their JSON, and how much of longer ones. */
+/** Limits in characters of JSON: for whole arguments, and for the start of longer ones. */
 const wholeArguments = { most: maxArguments, start: maxStart }
 const briefArguments = { most: maxText, start: maxText }
 

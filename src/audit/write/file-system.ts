@@ -12,18 +12,18 @@ import {
 import { open } from 'node:fs/promises'
 import { promisify } from 'node:util'
 
-/** What writing the log needs of a file system: small, so that a test can make any of it fail. */
+/** The file system functions that the log uses; tests make them fail. */
 export interface FileSystem {
   openSync(path: string, flags: string, mode?: number): number
   closeSync(fd: number): void
-  /** May write less than it is given. */
+  /** May write fewer bytes than given. */
   writeSync(fd: number, bytes: Buffer, offset: number, length: number, position: number | null): number
   ftruncateSync(fd: number, bytes: number): void
   fdatasync(fd: number): Promise<void>
   fsyncSync(fd: number): void
-  /** A folder must know a new file before that file counts. */
+  /** A new file survives a crash only after its folder is synced. */
   syncFolder(path: string): Promise<void>
-  /** How long a file is; undefined once it is gone from its folder, so that what is written to it is lost. */
+  /** Undefined once the file is unlinked: whatever is written to it is lost. */
   length(fd: number): number | undefined
   unlinkSync(path: string): void
   mkdirSync(path: string): void
@@ -37,7 +37,7 @@ export const nodeFileSystem: FileSystem = {
   fdatasync: promisify(fdatasync),
   fsyncSync,
   syncFolder: async (path) => {
-    // Windows has no such thing and needs none.
+    // Windows cannot sync folders and does not need to.
     if (process.platform === 'win32') return
     await using folder = await open(path, 'r')
     await folder.sync()
@@ -50,11 +50,11 @@ export const nodeFileSystem: FileSystem = {
   mkdirSync: (path) => mkdirSync(path, { recursive: true, mode: 0o700 }),
 }
 
-/** Writes all of it or throws. */
+/** Writes all bytes or throws. */
 export function writeFully(files: FileSystem, fd: number, bytes: Buffer, position: number | null = null): void {
   for (let done = 0; done < bytes.length; ) {
     const written = files.writeSync(fd, bytes, done, bytes.length - done, position === null ? null : position + done)
-    // A disk that takes nothing and does not say why would otherwise keep us here for ever.
+    // Avoid an endless loop if the disk accepts nothing and reports no error.
     if (written === 0) throw Object.assign(new Error('nothing was written'), { code: 'EIO' })
     done += written
   }

@@ -7,9 +7,9 @@ import { listLanes, listSegments } from '../log-files.ts'
 import { type FileSystem, writeFully } from './file-system.ts'
 
 /**
- * `<lane>/head` says how far the lane is known to be on disk. It is rewritten in place after each commit and before
- * anybody hears of it, so that a tail which is cut off between two checkpoints is missed. It is never ahead of the log
- * and small enough for one sector, so it needs no sync of its own: after a loss of power it may be old, never wrong.
+ * `<lane>/head` records how far the lane is known to be on disk. It is rewritten in place after each sync, before
+ * waiting callers continue, so that truncation between two checkpoints is detected. It is never ahead of the log and
+ * fits into one sector, so it needs no sync: after a power loss it may be old, but never wrong.
  */
 export interface LaneHead {
   readonly lane: string
@@ -17,7 +17,7 @@ export interface LaneHead {
   readonly hash: string
 }
 
-/** Always as long as this, so that rewriting it needs no space. */
+/** Fixed length: rewriting the file needs no disk space. */
 const headBytes = 256
 
 export const headFile = (folder: string, lane: string): string => join(folder, lane, 'head')
@@ -27,7 +27,7 @@ export interface HeadWriter {
   close(): void
 }
 
-/** Opens the file, or makes it: then it is on disk before a record is. */
+/** Creates and syncs the file if necessary, so that it is on disk before the first record. */
 export function openHead(path: string, first: LaneHead, files: FileSystem, signer: Signer): HeadWriter {
   const write = (fd: number, head: LaneHead) => {
     const text = canonical({ ...head, mac: signer.mac(canonical(head)) })
@@ -52,13 +52,13 @@ export function openHead(path: string, first: LaneHead, files: FileSystem, signe
 export type HeadState =
   | { readonly state: 'missing' }
   | { readonly state: 'invalid' }
-  /** `checked` is false where there was no secret to check it with. */
+  /** `checked` is false if there was no secret to verify the MAC with. */
   | { readonly state: 'read'; readonly head: LaneHead; readonly checked: boolean }
 
-/** What the file says, checked if the secret is at hand. */
+/** Verifies the MAC if a signer is given. */
 export function readHead(folder: string, lane: string, signer: Signer | undefined): HeadState {
   const text = readText(headFile(folder, lane))
-  // An empty one was made on a full disk and never written.
+  // An empty file was created on a full disk and never written.
   if (!text) return { state: 'missing' }
   try {
     const { mac, ...head } = JSON.parse(text) as LaneHead & { readonly mac: unknown }
@@ -87,9 +87,9 @@ function readText(path: string): string | undefined {
 }
 
 /**
- * High-water marks: what `head` says, kept once more outside the folder of the log. A lane that is deleted, or a folder
- * that is put back to an earlier state together with its heads, is behind its mark. One folder for each place of a log,
- * so that a log elsewhere begins without marks.
+ * High-water marks: copies of `head` outside the log folder. They reveal a deleted lane, or a log folder restored to an
+ * earlier state together with its heads. Each log path has its own folder of marks, so a log at a new path starts
+ * without marks.
  */
 export const marksFolder = (state: string, log: string): string =>
   join(state, 'audit-marks', hash('sha256', resolve(log)).slice(0, 16))
@@ -101,7 +101,7 @@ interface MarkOptions {
   readonly signer: Signer
 }
 
-/** How far a lane is known to go: what its `head` says, unless its mark is further. */
+/** The lane's `head` or its mark, whichever is further. */
 export function lastKnownHead(lane: string, { folder, marks, signer }: MarkOptions): HeadState {
   const own = readHead(folder, lane, signer)
   const mark = marks === undefined ? undefined : readHead(marks, lane, signer)
@@ -116,6 +116,5 @@ export function openMark(lane: string, { marks, files, signer }: MarkOptions, fi
   return openHead(headFile(marks, lane), first, files, signer)
 }
 
-/** The marks of all lanes. */
 export const readMarks = (marks: string | undefined, signer: Signer | undefined): Map<string, HeadState> =>
   new Map(marks === undefined ? [] : listLanes(marks).map((lane) => [lane, readHead(marks, lane, signer)]))

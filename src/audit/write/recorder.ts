@@ -12,42 +12,42 @@ import { applyRetention } from './retention.ts'
 import { type AuditWriter, lockFreeLane, openWriter, recordStart, type WriterOptions } from './writer.ts'
 
 export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' | 'synced'> {
-  /** Whether what may be written can wait for the end of the turn, to be written together with others. */
+  /** Hold `may` records until the end of the event-loop turn and write them in one batch. */
   readonly holds: boolean
   readonly retainMs: number
-  /** See `Age`. */
+  /** See `RetentionAge`. */
   copied?(lane: string): number
   readonly version: string
 }
 
 /**
- * How much a record matters while nothing can be written. What `may` be written (a read) is not tried at every turn;
- * what `should` be is (the beginning of a write, a denial); only what `must` be, the end of a write that has run, may
- * use the reserve: else whoever is refused often enough could use it up.
+ * How hard to try while the log cannot be written. `may` (reads) is retried at intervals only. `should` (the beginning
+ * of a write, a denial) is tried every time. Only `must` (the end of a write that has run) may use the disk reserve:
+ * otherwise repeated refused calls could use it up.
  */
 export type RecordPriority = 'may' | 'should' | 'must'
 
-/** Where a record went, and whom to ask when it is on disk. */
+/** `commit.wait(seq)` resolves once the record is on disk. */
 export interface AppendedRecord {
   readonly seq: number
   readonly commit: GroupCommit
 }
 
-/** Keeps the lane of this process: opens it, as often as need be, and writes into it while that is possible. */
+/** Owns this process's lane: opens it, reopens it after a failure, and appends to it. */
 export interface Recorder extends AsyncDisposable {
   readonly writer: AuditWriter | undefined
   readonly outage: RecordingOutage
-  /** The last sync failed: that a record was written says nothing about whether the disk has it. */
+  /** The last sync failed, so a record that was written may not be on disk. */
   readonly lastSyncFailed: boolean
-  /** Undefined where it could not be written: whoever wanted it says what became of that in `outage.missed`. */
+  /** Undefined if the record could not be written; the caller then counts it with `outage.countMissed`. */
   record(body: RecordBody, weight: RecordPriority): AppendedRecord | undefined
 }
 
 const checkpointEvery = 1024
 const checkpointMs = 60_000
-/** What nobody waits for is on disk within this time. */
+/** Records that no caller waits for are synced within this time. */
 const syncMs = 1000
-/** How long a failure is taken for granted by what does not matter so much. */
+/** During an outage, less important records retry only this often. */
 const patienceMs = 100
 const hourMs = 60 * 60 * 1000
 
@@ -57,7 +57,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   let lane: AuditWriter | undefined
   let closed = false
   let doubtful = false
-  /** Events since the last signature. */
+  /** Events since the last signed record. */
   let unsigned = 0
   let triedMs = Number.NEGATIVE_INFINITY
   const timers = new Map<string, Disposable>()
@@ -74,7 +74,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   const failed = (of: AuditWriter, error: unknown, records: number) => {
     doubtful = true
     outage.unsynced(error, records)
-    // Only opening the lane anew finds out what is left of it.
+    // Only reopening the lane shows what is left of it.
     if (error instanceof FileModifiedError && lane === of) leave()
   }
 
@@ -105,7 +105,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     return opened
   }
 
-  /** Sees to it that what was written gets to disk and gets signed. */
+  /** Schedules the sync and the checkpoint of written records. */
   const wrote = () => {
     once('sync', syncMs, () => void flush())
     if (unsigned > 0) once('checkpoint', checkpointMs, () => checkpoint())
@@ -145,7 +145,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   const put = ({ chain, reserve }: AuditWriter, body: RecordBody, held?: 'held'): number => {
-    // On a full disk what was missed has to wait: the little space there is belongs to the ends of writes.
+    // On a full disk the gap record waits: the remaining space is for the ends of writes.
     const gap = reserve.held ? outage.gap() : undefined
     if (gap) {
       chain.appendControl(gap)
@@ -154,7 +154,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     return chain.append(body, held)
   }
 
-  /** What must be written may use the reserve; all else waits until there is one again. */
+  /** Only `must` records may use the reserve; the others fail until it is restored. */
   const place = (into: AuditWriter, body: RecordBody, weight: RecordPriority): number => {
     if (weight !== 'must') {
       if (!into.reserve.held && !into.reserve.restore()) throw full('the disk is full')
@@ -170,7 +170,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     }
   }
 
-  /** Gives up the reserve, if that may help. */
+  /** Releases the reserve if the disk is full. */
   const spends = (of: AuditWriter, error: unknown): boolean => {
     if (!isFull(error) || !of.reserve.release()) return false
     outage.begin(error)
@@ -193,7 +193,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       return { seq, commit: lane.commit }
     } catch (error) {
       outage.begin(error)
-      // The folder is gone; a sync that is under way finds out by itself.
+      // The folder is gone. A running sync detects that itself.
       if (codeOf(error) === 'ENOENT' && lane && !lane.commit.busy) leave()
       return undefined
     }
@@ -210,7 +210,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   try {
     lane = open()
   } catch (error) {
-    // A full disk is no reason not to start: what then happens to reads and writes is configured.
+    // Start even on a full disk: `unrecordedReads` decides about reads, and writes are refused.
     if (!isFull(error)) throw error
     outage.begin(error)
   }
@@ -243,7 +243,7 @@ const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | und
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error))
 
-/** Puts the public key beside the log, so that others can check signatures without the secret. */
+/** Writes the public key next to the log, so that signatures can be verified without the secret. */
 function publishKey(folder: string, key: Verifier, files: FileSystem, log: Log): void {
   files.mkdirSync(folder)
   const path = publicKeyFile(folder)
@@ -269,23 +269,23 @@ function text(path: string): string {
   }
 }
 
-/** A time in which records cannot be written, and what was missed in it. */
+/** A period in which records cannot be written, and what it missed. */
 interface RecordingOutage {
   readonly active: boolean
-  /** How many there were. */
+  /** Outages since the start. */
   readonly count: number
-  /** Why; empty where all is well. */
+  /** Empty without an outage. */
   readonly error: string
-  /** What nobody has been told yet. */
+  /** Not yet reported in a gap record. */
   readonly unrecorded: Unrecorded
   begin(error: unknown): void
   end(): void
-  /** Records were written that the disk may not have. */
+  /** A sync failed: these records may not be on disk. */
   unsynced(error: unknown, records: number): void
   countMissed(what: Exclude<keyof Unrecorded, 'unsynced'>, records?: number): void
-  /** What the log must say about it before it says anything else. */
+  /** The gap record to write before any other record. */
   gap(): ControlFields | undefined
-  /** It has said so. */
+  /** The gap record was written. */
   reported(): void
 }
 

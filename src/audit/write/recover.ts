@@ -5,32 +5,32 @@ import { type AuditRecord, type GapRecord, parseSealedLine, zeroHash } from '../
 import { maxLine } from './event-body.ts'
 import type { HeadState, LaneHead } from './head.ts'
 
-/** A file that ends, as far as it counts, after `bytes`. */
+/** `bytes` is the length of the valid part. */
 export interface SegmentEnd {
   readonly file: string
   readonly bytes: number
 }
 
-/** Where a lane goes on. */
+/** Where writing continues. */
 export interface RecoveredLane {
   readonly seq: number
   readonly hash: string
-  /** The last segment; the lane goes on in it unless `anew` is set. */
+  /** The last segment; writing continues in it unless `needsNewSegment` is set. */
   readonly segment: (SegmentEnd & { readonly openedMs: number }) | undefined
   readonly needsNewSegment: boolean
-  /** How many bytes of a torn record were cut off. */
+  /** Bytes of a torn record that were cut off. */
   readonly torn: number
-  /** How many records stand beyond what `head` knows. */
+  /** Number of records after the one in `head`. */
   readonly unproven: number
-  /** What the log must say about itself. */
+  /** Reported in the log as gap records. */
   readonly findings: readonly RecoveryFinding[]
 }
 
 export type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
 
 /**
- * Finds the end of a lane that nobody writes to, and cuts off what a process left half written when it was killed. What
- * `head` says was on disk is never cut, be it ever so damaged: it is left for `verify`, and the lane goes on in a new
+ * Finds the end of a lane that no process writes to, and truncates a record left half-written by a killed process.
+ * Records that `head` confirms are never cut, however damaged: they stay for `verify`, and writing continues in a new
  * segment.
  */
 export function recoverLane(folder: string, lane: string, read: HeadState): RecoveredLane {
@@ -54,7 +54,7 @@ export function recoverLane(folder: string, lane: string, read: HeadState): Reco
   ]
   const opened = readFirstRecord(path)
   return {
-    // Beyond every number that may have been given away, so that none is given twice.
+    // Skip every number that may have been used, so that none is used twice.
     seq: Math.max(last?.seq ?? firstSeqOf(file), head?.seq ?? 0),
     hash: last?.hash ?? zeroHash,
     segment: { file, bytes: tail.end, openedMs: opened ? Date.parse(opened.time) : 0 },
@@ -88,7 +88,7 @@ interface Found {
   readonly tail: SegmentTail
 }
 
-/** The last segment that holds a record: one that was made and never got its first record whole is removed. */
+/** The last segment that holds a record. Removes segments whose first record was never completed. */
 function lastSegment(folder: string, lane: string, head: LaneHead | undefined): Found | undefined {
   for (const file of listSegments(folder, lane).reverse()) {
     const path = join(folder, lane, file)
@@ -100,21 +100,20 @@ function lastSegment(folder: string, lane: string, head: LaneHead | undefined): 
   return undefined
 }
 
-/** How a segment ends. */
 interface SegmentTail {
-  /** The last record that is whole; none if there is no such record near the end. */
+  /** The last complete record; undefined if there is none near the end. */
   readonly last: AuditRecord | undefined
-  /** Where that record's line ends. */
+  /** Where the line of `last` ends. */
   readonly end: number
-  /** How long the file is; what stands after `end` is no record. */
+  /** Length of the file; bytes after `end` are not a valid record. */
   readonly bytes: number
-  /** What stands there is at most one record that was torn while it was written: it never counted. */
+  /** The bytes after `end` are at most one torn record, which was never confirmed. */
   readonly torn: boolean
 }
 
 const windowBytes = 4 * maxLine
 
-/** Looks at the end of a segment, however long it is. */
+/** Reads only the end of the file, whatever its size. */
 export function readSegmentTail(path: string): SegmentTail {
   const { bytes: text, size } = lastBytes(path)
   const base = size - text.length
@@ -123,13 +122,13 @@ export function readSegmentTail(path: string): SegmentTail {
   const first = lineBefore(text, base, newline)
   if (first?.record) return { last: first.record, end: base + newline + 1, bytes: size, torn: fragment }
   if (!first) return { last: undefined, end: 0, bytes: size, torn: base === 0 }
-  // The last line is no record. Where nothing stands behind it, it is itself what was torn.
+  // The last line is not a valid record. If nothing follows it, it is the torn one.
   const second = fragment ? undefined : lineBefore(text, base, first.start - 1)
   if (second?.record) return { last: second.record, end: base + first.start, bytes: size, torn: true }
   return { last: undefined, end: 0, bytes: size, torn: base === 0 && first.start === 0 && !fragment }
 }
 
-/** The line that ends with the newline at `newline`; none if there is no such line in this part of the file. */
+/** The line that ends at `newline`; undefined if it does not start within this window. */
 function lineBefore(text: Buffer, base: number, newline: number): { start: number; record?: AuditRecord } | undefined {
   if (newline < 0) return undefined
   const start = newline === 0 ? 0 : text.lastIndexOf(10, newline - 1) + 1
@@ -138,7 +137,7 @@ function lineBefore(text: Buffer, base: number, newline: number): { start: numbe
   return opened.ok ? { start, record: opened.record } : { start }
 }
 
-/** The first record of a segment; none if it is not whole. */
+/** Undefined if the first record is incomplete. */
 export function readFirstRecord(path: string): AuditRecord | undefined {
   const fd = openSync(path, 'r')
   try {

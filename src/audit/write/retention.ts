@@ -13,27 +13,25 @@ import {
   type WriterOptions,
 } from './writer.ts'
 
-/** How long records are kept. */
 export interface RetentionAge {
   readonly nowMs: number
   readonly retainMs: number
-  /** Up to here a lane was copied elsewhere; undefined where nobody copies it. */
+  /** Last record of the lane that was copied to the archive; undefined without an archive. */
   copied?(lane: string): number
 }
 
-/** Which segments of a lane are old enough. */
 export interface ExpiredSegments {
-  /** To be removed, oldest first. */
+  /** To remove, oldest first. */
   readonly segments: readonly string[]
-  /** Old as well, but not copied yet. */
+  /** Number of old segments kept because they are not copied yet. */
   readonly held: number
-  /** Among those to be removed: not copied yet, and twice as old as they were to become. */
+  /** Number of segments to remove uncopied, because they are older than twice the retention time. */
   readonly uncopied: number
 }
 
 /**
- * What is old is removed, never the last segment. Where the log is copied elsewhere, what is not there yet is kept for
- * longer; but for no more than the same time again, since a disk that is full would stop everything.
+ * Never removes the last segment. Segments that are not copied yet are kept for up to twice the retention time; after
+ * that they are removed, because a full disk would stop all recording.
  */
 function expiredSegments(folder: string, lane: string, { nowMs, retainMs, copied }: RetentionAge): ExpiredSegments {
   const files = listSegments(folder, lane)
@@ -46,14 +44,14 @@ function expiredSegments(folder: string, lane: string, { nowMs, retainMs, copied
   return { segments: files.slice(0, count), held: old - count, uncopied: count - done }
 }
 
-/** How many of them, oldest first, have no record that is younger. */
+/** Number of leading segments without a record younger than `ageMs`. */
 function olderThan(folder: string, lane: string, files: readonly string[], nowMs: number, ageMs: number): number {
   const pathOf = (file: string | undefined) => join(folder, lane, file as string)
   const isPast = (record: AuditRecord | undefined) => record !== undefined && Date.parse(record.time) <= nowMs
   const fresh = files.findIndex((file, index) => {
     if (index === files.length - 1) return true
     const last = readSegmentTail(pathOf(file)).last
-    // What says that it is of the future was written by a wrong clock: it is older than what came after it.
+    // A time in the future comes from a wrong clock; use the next segment's first record as the upper bound.
     const newest = isPast(last) ? last : readFirstRecord(pathOf(files[index + 1]))
     return !newest || Date.parse(newest.time) >= nowMs - ageMs
   })
@@ -61,8 +59,8 @@ function olderThan(folder: string, lane: string, files: readonly string[], nowMs
 }
 
 /**
- * Removes segments. The log says so first, on disk and signed: segments that are missing without such a record were
- * removed by somebody else.
+ * Writes a signed record to disk before it removes anything: `verify` treats segments that are missing without such a
+ * record as tampering.
  */
 async function removeSegments(
   folder: string,
@@ -81,13 +79,12 @@ async function removeSegments(
 interface RetentionOptions extends Omit<WriterOptions, 'failed' | 'lost'>, StartOptions, Pick<RetentionAge, 'copied'> {
   readonly clock: Clock
   readonly retainMs: number
-  /** The lane of this process, if it has one. */
   own(): AuditWriter | undefined
-  /** Makes room for one more record, where a full disk was the reason of this error. */
+  /** Releases the disk reserve if the error is a full disk. */
   releaseReserve(lane: AuditWriter, error: unknown): boolean
 }
 
-/** Removes what is old from all lanes that nobody else is writing to. Never rejects: what fails is tried again later. */
+/** Removes old segments of all lanes that no other process is writing to. Never rejects; failures are retried later. */
 export async function applyRetention(options: RetentionOptions): Promise<void> {
   const { folder, clock, log } = options
   const age: RetentionAge = {
@@ -113,13 +110,13 @@ async function applyToOwnLane(own: AuditWriter, age: RetentionAge, options: Rete
   try {
     await remove(own, age, options)
   } catch (error) {
-    // Removing something is what helps a full disk most.
+    // Removing segments frees space, so it may use the reserve.
     if (!options.releaseReserve(own, error)) throw error
     await remove(own, age, options)
   }
 }
 
-/** A lane whose process is gone has nobody else who would remove what is old. */
+/** Cleans up a lane whose process has exited. */
 async function applyToUnusedLane(name: string, age: RetentionAge, options: RetentionOptions): Promise<void> {
   const claim = tryLockLane(options.folder, name)
   if (!claim) return

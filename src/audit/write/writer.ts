@@ -21,31 +21,31 @@ export interface WriterOptions {
   readonly segmentBytes: number
   readonly segmentMs: number
   readonly reserveBytes: number
-  /** Where the high-water marks of the lanes are kept, outside the log; nowhere, if absent. */
+  /** Folder of the high-water marks, outside the log; without it no marks are written. */
   readonly marks?: string | undefined
-  /** Records that were held could not be written. */
+  /** Held records could not be written. */
   lost(records: number): void
-  /** All that was written up to now is on disk. */
+  /** Everything written so far is on disk. */
   synced?(): void
-  /** A sync failed; see `CommitOptions`. The segment is abandoned already. */
+  /** A sync failed; see `GroupCommitOptions`. The segment is already abandoned. */
   failed(error: unknown, records: number): void
 }
 
-/** A lane that is open for writing, and all that belongs to it. */
+/** A lane open for writing. */
 export interface AuditWriter {
   readonly name: string
   readonly chain: RecordChain
   readonly commit: GroupCommit
   readonly reserve: DiskReserve
-  /** What was found when it was opened. */
+  /** The state of the lane when it was opened. */
   readonly found: Pick<RecoveredLane, 'torn' | 'unproven' | 'findings'>
-  /** Settles when all that was appended is on disk; rejects, or throws, where that failed. */
+  /** Resolves when all appended records are on disk; rejects or throws if that fails. */
   flush(): Promise<void>
-  /** Gives it to others. Nobody may be waiting for a commit. */
+  /** Releases the lane. No commit may be pending. */
   close(): void
 }
 
-/** Opens a lane that this process has claimed; the lane's `close` also ends the claim. */
+/** Opens a locked lane; closing the writer releases the lock. */
 export function openWriter(claim: LaneLock, options: WriterOptions): AuditWriter {
   const { folder, signer, files, log } = options
   const name = claim.lane
@@ -72,7 +72,7 @@ export function openWriter(claim: LaneLock, options: WriterOptions): AuditWriter
         mark?.write({ lane: name, ...position })
         headFails = false
       } catch (error) {
-        // The records themselves are safe; only a tail that somebody cuts off might go unnoticed until the next time.
+        // The records are safe. Only truncation could go undetected until the next successful write of the head.
         if (!headFails) log.warn({ lane: name, error: String(error) }, 'the head of the audit log cannot be written')
         headFails = true
       }
@@ -94,15 +94,15 @@ export function openWriter(claim: LaneLock, options: WriterOptions): AuditWriter
 }
 
 /**
- * Space that is kept for the end of writes that are already under way: a file full of nothing, given up when the disk
- * is full. Unlike a look at the free space now and then it also knows quotas, and no other program can be quicker.
+ * Disk space reserved for the ends of running writes: a file of zeros that is truncated when the disk is full. Unlike
+ * checking the free space, this also works with quotas, and no other program can take the space first.
  */
 interface DiskReserve {
-  /** While it is not, only what must be written is written. */
+  /** While false, only `must` records are written. */
   readonly held: boolean
-  /** Gives the space up; false if there was none to give up. */
+  /** Frees the space; false if none was held. */
   release(): boolean
-  /** Takes the space again; false if there is none. */
+  /** Allocates the space again; false if the disk is still full. */
   restore(): boolean
   close(): void
 }
@@ -126,7 +126,7 @@ function openReserve(path: string, bytes: number, files: FileSystem): DiskReserv
       try {
         empty()
       } catch {
-        // What is left of it is emptied when it is tried again.
+        // The next attempt empties the file.
       }
     }
     return held
@@ -147,7 +147,7 @@ function openReserve(path: string, bytes: number, files: FileSystem): DiskReserv
   }
 }
 
-/** A lane that nobody else writes to until it is released. */
+/** Exclusive right to write to a lane, until disposed. */
 interface LaneLock extends Disposable {
   readonly lane: string
 }
@@ -156,8 +156,8 @@ const maxLanes = 1000
 const busy = 5
 
 /**
- * Takes the first lane that is free. The lock is an open transaction on the empty database `lock`: the operating
- * system gives it back however the process ends. Nobody else may open that file, since closing it would end the lock.
+ * Locks the first free lane. The lock is an open transaction on the empty database `lock`, which the operating system
+ * releases however the process ends. No other code may open that file: closing it would release the lock.
  */
 export function lockFreeLane(folder: string): LaneLock {
   for (let number = 1; number <= maxLanes; number++) {
@@ -167,7 +167,7 @@ export function lockFreeLane(folder: string): LaneLock {
   throw new Error(`all ${maxLanes} lanes of ${folder} are taken; are so many processes running?`)
 }
 
-/** Takes this lane unless somebody has it. */
+/** Undefined if another process holds the lane. */
 export function tryLockLane(folder: string, lane: string): LaneLock | undefined {
   mkdirSync(join(folder, lane), { recursive: true, mode: 0o700 })
   const database = new DatabaseSync(join(folder, lane, 'lock'), { timeout: 0 })
@@ -187,7 +187,7 @@ export interface StartOptions {
   readonly log: Log
 }
 
-/** Writes down, and tells the operator, who has taken a lane and in which state it was. */
+/** Records and logs the start of this process and the state in which it found the lane. */
 export function recordStart({ name, chain, found }: AuditWriter, { folder, version, log }: StartOptions): void {
   const { torn, unproven, findings } = found
   chain.appendControl({
