@@ -6,7 +6,7 @@ type Wanted = Omit<ArrivalQuery, 'after' | 'which' | 'limit'>
 
 const atOnce = 2_000
 
-/** All that there is, in the order of its arrival, in lists as they come. */
+/** Yields all records in batches, in the order of arrival. */
 export async function* readAllArrivals(
   archive: Pick<Archive, 'arrivals'>,
   wanted: Wanted,
@@ -23,7 +23,7 @@ export async function* readAllArrivals(
 export interface FollowArrivals {
   readonly archive: Pick<Archive, 'arrivals'>
   readonly wanted: Wanted
-  /** The last that had arrived before, and those after it that are known nevertheless. */
+  /** The last position already read, and later records that are already known. */
   readonly from: number
   readonly known: readonly ArchiveArrival[]
   readonly clock: Clock
@@ -31,12 +31,12 @@ export interface FollowArrivals {
   readonly everyMs?: number
 }
 
-/** For so long a replica may hold places in the order before what stands there can be seen. */
+/** How long a replica may hold positions before its records become visible. */
 const settledMs = 5_000
 
 /**
- * What arrives from now on. A replica takes places in the order when it begins to write, and others may be done before:
- * so what came a moment ago is looked at again, for what has come before it.
+ * Yields new records. A replica takes positions when it begins to write, so records with later positions may become
+ * visible first: recent positions are read again.
  */
 export async function* followArrivals(options: FollowArrivals): AsyncGenerator<readonly ArchiveArrival[]> {
   const { archive, wanted, clock, signal, everyMs = 1_000 } = options

@@ -14,18 +14,17 @@ import type { AuditRecord } from '../record.ts'
 import { isGap, searchableText } from '../search/rows.ts'
 import { readHead } from '../write/head.ts'
 
-/** Where somebody has read a lane up to. */
 interface Place extends ReadPosition {
   readonly seq: number
 }
 
-/** The log in a folder, as whoever copies it elsewhere sees it. Others may be writing to it. */
+/** Reads the log in a folder for copying it to an archive. Safe while others write. */
 export function openSpool(folder: string): Spool {
   let replica: string | undefined
-  /** Where the last reading of each lane began and ended, so that the next one need not look for either. */
+  /** Start and end of the last read of each lane, so that the next read need not search for them. */
   const places = new Map<string, readonly Place[]>()
 
-  /** Where to begin so that nothing after this number is passed over. */
+  /** A position from which no record after this number is missed. */
   const startAt = (lane: string, after: number): ReadPosition | undefined => {
     const known = places.get(lane)?.findLast(({ seq }) => seq <= after)
     if (known) return known
@@ -34,7 +33,7 @@ export function openSpool(folder: string): Spool {
   }
 
   return {
-    // Asked for when there is something to copy: a disk that is full now must not keep anybody from starting.
+    // Created on first use: a full disk must not prevent the start.
     get replica() {
       replica ??= replicaOf(folder)
       return replica
@@ -44,7 +43,7 @@ export function openSpool(folder: string): Spool {
       const ends = new Map<string, ChainEnd>()
       for (const lane of listLanes(folder)) {
         const read = readHead(folder, lane, undefined)
-        // One that is being rewritten right now is whole the next time.
+        // A head that is being rewritten is read the next time.
         if (read.state === 'read' && read.head.seq > 0) ends.set(lane, read.head)
       }
       return ends
@@ -58,7 +57,7 @@ export function openSpool(folder: string): Spool {
       let last: Place | undefined
       for await (const stored of readRecords(folder, { lanes: [lane], ...(from && { from: { [lane]: from } }) })) {
         const { seq } = stored.record
-        // Not on disk yet; or no number of ours, and then what follows must not wait for it.
+        // Not on disk yet; or a foreign number, which must not delay the records after it.
         if (seq > head.head.seq) continue
         if (seq > after) {
           first ??= { file: stored.file, offset: stored.offset, seq: after }
@@ -73,12 +72,11 @@ export function openSpool(folder: string): Spool {
   }
 }
 
-/** The name of the log in this folder, if it has one. */
 const knownReplica = (folder: string): string | undefined => textOfFile(replicaFile(folder))?.trim()
 
 export const replicaFile = (folder: string): string => join(folder, 'replica')
 
-/** Made by whoever comes first. A copy of the folder has the same name, and must not be written to as well. */
+/** The first process creates it. A copy of the folder has the same ID and must not be written to as well. */
 function replicaOf(folder: string): string {
   const known = knownReplica(folder)
   if (known) return known
@@ -86,7 +84,7 @@ function replicaOf(folder: string): string {
   const made = `${replicaFile(folder)}.${process.pid}`
   writeFileSync(made, `${randomUUID()}\n`, { mode: 0o600 })
   try {
-    // Whole or not at all, and never over another one.
+    // Atomic, and never replaces an existing file.
     linkSync(made, replicaFile(folder))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
@@ -105,7 +103,6 @@ function textOfFile(path: string): string | undefined {
   }
 }
 
-/** A record as an archive keeps it. */
 function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   const fields = record as Partial<Record<ArchiveName, string>>
   const names = archiveNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]]))
@@ -124,7 +121,7 @@ function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   }
 }
 
-/** By what an archive finds a record that the record itself does not say; undefined where all is right. */
+/** The first indexed field that contradicts the record; undefined if all agree. */
 export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord): string | undefined {
   const own = toArchiveRecord(record, filed.line)
   const wrong = archiveNames.find((name) => !isSame(own.names[name] ?? null, filed.names[name]))
@@ -132,11 +129,11 @@ export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord):
   if (own.time !== filed.time) return 'time'
   if (own.is_error !== filed.is_error) return 'is_error'
   if (!isSame(own.words, filed.words)) return 'arguments'
-  // A beginning is hidden by its end, which may be anywhere; all else is hidden by nothing.
+  // A beginning is hidden by its end, which may be anywhere; no other record is hidden.
   return own.phase !== 'before' && filed.shown !== (own.phase === 'after' || own.gap) ? 'operation' : undefined
 }
 
-/** A store may not be able to keep every text as it is: such are not compared. */
+/** Texts that a store may be unable to keep unchanged are not compared. */
 const isSame = (own: string | null, filed: string | null): boolean =>
   own === filed || (own !== null && (own.length > maxName || own.includes('\0') || !own.isWellFormed()))
 

@@ -1,18 +1,18 @@
 import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
 
-/** Names of passwords in connection strings and signed addresses, whatever else is configured. */
+/** Names of passwords in connection strings and signed URLs, redacted regardless of the configuration. */
 const always =
   /^(?:pwd|passwd|password|passphrase|accountkey|sharedaccesskey|clientsecret|x-amz-(?:signature|security-token))$/i
 
 const maxName = 64
 
 /**
- * Takes out values that a text gives to secret names: `password=…` in addresses, forms, connection strings and
- * commands, `--token …`, `X-Api-Key: …`, and `"secret": …` in JSON that is cut or inside something else.
+ * Redacts values assigned to secret names: `password=…` in URLs, forms, connection strings and commands, `--token …`,
+ * `X-Api-Key: …`, and `"secret": …` in truncated or embedded JSON.
  */
 export function concealAssignments(text: string, isSecretKey: IsSecretKey): string {
-  // Most texts give nothing to anything, and to see that is much cheaper than to look for all the places.
+  // Most texts contain no assignment; this check is much cheaper than the search.
   if (!text.includes('=') && !text.includes(':') && !text.includes('--')) return text
   let result = ''
   let done = 0
@@ -33,7 +33,7 @@ export function concealAssignments(text: string, isSecretKey: IsSecretKey): stri
 interface Value {
   readonly name: string
   readonly start: number
-  /** What ends it; the quotes that it stands in otherwise. */
+  /** Ends the value if it is not quoted. */
   readonly until: RegExp
 }
 
@@ -52,7 +52,7 @@ function afterColon(text: string, at: number): Value | undefined {
   const quoted = skip(text, at - 1, -1, isQuote)
   if (quoted < at - 1) return { name: nameBefore(text, quoted + 1), start, until: member }
   const name = nameBefore(text, at)
-  // Prose says `token: a unit of text`; with a hyphen it is the name of a header.
+  // Prose says `token: a unit of text`; a name with a hyphen is a header.
   return name.includes('-') && start > at + 1 ? { name, start, until: line } : undefined
 }
 
@@ -62,21 +62,21 @@ function afterFlag(text: string, at: number): Value | undefined {
   return start === end || text[start] === '-' ? undefined : { name: text.slice(at + 2, end), start, until: word }
 }
 
-/** Where the value itself begins and ends, without its quotes; both the same where there is nothing to hide. */
+/** The value without its quotes; empty if there is nothing to redact. */
 function extentOf(text: string, { start, until }: Value): readonly [start: number, end: number] {
-  // A scheme before a credential tells nothing.
+  // Keep the scheme before a credential.
   const scheme = /(?:basic|bearer|token|digest) +/iy
   scheme.lastIndex = start
   const from = scheme.test(text) ? scheme.lastIndex : start
   const opened = skip(text, from, 1, isQuote)
   if (text.startsWith(redacted, opened)) return [opened, opened]
   if (opened === from) {
-    // Where an object ends is not to be known in half a text.
+    // The end of an object cannot be found in truncated text.
     if (until === member && /[[{]/.test(text.charAt(from))) return [from, text.length]
     until.lastIndex = from
     return [from, until.exec(text)?.index ?? text.length]
   }
-  // Quotes of JSON in JSON come with their backslashes, and end with as many.
+  // Quotes of nested JSON are preceded by backslashes and end with as many.
   const quote = text.slice(from, opened)
   for (let at = text.indexOf(quote, opened); at !== -1; at = text.indexOf(quote, at + 1)) {
     if (text[at - 1] !== '\\') return [opened, at]
@@ -86,7 +86,7 @@ function extentOf(text: string, { start, until }: Value): readonly [start: numbe
 
 const nameBefore = (text: string, end: number): string => text.slice(skip(text, end - 1, -1, isName) + 1, end)
 
-/** The first place that no longer fits, at most a name's length away. */
+/** The first position that does not fit, at most `maxName` away. */
 function skip(text: string, from: number, step: 1 | -1, fits: (code: number) => boolean): number {
   let at = from
   for (let count = 0; count < maxName && fits(text.charCodeAt(at)); count++) at += step
@@ -101,17 +101,13 @@ const isName = among(/[\w.-]/)
 const isQuote = among(/["'`\\]/)
 const isSpace = among(/[ \t]/)
 
-/** Whether the value under a name is never written down. */
 type IsSecretKey = (name: string) => boolean
 
-/** Names repeat from call to call; more different ones than this come from callers who make them up. */
+/** Names repeat from call to call; more distinct ones are made up by callers. */
 const maxRemembered = 4096
 const maxRememberedName = 256
 
-/**
- * Matches names as people mean them: `*api_key*` also stands for `apiKey`, `API-Key` and `x-api-key`, because case
- * and what separates words are left aside on both sides.
- */
+/** Ignores case and word separators on both sides: `*api_key*` also matches `apiKey`, `API-Key` and `x-api-key`. */
 export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   const wanted = [...new Set(patterns.map(plain))].filter((pattern) => pattern !== '')
   const known = new Map<string, boolean>()
@@ -128,14 +124,14 @@ export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   }
 }
 
-/** `max_tokens`, `tokens_used`, `token_count`, `max_schema_tokens`: how many there are, not what they are. */
+/** Counts of tokens, not tokens: `max_tokens`, `tokens_used`, `token_count`, `max_schema_tokens`. */
 const count =
   /tokens$|tokens?(?:count|limit|used|usage|budget|total|left|remaining|perminute)$|^(?:max|min|num|total|n)tokens?/
 
-/** Whether a number under this name is a count: then it is no secret, whatever the name matches. */
+/** A number under such a name is not a secret, whatever pattern the name matches. */
 export const isCount = (name: string): boolean => count.test(plain(name))
 
-/** Letters, digits and `*`, in lower case; full-width and other look-alikes as their plain forms. */
+/** Lower-case letters, digits and `*`; NFKC maps full-width and similar characters to plain ones. */
 const plain = (name: string): string =>
   name
     .normalize('NFKC')

@@ -1,20 +1,19 @@
 import { createFinder, type Needle } from './finder.ts'
 
-/** Stands for what was taken out. */
 export const redacted = '[redacted]'
 
-/** What is shorter stands in every other honest text by chance: `none`, `1234`, `main`. */
+/** Shorter values occur by chance in ordinary text: `none`, `1234`, `main`. */
 export const shortestSecret = 6
 
-/** An argument in a command in JSON in JSON: nobody packs deeper, and every layer costs a pass. */
+/** An argument in a command in JSON in JSON. Deeper nesting does not occur, and every layer costs a pass. */
 const deepest = 3
 
 const ascii = /^[\0-\x7f]*$/
 
-/** Takes these secrets out of a text, however they are spelled there. */
+/** Redacts secrets in any of their encodings. */
 export type Conceal = (text: string) => string
 
-/** Secrets shorter than `shortestSecret` are not looked for. */
+/** Ignores secrets shorter than `shortestSecret`. */
 export function createConceal(secrets: readonly string[]): Conceal {
   const wanted = [...new Set(secrets.flatMap(partsOf))].filter((secret) => secret.length >= shortestSecret)
   if (wanted.length === 0) return (text) => text
@@ -29,7 +28,7 @@ export function createConceal(secrets: readonly string[]): Conceal {
   ]
 
   return (text) => {
-    // The needles are bytes of UTF-8: where some lie outside ASCII, the text must be bytes too.
+    // The needles are UTF-8 bytes: if some are not ASCII, the text must be bytes, too.
     const wide = asBytes && !ascii.test(text)
     const searched = wide ? Buffer.from(text).toString('latin1') : text
     const spans: Span[] = []
@@ -42,7 +41,7 @@ export function createConceal(secrets: readonly string[]): Conceal {
 
 type Span = readonly [start: number, end: number]
 
-/** A key in several lines is as secret line by line, and half of a very long one is as bad as all of it. */
+/** Each line of a multi-line key is secret, and so is each part of a very long one. */
 function partsOf(secret: string): string[] {
   const whole = secret.trim()
   const lines = whole.split(/\r?\n/).map((line) => line.trim())
@@ -61,7 +60,7 @@ function pieces(text: string): string[] {
   )
 }
 
-/** Searches the text and what it means once its escapes are undone, layer by layer. */
+/** Searches the text, then its decoded forms, layer by layer. */
 function search(
   text: string,
   decoders: readonly Decode[],
@@ -85,7 +84,7 @@ function without(text: string, spans: Span[]): string {
   let result = ''
   let end = -1
   for (const [from, to] of spans) {
-    // What touches is one secret to the reader.
+    // Merge adjacent secrets.
     if (from > end) result += text.slice(Math.max(end, 0), from) + redacted
     end = Math.max(end, to)
   }
@@ -93,8 +92,8 @@ function without(text: string, spans: Span[]): string {
 }
 
 /**
- * The spellings of a secret that must be looked for one by one. Percent-encoding and JSON escapes are not among them:
- * there are too many ways to write them, so the text is decoded instead.
+ * The encodings to search for directly. Percent-encoding and JSON escapes have too many variants, so the text is
+ * decoded instead.
  */
 function formsOf(secret: string): Needle[] {
   const spellings = new Set([secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret.toWellFormed())])
@@ -108,8 +107,8 @@ function formsOf(secret: string): Needle[] {
 }
 
 /**
- * How the bytes look inside the base64 of something longer: three bytes become four characters, so there are three
- * ways to fall into them. Only characters that hold nothing but bits of the secret are compared.
+ * The bytes inside the base64 of something longer: three bytes become four characters, so there are three alignments.
+ * Only characters that hold nothing but bits of the secret are compared.
  */
 function base64Forms(bytes: Buffer): Needle[] {
   return [0, 1, 2].flatMap((ahead) => {
@@ -122,22 +121,21 @@ function base64Forms(bytes: Buffer): Needle[] {
   })
 }
 
-/** A text in another spelling, with the place in the original of each of its characters and of its end. */
+/** `places` maps each character, and the end, to its position in the original. */
 interface Decoded {
   readonly text: string
   readonly places: Uint32Array
 }
 
-/** Undoes one layer of encoding; `undefined` where there is none. */
+/** Undoes one layer of encoding; undefined if there is none. */
 type Decode = (text: string) => Decoded | undefined
 
-/** What an escape means, as units of UTF-16 or bytes of UTF-8, and how many characters it takes. */
+/** `units` are UTF-16 units or UTF-8 bytes; `length` is in characters of the encoded text. */
 interface Escape {
   readonly length: number
   readonly units: readonly number[]
 }
 
-/** The escape that begins at a place where one of the marks stands. */
 type ReadEscape = (text: string, at: number) => Escape | undefined
 
 const decoder =
@@ -152,7 +150,7 @@ const decoder =
       end = index + read.length
     }
     if (escapes.length === 0) return undefined
-    // An escape never means more units than it has characters.
+    // An escape never decodes to more units than it has characters.
     const places = new Uint32Array(text.length + 1)
     let result = ''
     let length = 0
@@ -174,7 +172,7 @@ const decoder =
 
 const space: Escape = { length: 1, units: [0x20] }
 
-/** `%2F`, in any case and also where it was not needed; with `+` for a space, as forms write it, if so wanted. */
+/** `%2F` in any case, also where encoding was unnecessary; with `plus`, `+` is a space, as in forms. */
 const percentDecoder = ({ plus }: { plus: boolean }): Decode => {
   const decode = decoder(plus ? /[%+]/g : /%/g, (text, at) => {
     if (text.charCodeAt(at) === 0x2b) return space
@@ -184,7 +182,7 @@ const percentDecoder = ({ plus }: { plus: boolean }): Decode => {
   return (text) => (text.includes(plus ? '+' : '%') ? decode(text) : undefined)
 }
 
-/** The line breaks of base64 that was wrapped, as mail and PEM files do. */
+/** Joins the lines of wrapped base64, as in mail and PEM files. */
 const wrappedDecoder = (): Decode => {
   const decode = decoder(/\r?\n[ \t]{0,8}/g, (text, at) => {
     if (!/[\w+/-]{32}$/.test(text.slice(Math.max(0, at - 32), at))) return undefined

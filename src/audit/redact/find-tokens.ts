@@ -1,6 +1,6 @@
 import { type Alphabet, alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 
-/** Whether a stretch has a digit early on, or changes case like no word does. Words with hyphens do neither. */
+/** True if the range has a digit near its start or changes case often. Hyphenated words do neither. */
 function hasDigit(text: string, from: number, to: number): boolean {
   const end = Math.min(to, from + 48)
   let changes = 0
@@ -16,8 +16,8 @@ function hasDigit(text: string, from: number, to: number): boolean {
 }
 
 /**
- * Whether nobody made a stretch up in words: it goes from lower case to upper case to digits and back all the time,
- * and has digits in several places. Identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs do not.
+ * True if the range changes constantly between lower case, upper case and digits, with digits in several places.
+ * Identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs do not.
  */
 function looksRandom(text: string, from: number, to: number): boolean {
   let changes = 0
@@ -55,13 +55,12 @@ function kindOf(code: number): number {
   return code >= 0x61 && code <= 0x7a ? lower : other
 }
 
-/** Where something to hide begins and ends. */
 export type TokenSpan = readonly [start: number, end: number]
 
-/** What is looked at where a needle was found: from `start` to `end`. */
+/** Checks for a token at a needle found from `start` to `end`. */
 type Examine = (text: string, start: number, end: number, runs: Runs) => TokenSpan | undefined
 
-/** The words that announce a credential: `API key: …`, `the token is …`. */
+/** Words that precede a credential: `API key: …`, `the token is …`. */
 const nouns = ['key', 'token', 'secret', 'password', 'credential']
 
 const examiners = new Map<string, Examine[]>()
@@ -75,15 +74,14 @@ for (const { word, alphabet, lengths } of contextFormats) {
 }
 for (const noun of nouns) for (const needle of inAnyCase(noun)) add(needle, afterNoun)
 
-/** Texts of which one is in every text that holds a token. */
+/** Every text that holds a token contains at least one of these. */
 export const tokenNeedles: readonly string[] = [...examiners.keys()]
 const byNeedle = [...examiners.values()]
 
-/** A search in one text, which is told of each needle that was found there. */
 export interface TokenSearch {
-  /** `needle`: which of `tokenNeedles`. */
+  /** `needle` is an index into `tokenNeedles`. */
   examine(needle: number, start: number, end: number): void
-  /** The tokens found, in the order of their beginnings; none overlap. */
+  /** Sorted by start; without overlaps. */
   spans(): readonly TokenSpan[]
 }
 
@@ -133,7 +131,7 @@ function prefixed({ alphabet, min, max, needs, shape }: TokenFormat, prefix: str
   }
 }
 
-/** Whether a token may begin here: after another word, or after an escape such as `%20`, `\n` or `\u003d`. */
+/** A token starts at a word boundary or after an escape such as `%20`, `\n` or `\u003d`. */
 function startsToken(text: string, start: number, strict: boolean): boolean {
   const before = text.charCodeAt(start - 1)
   if (!isAlphanumeric(before) && (!strict || (before !== 0x5f && before !== 0x2d))) return true
@@ -164,13 +162,13 @@ function afterNoun(text: string, start: number, end: number): TokenSpan | undefi
   const [from, to] = span
   if (from === end) return undefined
   if (looksRandom(text, from, to)) return span
-  // A hash or a UUID is a key only where it is called one.
+  // A hash or a UUID is a key only if the text calls it one.
   return isHex(text, from, to) && compound.test(text.slice(Math.max(0, start - 8), start)) ? span : undefined
 }
 
 const isAccessKeyId = (text: string, start: number): boolean => /^A(?:KIA|SIA)/.test(text.slice(start, start + 4))
 
-/** An access key id of AWS and its secret usually stand next to each other. */
+/** An AWS access key ID and its secret usually appear next to each other. */
 function secretsBeside(text: string, [start, end]: TokenSpan): TokenSpan[] {
   const from = Math.max(0, start - 160)
   return [...text.slice(from, end + 160).matchAll(/(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g)]
@@ -178,7 +176,6 @@ function secretsBeside(text: string, [start, end]: TokenSpan): TokenSpan[] {
     .filter(([first, last]) => looksRandom(text, first, last))
 }
 
-/** Where runs of characters of one alphabet end. */
 interface Runs {
   endOf(alphabet: Alphabet, from: number): number
 }
@@ -192,7 +189,7 @@ const tables = Object.fromEntries(
 
 const isAlphanumeric = (code: number): boolean => tables.alnum[code] === 1
 
-/** Remembers the last run of each alphabet: prefixes inside one run would make the search quadratic otherwise. */
+/** Caches the last run of each alphabet: otherwise several prefixes inside one run make the search quadratic. */
 function createRuns(text: string): Runs {
   const known: Partial<Record<Alphabet, TokenSpan>> = {}
   return {

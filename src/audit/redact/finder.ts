@@ -1,20 +1,20 @@
-/** A text to find, in characters up to U+00FF. */
+/** `text` holds characters up to U+00FF only. */
 export interface Needle {
   readonly text: string
-  /** Whether the characters beside it hold bits of it too, as they do in base64. */
+  /** Set if the neighbouring characters also hold bits of the needle, as in base64. */
   readonly shared?: { readonly before: boolean; readonly after: boolean }
 }
 
-/** A place where a needle stands, and which one: the longest of those that end there. */
+/** `needle` is the index of the longest needle that ends there. */
 export type OnMatch = (start: number, end: number, needle: number) => void
 
-/** Tells of places that together cover every needle in a text; they may overlap. */
+/** The reported matches may overlap; together they cover every needle in the text. */
 export type FindMatches = (text: string, found: OnMatch) => void
 
 /**
- * Finds any number of needles in one pass over the text (Aho and Corasick), so that time does not grow with their
- * number. Transitions live in one open hash table: a dense one would take megabytes for a hundred secrets, and more time
- * to build. For needles that never change, `dense` makes the search faster.
+ * Aho–Corasick: finds all needles in one pass, so the time does not grow with their number. Transitions are in one
+ * open-addressing hash table: a dense table would take megabytes for a hundred secrets, and longer to build. For a
+ * fixed set of needles, `dense` makes the search faster.
  */
 export function createFinder(needles: readonly Needle[], { dense = false } = {}): FindMatches {
   if (needles.length === 0) return () => {}
@@ -45,7 +45,7 @@ export function createFinder(needles: readonly Needle[], { dense = false } = {})
 type Automaton = ReturnType<typeof build>
 
 interface Dense {
-  /** The column of each character; 0 for those that no needle holds. */
+  /** Column of each character; 0 for characters that no needle contains. */
   readonly columns: Uint8Array
   readonly width: number
   readonly next: Uint16Array
@@ -59,7 +59,7 @@ function denseTransitions({ size, way, order, fail, child }: Automaton): Dense {
   const next = new Uint16Array(size * width)
   for (const code of used) next[columns[code] as number] = child(0, code)
   for (const state of order) {
-    // The state it falls back to is shorter, so its row is complete.
+    // The fallback state is shorter, so its row is complete.
     const behind = (fail[state] as number) * width
     for (const code of used) {
       const column = columns[code] as number
@@ -89,7 +89,7 @@ function report({ reach, shares, ids }: Automaton, text: string, end: number, st
   found(start - before, end + after, ids[state] as number)
 }
 
-/** Either alphabet. */
+/** Standard and URL-safe alphabet. */
 const base64 = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/-]/.test(String.fromCharCode(code)) ? 1 : 0))
 const isBase64 = (code: number): boolean => base64[code] === 1
 
@@ -97,10 +97,10 @@ function build(needles: readonly Needle[]) {
   const most = needles.reduce((sum, { text }) => sum + text.length, 1)
   const table = createTransitions(most)
   const fail = new Int32Array(most)
-  /** How far the longest needle that ends in a state reaches back; 0 where none ends. */
+  /** Length of the longest needle that ends in a state; 0 if none does. */
   const reach = new Int32Array(most)
   const shares = new Uint8Array(most)
-  /** Which needle that is. */
+  /** Index of that needle. */
   const ids = new Int32Array(most)
   const way = new Uint8Array(most)
   const parent = new Int32Array(most)
@@ -137,7 +137,7 @@ function build(needles: readonly Needle[]) {
       target = table.child(behind, code)
     }
     fail[state] = target
-    // Whatever ends in the shorter state ends here too; the longest covers the others.
+    // Needles that end in the fallback state end here too; the longest covers the others.
     if (reach[state] === 0) {
       reach[state] = reach[target] as number
       ids[state] = ids[target] as number
@@ -147,7 +147,7 @@ function build(needles: readonly Needle[]) {
   return { size, root, way, order, child: table.child, fail, reach, shares, ids }
 }
 
-/** All states but the root: what a state falls back to is shorter than it, so it must be known first. */
+/** All states but the root, shortest first: the fallback of a state is shorter and must be computed first. */
 function* byDepth(depths: Int32Array): Generator<number> {
   const levels: number[][] = []
   for (let state = 1; state < depths.length; state++) {
@@ -171,7 +171,7 @@ function createTransitions(most: number) {
     return slot
   }
   return {
-    /** 0 where there is none: nothing leads back to the root. */
+    /** 0 if there is none: no transition leads to the root. */
     child: (state: number, code: number): number => targets[slotOf(state * 256 + code)] as number,
     add: (state: number, code: number, target: number): void => {
       const slot = slotOf(state * 256 + code)

@@ -1,4 +1,4 @@
-/** Characters that a token may hold after its prefix. */
+/** Characters allowed after a token's prefix. */
 export const alphabets = {
   hex: '0-9a-f',
   upper: 'A-Z0-9',
@@ -11,7 +11,7 @@ export const alphabets = {
 
 export type Alphabet = keyof typeof alphabets
 
-/** A kind of token that begins with a fixed text. */
+/** A kind of token with a fixed prefix. */
 export interface TokenFormat {
   readonly name: string
   readonly prefixes: readonly string[]
@@ -20,17 +20,15 @@ export interface TokenFormat {
   readonly min: number
   readonly max?: number
   /**
-   * For prefixes that words and identifiers begin with, too: the rest must have a digit or mixed case, or even look
-   * random.
+   * For prefixes that ordinary words and identifiers share: the rest must have a digit or mixed case, or look random.
    */
   readonly needs?: 'digit' | 'random'
-  /** For tokens of several parts: matches what follows the prefix. Every repetition must be bounded. */
+  /** For tokens of several parts: matches the text after the prefix. Every repetition must be bounded. */
   readonly shape?: RegExp
 }
 
 const of = (text: string): readonly string[] => text.split(' ')
 
-/** To add a kind of token, add a line. */
 export const tokenFormats: readonly TokenFormat[] = [
   // Models and AI services
   { name: 'OpenAI and compatible', prefixes: ['sk-'], alphabet: 'url', min: 20, needs: 'digit' },
@@ -192,7 +190,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Mapbox', prefixes: of('sk.eyJ pk.eyJ tk.eyJ'), alphabet: 'dotted', min: 40 },
 ]
 
-/** A value with no form of its own: the word before it says what it is. */
+/** A value without a recognisable form: the word before it identifies it. */
 export interface ContextFormat {
   readonly name: string
   readonly word: string
@@ -200,7 +198,7 @@ export interface ContextFormat {
   readonly lengths: readonly number[]
 }
 
-/** Found up to 40 characters after the word, on the same line, if it looks random. */
+/** Matched up to 40 characters after the word, on the same line, if the value looks random. */
 export const contextFormats: readonly ContextFormat[] = [
   { name: 'Cloudflare', word: 'cloudflare', alphabet: 'url', lengths: [40] },
   { name: 'AWS secret key', word: 'aws', alphabet: 'base64', lengths: [40] },

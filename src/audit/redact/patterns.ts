@@ -3,22 +3,22 @@ import { searchTokens, type TokenSpan, tokenNeedles } from './find-tokens.ts'
 import { createFinder } from './finder.ts'
 
 interface Pattern {
-  /** Texts of which one must be there; looking for them is much cheaper than the expression. */
+  /** The text must contain one of these; finding them is much cheaper than the expression. */
   readonly hints: readonly string[]
   /**
-   * Linear: every repetition is of one class, and either bounded or such that no second start lies inside it.
-   * The only group, if there is one, stays.
+   * Must run in linear time: every repetition is of one class and is bounded or contains no second start. The group, if
+   * any, is kept.
    */
   readonly find: RegExp
-  /** Whether what was found is one; always, if absent. */
+  /** Confirms a match. */
   readonly sure?: (credential: string) => boolean
 }
 
-/** A token starts where a word does; an escape before it looks like `%20`, `\n` or `\u003d`. */
+/** A token starts at a word boundary or after an escape such as `%20`, `\n` or `\u003d`. */
 const starting = (rest: string, flags = 'g', before = '\\w-') =>
   new RegExp(`(?:(?<![${before}])|(?<=%[0-9A-Fa-f]{2})|(?<=\\\\[nrt])|(?<=\\\\u[0-9A-Fa-f]{4}))${rest}`, flags)
 
-/** Credentials that show what they are by their form, other than by a prefix (those are in formats.ts). */
+/** Credentials recognisable by their form; those with a prefix are in formats.ts. */
 const patterns: readonly Pattern[] = [
   {
     hints: ['earer', 'EARER'],
@@ -53,7 +53,7 @@ const find = createFinder(
   { dense: true },
 )
 
-/** Takes out whatever looks like a well-known kind of credential. One pass for all kinds: most texts hold none. */
+/** One pass for all kinds, because most texts contain none. */
 export function concealPatterns(text: string): string {
   if (text.length < shortest) return text
   const tokens = searchTokens(text)
@@ -82,7 +82,7 @@ function without(text: string, spans: readonly TokenSpan[]): string {
   return done === 0 ? text : result + text.slice(done)
 }
 
-/** `hinted`: which of the hints are in the text; the one after the last is that of private keys. */
+/** `hinted` holds indexes into `hints`; the index after the last stands for private keys. */
 function concealShapes(text: string, hinted: ReadonlySet<number>): string {
   let result = hinted.has(hints.length) ? concealPrivateKeys(text) : text
   const possible = new Set([...hinted].flatMap((hint) => byHint[hint] ?? []))
@@ -100,7 +100,7 @@ function concealShapes(text: string, hinted: ReadonlySet<number>): string {
 /** `://:x@h` */
 const shortest = 7
 
-/** By hand: an expression would look for the end anew from each beginning. */
+/** Not one regular expression: it would search for the end again from each beginning. */
 function concealPrivateKeys(text: string): string {
   const begin = /-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
   const end = /-----END [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----/g
@@ -109,7 +109,7 @@ function concealPrivateKeys(text: string): string {
   for (let found = begin.exec(text); found; found = begin.exec(text)) {
     result += text.slice(done, found.index) + redacted
     end.lastIndex = begin.lastIndex
-    // A key that is cut off is one all the same.
+    // A truncated key is redacted to the end of the text.
     done = end.exec(text) ? end.lastIndex : text.length
     begin.lastIndex = done
   }

@@ -5,27 +5,24 @@ import { type Conceal, createConceal, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
 
 export interface RedactorOptions {
-  /** Values that must never be seen. Those shorter than six characters are ignored: they would redact everything. */
+  /** Secret values. Those shorter than six characters are ignored: they would match everywhere. */
   readonly secrets: readonly string[]
-  /** Others that come and go; another list whenever they do. */
+  /** Secret values that change over time; must return a new array after each change. */
   readonly tokens?: () => readonly string[]
-  /** Names whose values must never be seen, with `*`. */
+  /** Names whose values are redacted; `*` is a wildcard. */
   readonly keys: readonly string[]
 }
 
-/** Takes secrets out of what is written down. */
 export interface Redactor {
   /**
-   * A JSON value without secrets: known values first, wherever and however they are spelled, then the values of
-   * secret names, then whatever has the form of a credential. The value itself is never changed; what cannot be
-   * handled is left out, what is too deep or too long is cut.
+   * Redacts known values in any encoding, then the values of secret names, then anything that has the form of a
+   * credential. Never modifies its input. Values it cannot handle are dropped; deep or long ones are cut.
    */
   value(value: unknown): unknown
-  /** The same for a text. */
   text(text: string): string
-  /** Without the known values alone: for whoever wants to see everything else. */
+  /** Redacts only the known values. */
   known(value: unknown): unknown
-  /** The same for a line of any length, of which nothing is cut. */
+  /** Redacts only the known values, without truncating. */
   line(text: string): string
 }
 
@@ -46,7 +43,7 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
     })
   }
 
-  /** A text that is JSON is redacted as what it means; `undefined` if it is none. */
+  /** Redacts text that is JSON by its structure; undefined if it is not JSON. */
   const concealJson = (text: string, depth: number): string | undefined => {
     if (!/^\s*[[{]/.test(text)) return undefined
     const value = parsed(text)
@@ -88,7 +85,7 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
 const noTokens: readonly string[] = []
 const none = () => noTokens
 
-/** Looks for what is in the list at the time. */
+/** Rebuilds the matcher when the list changes. */
 function concealThose(list: () => readonly string[]): Conceal {
   let [known, conceal]: [readonly string[], Conceal] = [noTokens, (text) => text]
   return (text) => {
@@ -101,8 +98,7 @@ function concealThose(list: () => readonly string[]): Conceal {
 const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? undefined : value)
 
 /**
- * Cuts a long text after it has been cleaned, with some more beyond the cut cleaned too: a secret that the cut would
- * halve is found whole.
+ * Truncates after redacting, and redacts some text beyond the cut as well, so that a secret across the cut is found.
  */
 function shorten(text: string, most: number, clean: Conceal): string {
   if (text.length <= most) return clean(text)
@@ -118,43 +114,40 @@ function parsed(text: string): unknown {
   }
 }
 
-/** How much of a value is looked at and kept. Audit keeps 16 KiB of arguments, so more would be work for nothing. */
+/** Audit keeps 16 KiB of arguments, so processing more would be wasted. */
 const bounds = {
-  /** Deeper than any honest argument. */
+  /** Deeper than any legitimate argument. */
   depth: 32,
-  /** Members and items of one value, all levels together. */
+  /** Members and items of one value, across all levels. */
   nodes: 5000,
-  /** Characters of a name. */
   name: 256,
-  /** Characters of one text: enough to know what a file or a query was about. */
+  /** Characters of one text: enough to recognise a file or a query. */
   text: 4096,
-  /** The same for whoever wants to see everything: no more fits into a record. */
+  /** For `known`: no more fits into a record. */
   fullText: 16 * 1024,
-  /** Characters after the cut that are cleaned too; longer than the spelling of any usual secret. */
+  /** Characters redacted beyond the cut; longer than any usual secret when encoded. */
   beyond: 4096,
-  /** Characters of all texts of one value that are looked at. */
+  /** Characters of all texts of one value. */
   total: 64 * 1024,
 } as const
 
-/** How each part of a value is treated, and how much of it there may be. */
 interface Visit {
   readonly depth: number
   readonly nodes: number
   readonly total: number
   key(name: string): string
-  /** Whether the value under this name is not to be seen. */
   hides(name: string, value: unknown): boolean
   text(text: string, depth: number): string
   number(value: number): unknown
 }
 
-/** What a part becomes that cannot be shown: it is left out. */
+/** Marks a part that is left out. */
 const dropped = Symbol('dropped')
 
 const hidden = '[redacted]'
 const tooDeep = '[too deep]'
 
-/** A copy of a JSON value as `visit` wants it; the value itself, where nothing had to change. */
+/** Returns a redacted copy, or the value itself if nothing changed. */
 function walk(value: unknown, visit: Visit, from = 0): unknown {
   let left = visit.nodes
   let characters = visit.total
@@ -171,7 +164,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value === 'number') return visit.number(value)
       if (typeof value === 'boolean' || value === null) return value
       if (typeof value !== 'object') return dropped
-      // As text: what reads a record back would round the number.
+      // As text: JSON parsers would round the number.
       if (value instanceof Numeral) return text(value.source, depth)
       if (depth >= visit.depth) return tooDeep
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
@@ -209,7 +202,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
   return part(value, from)
 }
 
-/** A getter of somebody else's may throw: then only its own field is lost. */
+/** A getter may throw; then only its field is dropped. */
 function memberOf(record: object, name: string): unknown {
   try {
     return (record as Record<string, unknown>)[name]
@@ -222,10 +215,10 @@ const more = (count: number): string => `[${count} more]`
 
 type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 
-/** What is written down of the arguments of a call; `undefined` for nothing. */
+/** Undefined if no arguments are recorded. */
 export type DescribeArguments = (given: Readonly<Record<string, unknown>>) => unknown
 
-/** Full means everything but the secrets of our own configuration: those are nobody's arguments. */
+/** `full` still redacts the secrets of our own configuration. */
 export function describeArguments(mode: ArgumentsMode, redactor: Redactor): DescribeArguments {
   if (mode === 'none') return () => undefined
   if (mode === 'shape') return (given) => shapeOf(given, redactor)
@@ -235,7 +228,7 @@ export function describeArguments(mode: ArgumentsMode, redactor: Redactor): Desc
 const maxMembers = 64
 const deepest = 8
 
-/** Types and sizes: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, without secrets. */
+/** Types and sizes: `{ path: 'string(12)', lines: ['array(3)', 'number'] }`. Names are kept, but redacted. */
 function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   if (typeof value === 'string') return `string(${value.length})`
   if (typeof value !== 'object') return typeof value
@@ -252,13 +245,13 @@ function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   )
 }
 
-/** Names repeat from call to call; more different ones than this come from callers who make them up. */
+/** Names repeat from call to call; more distinct ones are made up by callers. */
 const maxRemembered = 4096
 const maxSecretLength = 512
 
 /**
- * A redactor for names that remembers what it has said: each call has half a dozen of them, and they are almost always
- * the same. Forgets everything when it is full. Whoever has other secrets makes another one.
+ * Caches redacted names: each call has about six, nearly always the same. Clears the cache when it is full. Create a
+ * new one when the secrets change.
  */
 export function memoizeRedaction(redact: (text: string) => string, most = maxRemembered): (text: string) => string {
   const known = new Map<string, string>()

@@ -3,8 +3,8 @@ import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
 import { shortestSecret } from './conceal.ts'
 
 /**
- * The values of a configuration's secret settings that must not be written anywhere, and `more` beside them (such as the
- * generated token). Values that are too short or too common to be told from ordinary text are left out.
+ * The secret values of a configuration, plus `more` (such as the generated token). Skips values too short or too common
+ * to be distinguished from ordinary text.
  */
 export function secretsOf(settings: Iterable<SecretSetting>, more: readonly string[] = []): string[] {
   const worth = [...more, ...[...settings].flatMap(ofSetting)]
@@ -22,14 +22,14 @@ function ofSetting({ kind, value }: SecretSetting): string[] {
   return kind === true ? [value] : []
 }
 
-/** A variable is a secret by its name, or because nobody would make such a value up. */
+/** A variable is secret because of its name, or because its value looks random. */
 function ofNamed(name: string, value: string): string[] {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(value)) return ofUrl(value)
   if (isPath(value)) return []
   return isSecret(name, value) ? [value, ...ofConnection(value)] : ofConnection(value)
 }
 
-/** Headers carry credentials behind a scheme, and cookies by the list. */
+/** Credentials may follow a scheme; a cookie header may hold several. */
 const ofHeaders = (headers: Readonly<Record<string, string>>): string[] =>
   Object.entries(headers).flatMap(([name, value]) => {
     const [, scheme = '', credential] = /^(bearer|basic|token|apikey|digest)\s+(\S.*)$/i.exec(value.trim()) ?? []
@@ -45,7 +45,7 @@ function ofUserInfo(encoded: string): string[] {
   return decoded.includes(':') ? [decoded.slice(decoded.indexOf(':') + 1)] : []
 }
 
-/** The password, the values of secret parameters, and whatever in the path nobody would make up. */
+/** The password, the values of secret parameters, and random-looking path segments and user names. */
 function ofUrl(url: string): string[] {
   if (!URL.canParse(url)) return []
   const { username, password, pathname, searchParams } = new URL(url)
@@ -82,16 +82,16 @@ const ofArguments = (words: readonly string[]): string[] =>
     return word.includes('://') ? ofUrl(word) : []
   })
 
-/** Names that may hold a secret or something quite ordinary, as PRIMARY_KEY does. */
+/** Names that may hold a secret or something ordinary, such as PRIMARY_KEY. */
 const doubtfulName = /(?:^|[-_])(?:key|auth|pin|psk|salt|sig)(?:$|[-_])|session|signature|webhook/i
 
-/** Whether a value under this name is one; words are none where the name leaves a doubt. */
+/** Under a doubtful name, a value made of words is not a secret. */
 export const isSecret = (name: string, value: string): boolean =>
   isSecretName(name) ||
   isRandom(value) ||
   (doubtfulName.test(name) && !isAboutSecret(name) && !/^[a-z]+(?:[-_ ./][a-z]+)*$/i.test(value))
 
-/** Values that stand in every other honest text: hiding them would hide everything, and they protect nothing. */
+/** Redacting these would hide ordinary text everywhere and protect nothing. */
 const commonplace = new Set(
   `true false yes no on off none null nil undefined default auto automatic enabled disabled enable disable required optional
   production development staging testing test local localhost prod dev debug trace info warn warning error fatal silent
@@ -108,7 +108,7 @@ export const isCommonplace = (value: string): boolean =>
   (/^\d{0,9}$|^[\d.,:_-]*[.,:_-]$|^\d[\d.,:_-]*\d$/.test(value) && !/^\d{10,}$/.test(value)) ||
   /^(.)\1*$/.test(value)
 
-/** A place on disk: what follows the first slash is made of words, or the folder is one that every machine has. */
+/** A file path: its parts are words, or it starts with a common folder. */
 export const isPath = (value: string): boolean =>
   /^(?:~|\.{1,2})?[/\\]|^[A-Za-z]:[/\\]/.test(value) &&
   (/^[/\\](?:usr|etc|home|var|run|opt|tmp|root|mnt|srv|lib|bin|proc|dev|Users|Applications|Library|private|data|app|workspace|nix)(?:[/\\]|$)/.test(
@@ -118,8 +118,8 @@ export const isPath = (value: string): boolean =>
     value.split(/[/\\]/).every((part) => part === '' || !isRandom(part)))
 
 /**
- * Whether nobody made it up in words: one piece of it mixes letters and digits at length, or upper and lower case
- * with no pattern. `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini` are words.
+ * Looks generated: a part mixes letters and digits at length, or switches case without a pattern. False for
+ * `production-eu-west-1`, `en_US.UTF-8` and `gpt-4o-mini`.
  */
 export function isRandom(value: string): boolean {
   return value.split(/[^A-Za-z0-9]+/).some((piece) => {
@@ -131,7 +131,7 @@ export function isRandom(value: string): boolean {
   })
 }
 
-/** How often a text goes from lower case to upper case to digits and back. */
+/** Number of changes between lower case, upper case and digits. */
 function switches(text: string): number {
   let count = 0
   for (let index = 1; index < text.length; index++) if (kind(text, index) !== kind(text, index - 1)) count++

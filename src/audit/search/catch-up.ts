@@ -7,23 +7,23 @@ import { isGap, searchableText } from './rows.ts'
 import { createSegmentReader } from './segment-reader.ts'
 
 export interface CatchUpOptions {
-  /** So many records have been entered so far. */
+  /** Called with the number of records indexed so far. */
   onProgress?(records: number): void
   readonly signal?: AbortSignal
 }
 
-/** Up to where a lane has been entered. */
+/** How far a lane is indexed. */
 interface Entered {
   readonly file: number
   readonly at: number
-  /** Where its last record stands, and that record's hash: what is not there any more was not only added to. */
+  /** Position and hash of the last indexed record: if it is no longer there, the file was not only appended to. */
   readonly last: number
   readonly hash: string
 }
 
 const batchSize = 10_000
 
-/** Enters what was written since the last time, and forgets what was removed. Returns how many records were new. */
+/** Indexes new records and drops removed ones. Returns the number of new records. */
 export async function catchUp(database: DatabaseSync, folder: string, options: CatchUpOptions = {}): Promise<number> {
   if (!isConsistent(database, folder)) emptyIndex(database)
   forgetRemoved(database, folder)
@@ -35,7 +35,7 @@ export async function catchUp(database: DatabaseSync, folder: string, options: C
       for await (const batch of batches(database, folder, lane)) {
         options.signal?.throwIfAborted()
         const fresh = enterBatch(database, lane, batch)
-        // Another process has emptied the index: this lane is read again from where it is now.
+        // Another process emptied the index: read this lane again from its current position.
         going = fresh === undefined
         if (fresh === undefined) break
         count += fresh
@@ -52,7 +52,7 @@ const enteredOf = (database: DatabaseSync, lane: string): Entered | undefined =>
 
 interface Batch {
   readonly records: readonly StoredRecord[]
-  /** Everything before here must have been entered. */
+  /** Everything before this position must already be indexed. */
   readonly from: Spot | undefined
 }
 
@@ -72,7 +72,7 @@ async function* batches(database: DatabaseSync, folder: string, lane: string): A
   if (records.length > 0) yield { records, from }
 }
 
-/** Another process may have entered some of them in the meantime: those are passed over. */
+/** Skips records that another process has indexed meanwhile. */
 function enterBatch(database: DatabaseSync, lane: string, { records, from }: Batch): number | undefined {
   return inTransaction(database, () => {
     const entered = enteredOf(database, lane)
@@ -92,7 +92,7 @@ const spotOf = ({ file, offset }: StoredRecord): Spot => ({ file: firstSeqOf(fil
 
 const isBefore = (a: Spot, b: Spot): boolean => a.file < b.file || (a.file === b.file && a.at < b.at)
 
-/** Whether the last record entered of each lane still stands where it stood, or was removed because of its age. */
+/** True if each lane's last indexed record is still in place or was removed by retention. */
 function isConsistent(database: DatabaseSync, folder: string): boolean {
   using segments = createSegmentReader(folder)
   const lanes = database.prepare('SELECT lane FROM lanes').all()
@@ -120,18 +120,16 @@ function forgetRemoved(database: DatabaseSync, folder: string): void {
   })
 }
 
-/** Writes records into the index. */
 interface IndexWriter {
-  /** Records of one lane, in their order. */
+  /** Records of one lane, in order. */
   enter(records: readonly StoredRecord[]): void
-  /** Forgets the records of a lane before a number; all of them by default. */
+  /** Removes a lane's records before a number; all by default. */
   forget(lane: number, before?: number): void
 }
 
-/** The names that both places of search know, and what only this one has a column for. */
+/** The columns shared with the archive, and one that only the index has. */
 const columns = [...archiveNames, 'latency_ms'] as const
 
-/** Statements are prepared once for all records. */
 function createIndexWriter(database: DatabaseSync): IndexWriter {
   const insert = database.prepare(
     `INSERT INTO records (lane, seq, file, at, bytes, time, phase, shown, begin, is_error, ${columns.join(', ')})
@@ -176,7 +174,7 @@ function createIndexWriter(database: DatabaseSync): IndexWriter {
 
   return {
     enter(records) {
-      // Most operations end soon after they began: those are never marked as open in the first place.
+      // Most operations end within the same batch: do not mark those as open.
       const ended = new Set(records.map(({ record }) => (record.phase === 'after' ? record.call : undefined)))
       const begun = new Map<string, number>()
       for (const stored of records) {

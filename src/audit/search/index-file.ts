@@ -3,13 +3,13 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { matches } from '../../lib/wildcard.ts'
 
-/** The index is derived from the segments: whatever is wrong with it, it can be made again. */
+/** The index is derived from the segments and can always be rebuilt. */
 export const indexFile = (folder: string): string => join(folder, 'index.sqlite')
 
-/** Another process may be bringing it up to date; one batch takes it a fraction of a second. */
+/** Another process may be updating the index; one batch takes a fraction of a second. */
 const busyMs = 30_000
 
-/** Opens the index, or makes a new one where there is none, or one that cannot be used. */
+/** Creates the index if it is missing or damaged. */
 export function openIndex(folder: string): DatabaseSync {
   const path = indexFile(folder)
   if (!mayWrite(path)) return prepared(':memory:')
@@ -22,12 +22,11 @@ export function openIndex(folder: string): DatabaseSync {
   }
 }
 
-/** Takes the files away; whoever has them open goes on with what they have. */
+/** Processes that have the files open continue with their copy. */
 export function removeIndex(folder: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(indexFile(folder) + end, { force: true })
 }
 
-/** Empties the index, so that it is built again from the beginning. */
 export function emptyIndex(database: DatabaseSync): void {
   inTransaction(database, () => {
     removeTables(database)
@@ -35,7 +34,6 @@ export function emptyIndex(database: DatabaseSync): void {
   })
 }
 
-/** Whether an error says that the file is no database or has been damaged. */
 export function isIndexDamaged(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode
   return typeof code === 'number' && [sqliteCorrupt, sqliteNotADatabase].includes(code & 0xff)
@@ -44,7 +42,7 @@ export function isIndexDamaged(error: unknown): boolean {
 const sqliteCorrupt = 11
 const sqliteNotADatabase = 26
 
-/** Runs as the only writer: all of it happens or nothing. */
+/** Runs as the only writer. */
 export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
   database.exec('BEGIN IMMEDIATE')
   try {
@@ -57,7 +55,7 @@ export function inTransaction<T>(database: DatabaseSync, run: () => T): T {
   }
 }
 
-/** Makes the file, for its owner alone, if need be. A log that one may only read gets an index in memory. */
+/** Creates the file with mode 0600 if necessary. A read-only log gets an index in memory. */
 function mayWrite(path: string): boolean {
   try {
     closeSync(openSync(path, 'a', 0o600))
@@ -72,7 +70,7 @@ function mayWrite(path: string): boolean {
 function prepared(path: string): DatabaseSync {
   const database = new DatabaseSync(path, { timeout: busyMs })
   try {
-    // Nothing is lost that cannot be made again, so no commit waits for the disk.
+    // The index can be rebuilt, so commits need not wait for the disk.
     database.exec(
       'PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -65536',
     )
@@ -96,13 +94,13 @@ function prepared(path: string): DatabaseSync {
 
 const versionOf = (database: DatabaseSync): unknown => database.prepare('PRAGMA user_version').get()?.user_version
 
-/** To be raised with every change of the tables or of what is put into them: an index of another version is rebuilt. */
+/** Increase with every change of the tables or their contents; an index of another version is rebuilt. */
 const indexVersion = 1
 
 /**
- * Records have only what is searched; the rest is read from the segments, at `file`, `at` and `bytes`.
- * `shown` marks what stands for an operation: its end, or its beginning as long as there is no end; `begin` leads from
- * an end to its beginning.
+ * `records` holds only searched columns; the rest is read from the segments, at `file`, `at` and `bytes`. `shown` marks
+ * the record that represents an operation: its end, or its beginning while there is no end. `begin` refers from an end
+ * to its beginning.
  */
 const tables = `
   CREATE TABLE lanes (
@@ -124,14 +122,14 @@ const tables = `
   CREATE INDEX records_refused ON records (decision, time) WHERE shown = 1 AND decision <> 'ALLOW';
 `
 
-/** Which records hold a run of three characters in their arguments; no copy of the arguments themselves. */
+/** Trigrams of the arguments; stores no copy of the arguments themselves. */
 const words = `
   CREATE VIRTUAL TABLE words USING fts5 (
     text, content = '', contentless_delete = 1, detail = none, tokenize = 'trigram case_sensitive 1'
   )
 `
 
-/** Makes the tables. Where SQLite came without full-text search, texts are looked for in the segments. */
+/** If SQLite lacks full-text search, texts are searched in the segments. */
 function createTables(database: DatabaseSync): void {
   database.exec(tables)
   try {

@@ -4,16 +4,16 @@ import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
 
-/** One operation as readers see it: how it ended, with the arguments it began with. */
+/** One operation: how it ended, with the arguments it began with. */
 export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
-  /** Of its end; of its beginning, where no end is recorded. */
+  /** Time of the end, or of the beginning if no end is recorded. */
   readonly time: string
   readonly lane: string
   /** Of the record that `time` comes from. */
   readonly seq: number
   readonly operation: string
   readonly arguments?: unknown
-  /** False where no end is recorded: it is still going on, or whoever ran it was killed. */
+  /** False if no end is recorded: it is still running, or its process was killed. */
   readonly ended: boolean
   readonly decision?: AfterRecord['decision']
   readonly reason?: string
@@ -26,7 +26,7 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly tokens?: number
 }
 
-/** How an operation ended; its arguments stand in the record of its beginning. */
+/** The arguments come from the before record. */
 export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord | undefined): OperationRow {
   const { phase: _, prev: __, hash: ___, time, ...fields } = after
   return {
@@ -38,13 +38,12 @@ export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord 
   }
 }
 
-/** An operation without an end. */
 export function rowOfBegin(lane: string, before: BeforeRecord): OperationRow {
   const { phase: _, prev: __, hash: ___, time, ...fields } = before
   return { time, ...fields, lane, ended: false }
 }
 
-/** Where the log says that something is missing from it, readers must see it. */
+/** Readers must see gaps that the log reports. */
 export const rowOfGap = (lane: string, { time, seq, operation, reason }: GapRecord): OperationRow => ({
   time,
   lane,
@@ -56,7 +55,6 @@ export const rowOfGap = (lane: string, { time, seq, operation, reason }: GapReco
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase
 
-/** What a record itself says, whatever it is about: for those who want to see records. */
 export function rowOfRecord(lane: string, record: AuditRecord): OperationRow {
   if (record.phase === 'after') return rowOfEnd(lane, record, undefined)
   if (record.phase === 'before') return rowOfBegin(lane, record)
@@ -64,7 +62,7 @@ export function rowOfRecord(lane: string, record: AuditRecord): OperationRow {
   return { time, lane, seq, operation, ended: true, ...('reason' in record && { reason: record.reason }) }
 }
 
-/** Whether an operation is one of those: the meaning of a filter, which the index must agree with. */
+/** Defines the meaning of a filter; the index must agree with it. */
 export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
   const time = Date.parse(row.time)
   if (filter.since !== undefined && !(time >= filter.since)) return false
@@ -78,14 +76,14 @@ export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
   return filter.text === undefined || searchableText(row.arguments).includes(filter.text.toLowerCase())
 }
 
-/** What is not there fits nothing but the empty text: `*` asks for those that have any. */
+/** A missing value matches only the empty text; `*` matches any value. */
 const fits = (wanted: string, value: string | undefined): boolean =>
   value === undefined ? wanted === '' : matches(wanted, value)
 
 const isTool = ({ server, tool }: OperationRow, wanted: string): boolean =>
   fits(wanted, tool) || (server !== undefined && tool !== undefined && fits(wanted, `${server}.${tool}`))
 
-/** Arguments as people search them: a line for each value, with its name. */
+/** One `name=value` line for each value. */
 export function searchableText(given: unknown): string {
   const lines: string[] = []
   const add = (value: unknown, name: string, depth: number): void => {
@@ -98,18 +96,18 @@ export function searchableText(given: unknown): string {
   return lines.join('\n').toLowerCase()
 }
 
-/** Redaction leaves nothing deeper. */
+/** Redaction cuts anything deeper. */
 const deepest = 64
 
-/** Makes operations of records as they come. */
+/** Combines records into operations. */
 interface RecordPairing {
-  /** The operation that this record completes; none for a beginning, which waits for its end. */
+  /** The operation that this record completes; undefined for a beginning. */
   add(stored: Pick<StoredRecord, 'lane' | 'record'>): OperationRow | undefined
-  /** Operations whose end has not come. */
+  /** Operations without an end so far. */
   open(): OperationRow[]
 }
 
-/** Operations that run at once; more than this are those that nobody ended. */
+/** Upper bound of concurrent operations; older ones were never ended. */
 const maxOpen = 10_000
 
 export function createRecordPairing(): RecordPairing {

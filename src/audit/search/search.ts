@@ -19,17 +19,15 @@ export interface AuditQuery extends FoundQuery {
   readonly limit?: number
 }
 
-/** Finds operations in a log. What is not in the index yet is not found: `catchUp` first. */
+/** Searches the index of a log. Call `catchUp` first: records not yet indexed are not found. */
 export interface AuditSearch extends Disposable {
-  /** Brings the index up to date; settles with the number of new records. */
+  /** Updates the index; resolves with the number of new records. */
   catchUp(options?: CatchUpOptions): Promise<number>
-  /** One row for each operation. */
   query(query: AuditQuery): Generator<OperationRow>
-  /** The records themselves. */
   records(query: AuditQuery): Generator<StoredRecord>
 }
 
-/** Opens the index of a log for reading; the log itself is never touched. The folder must be there. */
+/** Never writes to the log itself. The folder must exist. */
 export function openSearch({ folder }: { readonly folder: string }): AuditSearch {
   let database = openIndex(folder)
   return {
@@ -50,7 +48,7 @@ export function openSearch({ folder }: { readonly folder: string }): AuditSearch
   }
 }
 
-/** One page of the log in a folder; an empty one where there is no log. */
+/** Empty page if there is no log. */
 export async function searchLog(
   folder: string,
   query: AuditPageQuery,
@@ -66,7 +64,6 @@ export async function searchLog(
   return { ...emptyPage, rows, next: found.length > limit && last ? cursorOf(last) : null }
 }
 
-/** Opens the index of a log and adds the latest records to it. */
 export async function openCurrentSearch(folder: string, options?: CatchUpOptions): Promise<AuditSearch> {
   const search = openSearch({ folder })
   try {
@@ -88,7 +85,7 @@ function* first<T>(limit = Number.MAX_SAFE_INTEGER, all: Generator<Found>, part:
 }
 
 interface FoundQuery extends AuditFilter {
-  /** A cursor: only what comes after that row in the order asked for. */
+  /** Cursor: only rows after it in the requested order. */
   readonly before?: string
   /** Newest first by default. */
   readonly order?: 'newest' | 'oldest'
@@ -99,7 +96,7 @@ interface Found {
   readonly stored: StoredRecord
 }
 
-/** What the index finds, read from the segments: operations, or all records where they are wanted raw. */
+/** Reads the matches from the segments: operations, or all records if `raw`. */
 function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: boolean): Generator<Found> {
   const { before, order = 'newest', ...filter } = query
   const newestFirst = order === 'newest'
@@ -125,7 +122,7 @@ function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: 
   }
 }
 
-/** Where a record stands, and the beginning of its operation if it is an end. */
+/** Position of a record and, for an end, of its beginning. */
 interface Joined extends IndexedPosition {
   readonly b_file: number | null
   readonly b_at: number | null
@@ -134,12 +131,12 @@ interface Joined extends IndexedPosition {
 
 function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | undefined {
   const stored = segments.read(place)
-  // Retention has been faster than the index.
+  // Retention removed the segment after it was indexed.
   if (!stored) return undefined
   const { record, lane } = stored
   const before = beginOf(segments, place)
   if (raw) {
-    // Those who look for a text want both records of the operation.
+    // A text search should match both records of an operation.
     const given = record.phase === 'before' ? record.arguments : before?.arguments
     return { row: { ...rowOfRecord(lane, record), ...(given !== undefined && { arguments: given }) }, stored }
   }
@@ -157,11 +154,9 @@ function beginOf(
   return record?.phase === 'before' ? record : undefined
 }
 
-/** The cursor after a row. */
 export const cursorOf = ({ time, lane, seq }: Pick<OperationRow, 'time' | 'lane' | 'seq'>): string =>
   formatCursor({ time: Date.parse(time), chain: Number(lane), seq }, 'local')
 
-/** A filter as a condition on the index. */
 function whereOf(options: FilterConditionOptions, hasTextIndex: boolean): { sql: string; values: SQLInputValue[] } {
   const values: SQLInputValue[] = []
   const bind = (value: SQLInputValue): string => {
@@ -185,7 +180,7 @@ function whereOf(options: FilterConditionOptions, hasTextIndex: boolean): { sql:
   return { sql: conditions.length === 0 ? '1' : conditions.join(' AND '), values }
 }
 
-/** All runs of three characters; none where the text is shorter. SQLite takes a NUL for the end of the query. */
+/** Undefined for texts shorter than three characters. SQLite ends the query at a NUL. */
 function trigrams(text: string): string | undefined {
   const characters = [...text.toLowerCase()]
   const all = characters.slice(2).map((_, index) => characters.slice(index, index + 3).join(''))

@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { type StoredRecord, segmentFileName } from '../log-files.ts'
 import { parseRecord } from '../record.ts'
 
-/** Where a record stands, as the index knows it. */
 export interface IndexedPosition {
   readonly lane: number
   readonly file: number
@@ -11,13 +10,12 @@ export interface IndexedPosition {
   readonly bytes: number
 }
 
-/** Reads single records out of the segments. */
 export interface SegmentReader extends Disposable {
-  /** None where it was removed, or where something else stands now. */
+  /** Undefined if the record was removed or replaced. */
   read(place: IndexedPosition): StoredRecord | undefined
 }
 
-/** Neighbours are mostly wanted together. */
+/** Adjacent records are usually read together. */
 const blockBytes = 64 * 1024
 const maxOpen = 32
 

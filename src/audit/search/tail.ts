@@ -6,14 +6,14 @@ import { parseRecord } from '../record.ts'
 
 export interface FollowOptions {
   readonly folder: string
-  /** Where each lane goes on; new lanes are read from their beginning. */
+  /** Start position by lane; new lanes are read from their beginning. */
   readonly from: Readonly<Record<string, ReadPosition>>
   readonly clock: Clock
   readonly signal: AbortSignal
   readonly everyMs?: number
 }
 
-/** New records as they are written, by whichever process; what comes at once is put in the order of time. */
+/** Yields new records of all processes; each batch is sorted by time. */
 export async function* followRecords(options: FollowOptions): AsyncGenerator<readonly StoredRecord[]> {
   const { folder, clock, signal, everyMs = 200 } = options
   const positions: Record<string, ReadPosition> = { ...options.from }
@@ -26,7 +26,7 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
   }
 }
 
-/** Time has passed, or nobody wants to wait any longer. */
+/** Resolves after `ms`, or when aborted. */
 export async function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _ = clock.after(ms, resolve)
@@ -36,10 +36,7 @@ export async function delay(ms: number, clock: Clock, signal: AbortSignal): Prom
   signal.removeEventListener('abort', stop)
 }
 
-/**
- * Puts the records of several lanes into one order. Lanes are written side by side, so time decides between them;
- * within a lane its own order counts, even where somebody has set the clock back.
- */
+/** Merges lanes by time. Within a lane its own order counts, even if the clock was set back. */
 export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   const lanes = [...Map.groupBy(records, ({ lane }) => lane).values()].map((own) => ({ own, next: 0 }))
   if (lanes.length < 2) return [...records]
@@ -58,15 +55,15 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
 }
 
 interface RecentRecords {
-  /** Oldest first, all lanes together. */
+  /** Oldest first, across all lanes. */
   readonly records: readonly StoredRecord[]
-  /** Where each lane goes on. */
+  /** Where reading continues, by lane. */
   readonly positions: Readonly<Record<string, ReadPosition>>
-  /** There is nothing before them. */
+  /** True if no earlier records exist. */
   readonly whole: boolean
 }
 
-/** The last records of a log, at most `count` of each lane, without reading what stands before them. */
+/** The last records, at most `count` of each lane, without reading earlier ones. */
 export async function readRecent(folder: string, count: number): Promise<RecentRecords> {
   const records: StoredRecord[] = []
   const positions: Record<string, ReadPosition> = {}
@@ -78,7 +75,7 @@ export async function readRecent(folder: string, count: number): Promise<RecentR
     for (const file of files.toReversed()) {
       if (missing <= 0) break
       const last = await lastLines(folder, lane, file, missing)
-      // Retention may remove a segment between the listing and its turn.
+      // Retention may remove a segment after it was listed.
       if (!last) break
       const { lines, end, complete } = last
       positions[lane] ??= { file, offset: end }
@@ -94,7 +91,7 @@ export async function readRecent(folder: string, count: number): Promise<RecentR
 
 const blockBytes = 64 * 1024
 
-/** The last whole lines of a segment, read from its end in growing steps. */
+/** Reads backwards from the end in growing steps. */
 async function lastLines(folder: string, lane: string, file: string, count: number) {
   await using handle = await open(join(folder, lane, file), 'r').catch(ignoreMissing)
   if (!handle) return undefined
@@ -121,7 +118,7 @@ function ignoreMissing(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** What stands before the first newline may be half a line, unless it is the beginning of the file. */
+/** Text before the first newline may be part of a line, except at the beginning of the file. */
 function wholeLines(bytes: Buffer, start: number): { offset: number; text: string }[] {
   const lines: { offset: number; text: string }[] = []
   let from = start === 0 ? 0 : bytes.indexOf(10) + 1

@@ -12,35 +12,34 @@ import type { LaneHead } from '../write/head.ts'
 
 export interface ChainCheckOptions {
   readonly lane: string
-  /** Which records are known to have been on disk. */
+  /** Records known to have been on disk. */
   readonly heads: readonly (LaneHead | undefined)[]
   readonly verifiers: readonly Verifier[]
   problem(problem: VerifyProblem): void
 }
 
-/** What is known of a lane once it was read. */
 export interface ChainFacts {
   readonly records: number
   readonly first: { readonly seq: number; readonly time: string } | undefined
   readonly last: { readonly seq: number; readonly time: string } | undefined
-  /** Up to here retention has removed records; 0 for none. */
+  /** Last record removed by retention; 0 for none. */
   readonly removedTo: number
   readonly signatures: number
   /** Records after the last signature. */
   readonly unsigned: number
-  /** Records that processes left behind when they were killed, and that nothing vouches for. */
+  /** Unconfirmed records left by killed processes. */
   readonly unproven: number
-  /** How often records could not be written for a time, as the log itself says. */
+  /** Outages that the log itself reports. */
   readonly outages: number
-  /** What a process that was killed left behind, or one that runs is about to finish. */
+  /** A partial line left by a killed process, or being written now. */
   readonly torn: { readonly file: string; readonly bytes: number } | undefined
-  /** All lanes that it says there were. */
+  /** All lanes named in start records. */
   readonly lanes: ReadonlySet<string>
 }
 
-/** Reads one lane from its first line to its last one and says what is wrong with it. */
+/** Checks one lane line by line. */
 export interface ChainCheck {
-  /** A file begins. Lines that come out of no file have no beginning of one to be checked. */
+  /** Starts a file. Records from an archive have no files, so these checks are skipped. */
   file(name: string): void
   line(line: LogLine): void
   end(): ChainFacts
@@ -49,11 +48,11 @@ export interface ChainCheck {
 export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheckOptions): ChainCheck {
   let file = ''
   let number = 0
-  /** Where the file before ended, and what stands in it after its last newline. */
+  /** The previous file; `fragment` counts the bytes after its last newline. */
   let before: { readonly file: string; readonly bytes: number; readonly fragment: number } | undefined
   let bytes = 0
   let fragment = 0
-  /** The next record's number and the hash before it, where that is known. */
+  /** Expected number of the next record and, if known, its `prev`. */
   let expected: { readonly seq: number; readonly prev: string | undefined } | undefined
   let first: ChainFacts['first']
   let last: ChainFacts['last']
@@ -92,7 +91,6 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     return false
   }
 
-  /** Whether it stands where it belongs. */
   const place = ({ seq, prev, hash, time }: AuditRecord) => {
     if (!expected) {
       first = { seq, time }
@@ -110,7 +108,7 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     last = { seq, time }
   }
 
-  /** Whether it is signed: nothing is believed, or even read, of what is not. */
+  /** Returns whether the record is signed. Ignores the contents of unsigned records. */
   const own = (found: ControlRecord): boolean => {
     if (!isSigned(found)) return false
     signatures++
@@ -184,7 +182,7 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
       }
       const opened = parseSealedLine(line.bytes)
       if (!opened.record) {
-        // One for all lines of that kind in a row: a file full of junk must not drown everything else.
+        // Report one problem for consecutive unreadable lines, so that junk does not hide other problems.
         if (!unreadable) problem('unreadable', 'this line is not a record')
         unreadable = true
         if (expected) expected = { seq: expected.seq + 1, prev: undefined }
@@ -204,31 +202,27 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
   }
 }
 
-/** What can be wrong with a log. */
 type ProblemKind =
-  /** A line is no record at all. */
   | 'unreadable'
-  /** A record is not what it was when it was written. */
   | 'changed'
-  /** It means the same and is written otherwise. */
+  /** Same content, but not in canonical form. */
   | 'not_canonical'
   | 'missing'
-  /** A record stands where another belongs: moved, repeated or put in. */
+  /** A record at the wrong position: moved, repeated or inserted. */
   | 'order'
   | 'signature'
-  /** A file is not as it was left. */
+  /** A file differs from how it was left. */
   | 'segment'
   /** The end of the lane is missing. */
   | 'cut'
   /** The lane is behind its high-water mark. */
   | 'rolled_back'
   | 'head'
-  /** Toolway itself found something when it started, and wrote it down. */
+  /** Toolway recorded this problem itself at a start. */
   | 'found_before'
   | 'lane'
   | 'key'
 
-/** Something wrong, where, in a sentence. */
 export interface VerifyProblem {
   readonly kind: ProblemKind
   readonly lane?: string
@@ -239,7 +233,7 @@ export interface VerifyProblem {
   readonly message: string
 }
 
-/** Collects problems up to a number beyond which nobody reads them. */
+/** Keeps the first problems and counts all. */
 export function createProblems(most = 1000): {
   readonly list: readonly VerifyProblem[]
   readonly count: number

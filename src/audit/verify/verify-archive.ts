@@ -8,14 +8,13 @@ import type { LaneReport } from './verify.ts'
 
 export interface VerifyArchiveOptions {
   readonly archive: Archive
-  /** The secret of this replica, which signed its own records. */
+  /** This replica's secret, which signed its own records. */
   readonly key?: Buffer | string
-  /** One or more public keys in PEM form: only these are believed. */
+  /** Public keys in PEM form. If given, the keys in the database are not trusted. */
   readonly publicKey?: string
   onProgress?(progress: { readonly chain: string; readonly records: number }): void
 }
 
-/** One chain, as far as it could be read. */
 export interface ChainReport extends Omit<ChainFacts, 'lanes' | 'torn'> {
   readonly replica: string
   readonly host: string
@@ -25,19 +24,16 @@ export interface ChainReport extends Omit<ChainFacts, 'lanes' | 'torn'> {
 
 export interface ArchiveReport {
   readonly ok: boolean
-  /** By what signatures were checked: keys in the database could have been replaced together with the records. */
+  /** Source of the keys: keys in the database could have been replaced together with the records. */
   readonly trust: 'public key' | 'keys in the database'
   readonly records: number
   readonly chains: readonly ChainReport[]
-  /** The first of them; `problemCount` counts all. */
+  /** The first problems; `problemCount` counts all. */
   readonly problems: readonly VerifyProblem[]
   readonly problemCount: number
 }
 
-/**
- * Reads all chains of an archive and finds what was changed, removed, moved, put in or cut off, as `verifyAudit` does it
- * for a local log. It may run while replicas append.
- */
+/** Verifies all chains of an archive, as `verifyAudit` does for a local log. Safe while replicas append. */
 export async function verifyArchive(options: VerifyArchiveOptions): Promise<ArchiveReport> {
   const { archive, key, publicKey } = options
   const problems = createProblems()
@@ -64,7 +60,7 @@ export async function verifyArchive(options: VerifyArchiveOptions): Promise<Arch
   }
 }
 
-/** `host/1`, as far as one host has one log. */
+/** `host/1`, assuming one log per host. */
 const nameOf = ({ host, replica, lane, epoch }: Pick<ArchiveChain, 'host' | 'replica' | 'lane' | 'epoch'>): string =>
   `${host}-${replica.slice(0, 8)}/${lane}${epoch > 1 ? `-${epoch}` : ''}`
 
@@ -77,7 +73,7 @@ async function verifyChain(
   const name = nameOf(chain)
   const problem = (found: VerifyProblem) => add({ ...found, lane: name })
   const check = createChainCheck({ lane: chain.lane, heads: [], verifiers, problem })
-  // Copied before the records are read: there may only be more records than these.
+  // Read before the records: records may only be added meanwhile.
   const signed = await signedOf(archive, chain)
   let read = 0
   let lastHash: unknown
@@ -97,7 +93,7 @@ async function verifyChain(
   if (facts.last?.seq === chain.seq && lastHash !== chain.hash) {
     problem({ kind: 'changed', seq: chain.seq, message: `record ${chain.seq} is not the one that was appended` })
   }
-  // Retention may have gone on meanwhile.
+  // Retention may have continued meanwhile.
   const { removedTo } = (await archive.chains()).find(({ id }) => id === chain.id) ?? chain
   for (const found of endProblems({ ...chain, removedTo }, facts, signed, verifiers)) problem(found)
   return { replica: chain.replica, host: chain.host, lane: chain.lane, epoch: chain.epoch, ...facts }
@@ -106,7 +102,7 @@ async function verifyChain(
 const misfiledWords = (seq: number, by: string): string =>
   `record ${seq} is as it was written, but searches find it by another ${by}`
 
-/** What was signed, by hash. */
+/** Signed records by hash. */
 async function signedOf(archive: Archive, { id }: ArchiveChain): Promise<Map<unknown, string>> {
   const lines = await archive.checkpoints(id)
   return new Map(lines.map((line) => [parseRecord(line)?.hash, line]))
@@ -137,7 +133,7 @@ function endProblems(
     problems.push({ kind: 'cut', seq: end, message })
   }
   for (const seq of proven) {
-    // What is missing in between the chain itself has told.
+    // The chain check already reports gaps in between.
     if (seq > there || (first && seq > first.seq)) continue
     const message = `record ${seq} was signed and is not there any more`
     problems.push({ kind: 'missing', seq, message })
@@ -146,9 +142,8 @@ function endProblems(
 }
 
 /**
- * What an archive says against the log that it was copied from: records that are in the archive and no longer in the
- * log, beyond its end. Those that retention removed lie before its end. A lane that began anew is compared with what
- * was copied since; `verifyArchive` tells of the break itself.
+ * Finds records that are in the archive but beyond the end of the local log. Records removed by retention lie before
+ * that end. For a lane that was restarted, only its latest epoch is compared; `verifyArchive` reports the break.
  */
 export function compareWithArchive(
   folder: string,

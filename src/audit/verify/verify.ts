@@ -7,16 +7,15 @@ import { type ChainFacts, createChainCheck, createProblems, type VerifyProblem }
 
 export interface VerifyAuditOptions {
   readonly folder: string
-  /** The secret. With it alone `head` can be checked, too. */
+  /** The secret. `head` can be checked only with it. */
   readonly key?: Buffer | string
-  /** One or more public keys in PEM form. Without key and secret the file beside the log is believed. */
+  /** Public keys in PEM form. Without this and `key`, the file next to the log is trusted. */
   readonly publicKey?: string
-  /** Where the high-water marks of the log are; see marks.ts. */
+  /** Folder of the high-water marks; see head.ts. */
   readonly marks?: string | undefined
   onProgress?(progress: { readonly lane: string; readonly file: string; readonly records: number }): void
 }
 
-/** One lane, as far as it could be read. */
 export interface LaneReport extends Omit<ChainFacts, 'lanes'> {
   readonly lane: string
   readonly files: number
@@ -24,19 +23,19 @@ export interface LaneReport extends Omit<ChainFacts, 'lanes'> {
 
 export interface VerifyReport {
   readonly ok: boolean
-  /** By what signatures were checked: the file beside the log could have been replaced together with the log. */
+  /** Source of the keys: the file next to the log could have been replaced together with the log. */
   readonly trust: 'secret' | 'public key' | 'key beside the log'
   readonly records: number
   readonly lanes: readonly LaneReport[]
-  /** The first of them; `problemCount` counts all. */
+  /** The first problems; `problemCount` counts all. */
   readonly problems: readonly VerifyProblem[]
   readonly problemCount: number
 }
 
 /**
- * Reads a whole log and finds what was changed, removed, moved, put in or cut off. It may run while others write.
- * What it cannot find without marks: that a lane was put back, as a whole and with its `head`, to what it was at an
- * earlier time; and never that the last second of unsynced reads of a process that was killed is missing.
+ * Verifies a whole log: finds changed, removed, moved, inserted and truncated records. Safe while others write. Without
+ * marks it cannot detect that a lane was restored, together with its `head`, to an earlier state. It can never detect
+ * the loss of the last second of unsynced reads of a killed process.
  */
 export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyReport> {
   const { folder } = options
@@ -45,7 +44,7 @@ export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyRe
   const verifiers = verifiersFor(options, signer, problems.add)
   const lanes: LaneReport[] = []
   const named = new Set<string>()
-  // First of all: the log may only be longer than they say.
+  // Read first: the log may only grow meanwhile.
   const marks = readMarks(options.marks, signer)
   for (const lane of listLanes(folder)) {
     const mark = marks.get(lane)
@@ -104,7 +103,7 @@ interface Verified {
   readonly found: readonly VerifyProblem[]
 }
 
-/** Retention may remove a file before it is read: then the lane is read once more. */
+/** Retention may remove a file before it is read; then the lane is read again. */
 async function verifyLane(
   lane: string,
   options: LaneOptions,
@@ -127,7 +126,7 @@ async function readLane(
   verifiers: readonly Verifier[],
 ): Promise<Verified> {
   const problems = createProblems()
-  // First of all: the log may only be longer than this.
+  // Read first: the log may only grow meanwhile.
   const read = await steadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
   const files = listSegments(folder, lane)
@@ -173,7 +172,7 @@ function endProblems(
   return problems
 }
 
-/** Somebody may be rewriting it right now. */
+/** Retries, because a writer may be rewriting the file. */
 async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
   for (let attempts = 5; ; attempts--) {
     const read = readHead(folder, lane, signer)
@@ -191,7 +190,7 @@ function textOf(path: string): string {
   }
 }
 
-/** What a mark says against its lane, which ends with record `last`; undefined where the lane is gone. */
+/** `last` is the lane's last record; undefined if the lane is gone. */
 function markProblem(lane: string, mark: HeadState, last: number | undefined): VerifyProblem | undefined {
   if (mark.state === 'missing') return undefined
   if (mark.state === 'invalid') {
