@@ -7,17 +7,17 @@ import { speltOut } from '../lib/hidden-characters.ts'
 
 export interface LogOptions {
   readonly level: string
-  /** Standard error by default: standard output belongs to answers. */
+  /** Standard error by default: standard output is for responses. */
   readonly destination?: Writable
-  /** Lines for people instead of JSON for machines. */
+  /** Human-readable lines instead of JSON. */
   readonly pretty?: boolean
 }
 
-/** The numbers by which programs that collect logs know the levels. */
+/** Level numbers as used by pino and log collectors. */
 const levels = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 } as const
 type Level = keyof typeof levels
 
-/** Writes a line for every message of this level and above; none where it is `silent`. */
+/** `silent` and unknown levels disable the log. */
 export function createLog({ level, destination = process.stderr, pretty = false }: LogOptions): Log {
   const least = levels[level as Level] ?? Number.POSITIVE_INFINITY
   let clean = (line: string): string => line
@@ -42,12 +42,12 @@ function lineOf(level: number, facts: object, msg: string): string {
   try {
     return `${JSON.stringify({ ...head, ...facts, msg }, (_, fact) => (fact instanceof Error ? told(fact) : fact))}\n`
   } catch {
-    // Facts that JSON does not know must not cost us the message.
+    // Facts that cannot be serialized must not lose the message.
     return `${JSON.stringify({ ...head, msg })}\n`
   }
 }
 
-/** An error as it is written down, with what caused it. */
+/** Includes the cause. */
 function told(error: Error): object {
   const { message, stack, code } = error as NodeJS.ErrnoException
   return { type: error.constructor.name, message, code, stack, cause: error.cause }
@@ -69,12 +69,12 @@ function readable(line: string, stream: Writable): string {
   return `${head} ${sentence}${tail.length > 0 ? paint('gray', ` (${plain(tail.join(', '))})`) : ''}\n`
 }
 
-/** Much of it is said by servers: it stays on its line, and does nothing to the terminal. */
+/** Servers control parts of the text: keep it on one line and escape terminal sequences. */
 const plain = (text: string): string => speltOut(text.replace(/\s+/g, ' '))
 
 /**
- * One line in the log for every call, however it ended; names are redacted, since any may hold a secret (B6). Only
- * for whoever logs at that level: nobody makes up lines that are thrown away.
+ * Logs each call at debug level; names are redacted, because any may hold a secret (B6). Use it only if `logsCalls` is
+ * true, to avoid building lines that are discarded.
  */
 export const callLog = (log: Log, redact: (text: string) => string): Observer => ({
   ended(observed) {
@@ -85,7 +85,6 @@ export const callLog = (log: Log, redact: (text: string) => string): Observer =>
   },
 })
 
-/** Whether a log wants a line for each call. */
 export const logsCalls = (log: Log): boolean => log.isLevelEnabled?.('debug') ?? true
 
 const facts = ({ call, ms }: Observed, redact: (text: string) => string) => ({

@@ -4,7 +4,7 @@ import type { Postgres, Transaction } from './connection.ts'
 const nameColumns = archiveNames.join(', ')
 const nameTypes = archiveNames.map((name) => `${name} text`).join(', ')
 
-/** One parameter for any number of records, in a form that both sides read fast. */
+/** One JSON parameter for all records, which is fast to write and to parse. */
 const insertRecords = `
   INSERT INTO toolway.records
     (chain, seq, time, phase, shown, begin_seq, begin_time, ${nameColumns}, is_error, words, line)
@@ -22,8 +22,8 @@ const insertCheckpoints = `
   ON CONFLICT DO NOTHING`
 
 /**
- * Appends records to a chain that ends where the caller thinks it does; else nothing happens, and the answer is false:
- * another process has been there, or an answer was lost. So no record is ever there twice, and none is left out.
+ * Appends only if the chain ends at `end`. Otherwise changes nothing and returns false: another process has appended,
+ * or a response was lost. So records are neither duplicated nor skipped.
  */
 export function append(
   postgres: Postgres,
@@ -53,7 +53,7 @@ interface Begin {
   readonly time: string
 }
 
-/** Most operations end soon after they began: only the beginnings of the others have to be looked for. */
+/** Most operations begin and end in one batch; only the other beginnings are queried. */
 async function rowsOf(client: Transaction, chain: number, records: readonly ArchiveRecord[]) {
   const begun = new Map<string, Begin>()
   const ended = new Set<string>()
@@ -82,7 +82,7 @@ async function rowsOf(client: Transaction, chain: number, records: readonly Arch
   })
 }
 
-/** Operations whose beginnings are there already and whose ends come now. */
+/** Marks stored beginnings as ended and returns them. */
 async function endEarlier(client: Transaction, chain: number, calls: readonly string[]): Promise<Map<string, Begin>> {
   const begun = await client.query<{ call: string; seq: string; time: Date }>(
     `UPDATE toolway.records SET shown = false
@@ -94,15 +94,15 @@ async function endEarlier(client: Transaction, chain: number, calls: readonly st
 
 const columnOf = (name: string, value: string): string => (name === 'tool' ? storable(value) : indexable(value))
 
-/** The last time that both sides can write. */
+/** The last time that both sides can represent. */
 const latest = Date.UTC(9999, 11, 31)
 
 export const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 0), latest)).toISOString()
 
-/** PostgreSQL takes neither NUL nor half a character. What is looked for is changed in the same way. */
+/** PostgreSQL accepts neither NUL nor lone surrogates. Search texts are converted in the same way. */
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
-/** The log cuts such names to this length itself; what somebody else wrote into it must still fit into an index. */
+/** The log already truncates names to this length; forged records must still fit into an index. */
 const longest = 512
 
 const indexable = (text: string): string => storable(text.slice(0, longest))

@@ -15,14 +15,13 @@ import { ToolwayError } from '../../core/errors.ts'
 import { isoOf, storable } from './append.ts'
 import type { Postgres } from './connection.ts'
 
-/** Nobody who searches waits longer. The server gives up before the client does: then it is known to be there. */
+/** Search limit. The server cancels before the client gives up, which shows that it is reachable. */
 const patienceMs = 4_000
 const travelMs = 1_000
-/** Whoever has the whole archive read has the time for it. */
+/** Limit for reading the whole archive. */
 const readingMs = 60_000
 const recordsAtOnce = 2_000
 
-/** The records of all replicas, for whoever reads them. */
 export const createArchive = (postgres: Postgres, { searchMs = patienceMs } = {}): Archive => ({
   search: (query) => search(postgres, query, searchMs),
   arrivals: (query) => arrivals(postgres, query),
@@ -120,7 +119,7 @@ async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readon
   return which === 'first' ? told : told.reverse()
 }
 
-/** A record, and the beginning of the operation that it is the end of. */
+/** A record and, for an end, its beginning. */
 const found = 'c.replica, p.host, c.lane, r.line, b.line AS begin'
 const among = `FROM toolway.records r
   JOIN toolway.chains c ON c.id = r.chain JOIN toolway.replicas p ON p.id = c.replica
@@ -153,7 +152,7 @@ const tooSlow = (searchMs: number, cause: unknown) =>
     { cause },
   )
 
-/** PostgreSQL's large numbers come as texts. */
+/** The driver returns bigint as text. */
 interface ChainRow {
   readonly id: number
   readonly replica: string
@@ -171,7 +170,7 @@ const chainOf = ({ seq, removed_to, ...chain }: ChainRow): ArchiveChain => ({
   removedTo: Number(removed_to),
 })
 
-/** A filter as a condition on a record `r` and the beginning `b` of its operation. */
+/** Conditions on a record `r` and its beginning `b`. */
 function whereOf(options: FilterConditionOptions): { sql: string; values: unknown[] } {
   const values: unknown[] = []
   const bind = (value: unknown): string => `$${values.push(value)}`
@@ -191,5 +190,5 @@ function whereOf(options: FilterConditionOptions): { sql: string; values: unknow
   return { sql: conditions.length === 0 ? 'true' : conditions.join(' AND '), values }
 }
 
-/** `*` stands for anything, every other character for itself. */
+/** `*` matches any text; all other characters are literal. */
 const likeOf = (pattern: string): string => pattern.replace(/[\\%_]/g, '\\$&').replaceAll('*', '%')

@@ -8,32 +8,30 @@ import { currentSchemaVersion, migrate, schemaVersion } from './migrations.ts'
 import { removeExpired } from './retention.ts'
 import { createShipper } from './shipper.ts'
 
-/** How the copy in PostgreSQL is. */
 export interface PostgresAuditStatus {
   readonly up: boolean
-  /** Why not. */
   readonly error?: string
-  /** How many records of this process wait; undefined where PostgreSQL has not answered since the start. */
+  /** Records of this process not copied yet; undefined until PostgreSQL was reached. */
   readonly behindRecords: number | undefined
-  /** For how long not all of them have been there; 0 while they are. */
+  /** Age of the backlog; 0 without one. */
   readonly behindSeconds: number
 }
 
-/** The audit records of all replicas in PostgreSQL (B10). The local log stays the record: this is a copy of it. */
+/** A copy of the audit records of all replicas (B10). The local log remains authoritative. */
 export interface PostgresAudit extends AsyncDisposable {
   status(): PostgresAuditStatus
-  /** Up to where a lane of the local log is copied; 0 as long as that is not known. */
+  /** Last copied record of a lane; 0 if unknown. */
   shipped(lane: string): number
-  /** Asks all replicas' records, those of a moment ago included; undefined where PostgreSQL cannot be asked. */
+  /** Queries the records of all replicas, including the latest; undefined if PostgreSQL is unavailable. */
   ask<T>(question: (archive: Archive) => Promise<T>): Promise<T | undefined>
 }
 
 export interface PostgresAuditOptions {
   readonly url: string
-  /** Whether tables are made and changed at the start, or only by `toolway migrate`. */
+  /** `manual` leaves the tables to `toolway migrate`. */
   readonly migrate: 'auto' | 'manual'
   readonly spool: Spool
-  /** The lane of the local log that this process writes; without one it copies all. */
+  /** The lane that this process writes; without one all lanes are copied. */
   lane?(): string | undefined
   readonly retainMs: number
   readonly clock: Clock
@@ -41,13 +39,13 @@ export interface PostgresAuditOptions {
   readonly everyMs?: number
 }
 
-/** What is asked for right after it was recorded is worth waiting for, but not long. */
+/** How long a query waits for the latest records to be copied. */
 const freshMs = 500
 const retentionMs = 60 * 60_000
-/** While nothing is copied, somebody must still notice that PostgreSQL has gone. */
+/** Detects an outage while there is nothing to copy. */
 const probeMs = 5_000
 
-/** Connects and copies in the background: no call ever waits for PostgreSQL, and a start no longer than two seconds. */
+/** Connects and copies in the background: calls never wait for PostgreSQL, and a start at most two seconds. */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
   const { spool, clock, log, everyMs = 500 } = options
   const postgres = await connectPostgres({ url: options.url })
@@ -88,7 +86,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     else log.warn({ ...where, why }, 'PostgreSQL cannot be used: audit records wait in the local log')
   }
 
-  /** Everything that waits is copied; what is wrong is tried again in the next round. */
+  /** Copies all new records; failures are retried in the next round. */
   const run = async () => {
     try {
       if (state !== 'up') {
@@ -115,7 +113,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     }
   }
 
-  /** One round at a time; whoever comes while one is under way gets the next one, together with all others. */
+  /** One round at a time; requests during a round share the next one. */
   const rounds = (): Promise<void> => {
     if (!running) {
       running = run().finally(() => {
@@ -156,7 +154,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
       try {
         return await question(archive)
       } catch (thrown) {
-        // What was wrong with the question, and not with PostgreSQL.
+        // The query was invalid; PostgreSQL is fine.
         if (thrown instanceof ToolwayError) throw thrown
         settle(false, postgresErrorReason(thrown))
         return undefined
@@ -165,14 +163,13 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     async [Symbol.asyncDispose]() {
       ended = true
       timer?.[Symbol.dispose]()
-      // What the local log wrote when it was closed should be there, too; if not, the next start sees to it.
+      // Copy the final records of the local log; otherwise the next start does.
       await within(rounds(), connectMs, clock)
       await within(postgres[Symbol.asyncDispose](), connectMs, clock)
     },
   }
 }
 
-/** Sees to it that the tables are those of this version. */
 async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> {
   if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
   if (how === 'manual') throw new Error('its tables are not those of this version; run `toolway migrate`')

@@ -1,34 +1,32 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 
-/** Connections to PostgreSQL: few, short-tempered, and opened when they are needed. */
+/** A small pool with short timeouts; connects on demand. */
 export interface Postgres extends AsyncDisposable {
-  /** Its address without the credentials, for people. */
+  /** Address without credentials, for display. */
   readonly where: string
   query<Row extends QueryResultRow>(sql: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
-  /** All of it happens or nothing; what the connection dies of in between is thrown. */
+  /** Commits all or nothing; throws if the connection fails meanwhile. */
   transaction<T>(run: (client: Transaction) => Promise<T>): Promise<T>
 }
 
-/** The statements of one transaction. */
 export interface Transaction {
   query<Row extends QueryResultRow>(sql: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
 }
 
 export interface PostgresConnectionOptions {
   readonly url: string
-  /** How long a statement may take. */
   readonly statementMs?: number
 }
 
-/** What anybody waits for a connection. */
+/** Maximum wait for a connection. */
 export const connectMs = 2_000
-/** Beyond the time of the statement itself: the answer has to travel, too. */
+/** Allowance for the network, beyond the statement timeout. */
 const travelMs = 1_000
 const maxConnections = 4
 
-/** Nothing is connected before somebody asks. */
+/** Connects on first use. */
 export async function connectPostgres({ url, statementMs = 10_000 }: PostgresConnectionOptions): Promise<Postgres> {
-  // Loaded where it is configured: most gateways keep their audit log to themselves.
+  // Loaded only if PostgreSQL is configured.
   const { default: pg } = await import('pg')
   const pool: Pool = new pg.Pool({
     connectionString: verifying(url),
@@ -38,11 +36,11 @@ export async function connectPostgres({ url, statementMs = 10_000 }: PostgresCon
     allowExitOnIdle: true,
     keepAlive: true,
     application_name: 'toolway',
-    // The server ends what takes too long; the client gives up where the server does not answer at all.
+    // The server cancels slow statements; the client gives up if the server does not respond.
     statement_timeout: statementMs,
     query_timeout: statementMs + travelMs,
   })
-  // An idle connection that breaks is replaced when the next one is needed; without a listener it would end the process.
+  // The pool replaces broken idle connections; without a listener the error would end the process.
   pool.on('error', () => {})
 
   const ask = async <Row extends QueryResultRow>(
@@ -67,11 +65,11 @@ export async function connectPostgres({ url, statementMs = 10_000 }: PostgresCon
       const client = await pool.connect().catch((error) => {
         throw withLimit(error, connectMs)
       })
-      // It may break while nobody has asked it anything.
+      // The connection may fail between queries.
       const broken = () => {}
       client.on('error', broken)
       try {
-        // Answered at once or not at all: who has gone deaf is noticed here, before anything long is asked.
+        // BEGIN responds at once, so this detects a dead connection before longer statements.
         await ask(client, 'BEGIN', [], connectMs)
         const result = await run({ query: (...asked) => ask(client, ...asked) })
         await ask(client, 'COMMIT')
@@ -79,7 +77,7 @@ export async function connectPostgres({ url, statementMs = 10_000 }: PostgresCon
         client.release()
         return result
       } catch (error) {
-        // Closed, not given back: that ends the transaction in whatever state it and the connection are.
+        // Close the connection instead of reusing it: that ends the transaction in any state.
         client.release(true)
         throw error
       }
@@ -88,11 +86,11 @@ export async function connectPostgres({ url, statementMs = 10_000 }: PostgresCon
   }
 }
 
-/** The messages of the driver where it gave up waiting. Neither has a code. */
+/** Timeout messages of the driver; these errors have no code. */
 const noConnection = /^(?:timeout exceeded when trying to connect|Connection terminated due to connection timeout)$/
 const noReply = 'Query read timeout'
 
-/** Timeouts of the driver, with their limit. */
+/** Replaces driver timeouts with an error that states the limit. */
 function withLimit(error: unknown, queryMs: number): unknown {
   const { message } = error as Error
   const ms = noConnection.test(message) ? connectMs : message === noReply ? queryMs : undefined
@@ -100,7 +98,7 @@ function withLimit(error: unknown, queryMs: number): unknown {
   return new Error(`it did not answer within ${ms / 1000} s (a fixed limit)`, { cause: error })
 }
 
-/** What is encrypted is also checked: modes that would not be ask for `no-verify`, which says what it is. */
+/** Encrypted connections also verify the certificate; only `no-verify` disables that. */
 function verifying(url: string): string {
   const place = new URL(url)
   const mode = place.searchParams.get('sslmode')
@@ -116,7 +114,7 @@ export function displayAddress(url: string): string {
   return `${host || (searchParams.get('host') ?? 'localhost')}${pathname}`
 }
 
-/** Why PostgreSQL could not be used. Several addresses of one name fail together, without a sentence of their own. */
+/** If all addresses of a host name fail, the error has no message of its own. */
 export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
   if (code === undefinedTable || code === undefinedSchema) return 'its tables are not there yet; run `toolway migrate`'
@@ -126,7 +124,7 @@ export function postgresErrorReason(thrown: unknown): string {
 const undefinedTable = '42P01'
 const undefinedSchema = '3F000'
 
-/** Locks that replicas hold in PostgreSQL for the length of a transaction. The first number is ours alone: "tool". */
+/** Advisory locks, held for one transaction. The first number is our namespace: "tool". */
 const ours = 0x746f6f6c
 
 export const advisoryLocks = {

@@ -1,6 +1,6 @@
 import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
-/** A step from one form of the database to the next. One that was published is never changed. */
+/** Never change a published migration. */
 export interface Migration {
   readonly number: number
   readonly name: string
@@ -8,12 +8,11 @@ export interface Migration {
 }
 
 /**
- * `records` has each line as it was written, and beside it what it is found by. `shown` marks what stands for an
- * operation: its end, or its beginning as long as there is no end; `begin_seq` and `begin_time` lead from an end to its
- * beginning. `position` is the one order over all replicas, in which records arrived.
- *
- * A unique key of a partitioned table has to hold what it is partitioned by; that (chain, seq) alone is unique is seen to
- * by whoever appends, under the lock of the row in `chains`. No index holds `tool`: it may be a URI, too long for one.
+ * `records` holds each line as written, plus the columns for searching. `shown` marks the record that represents an
+ * operation: its end, or its beginning while there is no end. `begin_seq` and `begin_time` refer from an end to its
+ * beginning. `position` is the order of arrival across all replicas.
+ * A unique key of a partitioned table must include the partition key. `append` ensures that (chain, seq) is unique by
+ * locking the row in `chains`. No index includes `tool`: it may be a URI too long for one.
  */
 const auditTables = `
   CREATE TABLE toolway.replicas (
@@ -67,12 +66,11 @@ const auditTables = `
 
 const migrations: readonly Migration[] = [{ number: 1, name: 'audit', sql: auditTables }]
 
-/** What there was to do, and what was there before. */
 export interface MigrationResult {
-  /** The number that the database had; 0 for none. */
+  /** Version of the database before; 0 for none. */
   readonly from: number
   readonly to: number
-  /** In their order; with `dryRun` what would have been applied. */
+  /** In order; with `dryRun`, those that would be applied. */
   readonly applied: readonly Pick<Migration, 'number' | 'name'>[]
 }
 
@@ -83,11 +81,11 @@ interface MigrateOptions {
 
 const patienceMs = 10 * 60_000
 
-/** Brings the database into the form that this version wants: all of it or nothing, and whoever comes second waits. */
+/** Migrates the schema in one transaction; concurrent migrations wait. */
 export function migrate(postgres: Postgres, { dryRun = false, migrations: wanted = migrations }: MigrateOptions = {}) {
   return postgres.transaction(async (client): Promise<MigrationResult> => {
     if (!dryRun) {
-      // Others may be at it, and a large table takes its time.
+      // Another replica may be migrating, and large tables take time.
       await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
       await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.migrate, patienceMs)
       await client.query('CREATE SCHEMA IF NOT EXISTS toolway')
@@ -108,7 +106,7 @@ async function apply(client: Transaction, { number, name, sql }: Migration): Pro
   await client.query('INSERT INTO toolway.migrations (number, name) VALUES ($1, $2)', [number, name])
 }
 
-/** The last step that the database has been through; 0 for none. */
+/** 0 for none. */
 export async function schemaVersion(client: Pick<Postgres | Transaction, 'query'>): Promise<number> {
   const [there] = await client.query<{ table: string | null }>(
     `SELECT to_regclass('toolway.migrations')::text AS table`,
@@ -120,5 +118,4 @@ export async function schemaVersion(client: Pick<Postgres | Transaction, 'query'
   return last?.number ?? 0
 }
 
-/** What this version wants. */
 export const currentSchemaVersion: number = Math.max(...migrations.map(({ number }) => number))

@@ -1,6 +1,6 @@
 import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
-/** What was removed: whole months, and single records of the others. */
+/** Dropped monthly partitions, and the number of records removed from the others. */
 export interface Removed {
   readonly partitions: readonly string[]
   readonly records: number
@@ -8,16 +8,15 @@ export interface Removed {
 
 const patienceMs = 10 * 60_000
 
-/** How long records are kept. */
 interface Age {
   readonly nowMs: number
   readonly retainMs: number
 }
 
 /**
- * Removes what is too old: whole months by dropping them, the rest record by record. Only the beginning of a chain is
- * removed, whatever its records say the time was: a hole in it would look as if somebody had made it. What says that it
- * is of the future was written by a wrong clock, and goes with what stands around it.
+ * Removes old records: drops whole months, deletes the rest. Removes only the beginning of a chain, whatever the times
+ * of its records, because a hole would look like tampering. Records dated in the future come from a wrong clock and are
+ * removed with their neighbours.
  */
 export function removeExpired(postgres: Postgres, { nowMs, retainMs }: Age): Promise<Removed> {
   const beforeMs = nowMs - retainMs
@@ -26,7 +25,7 @@ export function removeExpired(postgres: Postgres, { nowMs, retainMs }: Age): Pro
       'SELECT pg_try_advisory_xact_lock($1, $2) AS mine',
       advisoryLocks.retention,
     )
-    // Another replica is at it.
+    // Another replica is running retention.
     if (!lock?.mine) return { partitions: [], records: 0 }
     await client.query(`SET LOCAL statement_timeout = ${patienceMs}`)
     await client.query(
@@ -48,13 +47,13 @@ export function removeExpired(postgres: Postgres, { nowMs, retainMs }: Age): Pro
       'UPDATE toolway.chains c SET removed_to = k.seq - 1 FROM kept k WHERE k.chain = c.id AND k.seq - 1 > c.removed_to',
     )
     await client.query('DELETE FROM toolway.checkpoints p USING kept k WHERE p.chain = k.chain AND p.seq < k.seq')
-    // Last, since from here to the end of the transaction nobody else can use the table.
+    // Last, because DROP blocks all other users of the table until the transaction ends.
     for (const table of partitions) await client.query(`DROP TABLE toolway.${table}`)
     return { partitions, records }
   })
 }
 
-/** Months that are over for longer than records are kept, and hold nothing that a chain still needs. */
+/** Expired months without a record that a chain still needs. */
 async function droppable(client: Transaction, beforeMs: number): Promise<string[]> {
   const tables: string[] = []
   for (const table of await partitionsOf(client)) {
@@ -81,14 +80,13 @@ async function removeFrom(client: Transaction, table: string): Promise<number> {
   return gone?.records ?? 0
 }
 
-/** A month of records: the table it is kept in, and its bounds, in milliseconds. */
+/** Bounds in milliseconds, UTC. */
 interface Month {
   readonly table: string
   readonly from: number
   readonly to: number
 }
 
-/** The month (UTC) of a time. */
 export function monthOf(time: number): Month {
   const date = new Date(time)
   const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()]
@@ -96,13 +94,12 @@ export function monthOf(time: number): Month {
   return { table, from: Date.UTC(year, month), to: Date.UTC(year, month + 1) }
 }
 
-/** The month that a table is for; none for the one that takes all others. */
+/** Undefined for the default partition. */
 function monthOfTable(table: string): Month | undefined {
   const [, year, month] = /^records_(\d{4})_(\d{2})$/.exec(table) ?? []
   return year === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1))
 }
 
-/** The partitions that there are. */
 async function partitionsOf(postgres: Pick<Postgres, 'query'>): Promise<string[]> {
   const rows = await postgres.query<{ table: string }>(
     `SELECT c.relname AS table FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
@@ -111,11 +108,10 @@ async function partitionsOf(postgres: Pick<Postgres, 'query'>): Promise<string[]
   return rows.map(({ table }) => table)
 }
 
-/** Makes the partition of a month, unless it is there. */
 export async function makePartition(postgres: Postgres, { table, from, to }: Month): Promise<void> {
   if ((await partitionsOf(postgres)).includes(table)) return
   await postgres.transaction(async (client) => {
-    // Another replica comes into the new month at the same time.
+    // Another replica may create it at the same time.
     await client.query('SELECT pg_advisory_xact_lock($1, $2)', advisoryLocks.partitions)
     const bounds = [from, to].map((time) => `'${new Date(time).toISOString()}'`)
     await client.query(

@@ -4,44 +4,44 @@ import { append } from './append.ts'
 import type { Postgres } from './connection.ts'
 import { makePartition, monthOf } from './retention.ts'
 
-/** Copies the local log into the database. It remembers nothing that the database does not say as well. */
+/** Copies the local log into the database, which alone keeps the progress. */
 export interface Shipper {
-  /** Copies what there is; throws what PostgreSQL or the disk threw. */
+  /** Throws errors of PostgreSQL and the file system. */
   ship(): Promise<void>
-  /** Asks the database anew where it is: it has been away, and may have been put back to an earlier time. */
+  /** Queries the progress again: after an outage the database may have been restored to an earlier state. */
   forget(): void
-  /** Up to where a lane is in the database; undefined as long as nobody could ask. */
+  /** Last record of a lane in the database; undefined until the database was reached. */
   shipped(lane: string): number | undefined
-  /** How many records wait; undefined as long as nobody could ask. */
+  /** Number of records to copy; undefined until the database was reached. */
   waiting(): number | undefined
 }
 
 export interface ShipperOptions {
   readonly postgres: Postgres
   readonly spool: Spool
-  /** The lane of this process; without one it copies all lanes. */
+  /** The lane of this process; without one all lanes are copied. */
   lane?(): string | undefined
   now(): number
-  /** The log of this replica does not go on from what the database has of it. */
+  /** The local log does not continue the chain in the database. */
   diverged(facts: { readonly lane: string; readonly seq: number }): void
-  /** Records that the database should have got are gone from the local log. */
+  /** Records were removed from the local log before they were copied. */
   missing(facts: { readonly lane: string; readonly from: number; readonly to: number }): void
-  /** A month cannot have a table of its own: its records go where those without one are kept. */
+  /** A monthly partition cannot be created; its records go to the default partition. */
   unpartitioned(facts: { readonly table: string; readonly why: string }): void
 }
 
-/** Records of one transaction: few enough that calls which run meanwhile do not notice. */
+/** Records per transaction: small enough not to slow down concurrent calls. */
 const batchSize = 250
-/** What another process writes is its own to copy, unless it has not done so for this long. */
+/** Lanes of other processes are copied only if those have not done so for this long. */
 const patienceMs = 5_000
 
 export function createShipper({ postgres, spool, lane: own, now, ...told }: ShipperOptions): Shipper {
   let chains: Map<string, OwnChain> | undefined
   let sure = false
-  /** The keys that the database has of this replica. */
+  /** This replica's keys as stored in the database. */
   let keys: string | undefined
   const months = new Set<string>()
-  /** Since when lanes of others wait. */
+  /** When each lane of another process was first seen with records to copy. */
   const since = new Map<string, number>()
 
   const known = async (): Promise<Map<string, OwnChain>> => {
@@ -52,7 +52,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
     return chains
   }
 
-  /** The log has made its key by the time that there is anything to copy. */
+  /** The log has created its key before there is anything to copy. */
   const introduced = async () => {
     const now = spool.publicKeys()
     if (sure && keys === now) return
@@ -68,7 +68,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
 
   const chainOf = async (lane: string): Promise<OwnChain> => (await known()).get(lane) ?? (await begin(lane, 1))
 
-  /** What does not continue a chain must not get lost either: it becomes a chain of its own. */
+  /** Records that do not continue a chain start a new one, so that they are not lost. */
   const anew = (lane: string, chain: OwnChain) => {
     told.diverged({ lane, seq: chain.seq })
     return begin(lane, chain.epoch + 1)
@@ -105,7 +105,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
     }
   }
 
-  /** Another process was faster, or an answer of the database was lost: it knows where we are. */
+  /** Another process was faster, or a response was lost: read the progress from the database. */
   const moved = async (lane: string): Promise<OwnChain> => {
     chains = await ownChains(postgres, spool.replica)
     return chainOf(lane)
@@ -114,7 +114,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
   const makeMonths = async (records: readonly ArchiveRecord[]) => {
     for (const { time } of records) {
       const month = monthOf(time)
-      // What says it is of another age is kept with all other such: nobody's wrong clock makes tables.
+      // Records with implausible times go to the default partition: a wrong clock must not create tables.
       if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
         if (!lasting.includes((error as { code?: string }).code ?? '')) throw error
@@ -150,10 +150,9 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
   }
 }
 
-/** We may not make tables, or records of that month are kept elsewhere already: trying again would not help. */
+/** Permission denied, or the default partition already has records of that month: retrying does not help. */
 const lasting = ['42501', '23514']
 
-/** Three years. */
 const maxAge = 3 * 366 * 24 * 60 * 60_000
 
 function after(chain: OwnChain, records: readonly ArchiveRecord[]): OwnChain {
@@ -161,13 +160,13 @@ function after(chain: OwnChain, records: readonly ArchiveRecord[]): OwnChain {
   return { ...chain, seq: last.seq, hash: last.hash }
 }
 
-/** A chain that this replica appends to, and where it ends in the database. */
+/** A chain of this replica, with its end in the database. */
 interface OwnChain extends ChainEnd {
   readonly id: number
   readonly epoch: number
 }
 
-/** Makes this replica known, with the keys that its signatures are checked with. */
+/** Stores this replica's public keys, which verify its signatures. */
 async function registerReplica(postgres: Postgres, replica: string, publicKeys: string): Promise<void> {
   await postgres.query(
     `INSERT INTO toolway.replicas (id, host, public_keys) VALUES ($1, $2, $3)
@@ -176,7 +175,7 @@ async function registerReplica(postgres: Postgres, replica: string, publicKeys: 
   )
 }
 
-/** The newest chain of each lane of this replica. */
+/** The newest chain of each lane. */
 async function ownChains(postgres: Postgres, replica: string): Promise<Map<string, OwnChain>> {
   const rows = await postgres.query<{ lane: string; id: number; epoch: number; seq: string; hash: string }>(
     `SELECT DISTINCT ON (lane) lane, id, epoch, seq, hash FROM toolway.chains WHERE replica = $1
@@ -186,7 +185,7 @@ async function ownChains(postgres: Postgres, replica: string): Promise<Map<strin
   return new Map(rows.map(({ lane, seq, ...chain }) => [lane, { ...chain, seq: Number(seq) }]))
 }
 
-/** Begins a chain for a lane. Another process of this replica may have been faster: then it is the same one. */
+/** If another process of this replica was faster, returns its chain. */
 async function beginChain(postgres: Postgres, replica: string, lane: string, epoch: number): Promise<OwnChain> {
   await postgres.query('INSERT INTO toolway.chains (replica, lane, epoch) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
     replica,

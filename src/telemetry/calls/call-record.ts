@@ -3,7 +3,7 @@ import type { Call } from '../../core/call.ts'
 import type { CallOutcome, Observed } from '../../core/observer.ts'
 import type { Trail } from '../../core/trail.ts'
 
-/** What is kept of a call: who, what, when and how it went. Never what was asked or answered. */
+/** Never holds arguments or results. */
 export interface CallRecord {
   readonly id: string
   readonly parent: string | undefined
@@ -13,35 +13,33 @@ export interface CallRecord {
   readonly server: string
   readonly name: string
   at: number
-  /** By the clock that the steps go by. */
+  /** By the clock of the trail's steps. */
   start: number
   trail: Trail | undefined
-  /** None while it runs. */
+  /** Undefined while the call runs. */
   ms: number | undefined
   outcome: CallOutcome['kind'] | undefined
-  /** It may be a server's own. */
+  /** May be a server's own code. */
   code: string | undefined
-  /** Somebody who follows the calls has seen it run, and waits for its end. */
+  /** A subscriber has seen the call running and must see its end. */
   shown: boolean
-  /** It is among those that are about to be told. */
+  /** Queued for the next notification. */
   waiting: boolean
-  /** About what it takes in memory, once it is over. */
+  /** Approximate memory size, set when the call ends. */
   bytes: number
 }
 
-/** As much as it takes to know a name again. */
+/** Enough to recognise a name. */
 const maxName = 300
 
 export interface CallRecorder {
-  /** A call that has just begun. */
   begin(call: Call, operation: Operation, at: number, start: number): CallRecord
-  /** It is over. */
   end(kept: CallRecord, observed: Observed): void
 }
 
-/** How calls are kept. Names are redacted when they are shown, and long ones before they are cut: not through a secret. */
+/** Names are redacted when shown; long ones before truncating, so that a secret is never cut in half. */
 export function createCallRecorder(redact: (text: string) => string): CallRecorder {
-  // A part of a long text holds on to all of it, unless it is copied.
+  // Copy: a slice would keep the whole text in memory.
   const brief = (text: string): string =>
     text.length <= maxName ? text : Buffer.from(`${redact(text).slice(0, maxName - 1)}…`).toString()
   return {
@@ -74,7 +72,7 @@ export function createCallRecorder(redact: (text: string) => string): CallRecord
 const emptyCall = 300
 const emptyStep = 200
 
-/** Texts are counted as if nobody else had them. */
+/** Counts texts as if they were not shared. */
 function bytesOf({ id, parent = '', agent, principal, operation, server, name, code = '', trail }: CallRecord): number {
   const names = agent.length + principal.length + operation.length + server.length + name.length
   let bytes = emptyCall + 2 * (id.length + parent.length + names + code.length)
@@ -82,12 +80,11 @@ function bytesOf({ id, parent = '', agent, principal, operation, server, name, c
   return bytes
 }
 
-/** A call as people see it. */
 export interface CallSummary {
   readonly id: string
   readonly parent: string | null
   readonly at: number
-  /** Null while it runs. */
+  /** Null while the call runs. */
   readonly ms: number | null
   readonly agent: string
   readonly principal: string
@@ -101,14 +98,14 @@ export interface CallSummary {
 
 interface StepView {
   readonly name: string
-  /** After the call began. */
+  /** Since the start of the call. */
   readonly startMs: number
-  /** Null while it lasts. */
+  /** Null while the step runs. */
   readonly ms: number | null
   readonly error: string | null
 }
 
-/** A call with what happened to it on its way, and the calls that it made. */
+/** A call with its steps and the calls that it made. */
 export interface CallTimeline extends CallSummary {
   readonly steps: readonly StepView[]
   readonly children: readonly CallSummary[]
@@ -130,7 +127,7 @@ export const callSummary = (kept: CallRecord, redact: (text: string) => string):
   cache: kept.trail?.cache ?? null,
 })
 
-/** Beyond this many steps a timeline is no longer looked at. */
+/** Limit for display. */
 const maxSteps = 100
 
 export const stepViews = ({ trail, start }: CallRecord, redact: (text: string) => string): StepView[] =>

@@ -12,28 +12,28 @@ import {
 
 export interface RecentCallsOptions {
   readonly clock: Clock
-  /** Takes secrets out of names that are shown. */
+  /** Removes secrets from displayed names. */
   redact(text: string): string
-  /** The time that the steps of a trail go by. */
+  /** The clock of the trail's steps. */
   monotonic?(): number
-  /** How many calls that are over are kept. */
+  /** Maximum number of finished calls. */
   readonly most?: number
-  /** And how much memory they may take, about. */
+  /** Approximate memory limit for finished calls. */
   readonly maxBytes?: number
-  /** How many of those that run are kept; others are seen when they are over. */
+  /** Maximum number of running calls; others appear when they end. */
   readonly maxRunning?: number
-  /** How often those who follow are told, and how many calls at once. */
+  /** Interval between notifications of subscribers, and maximum calls in each. */
   readonly everyMs?: number
   readonly maxAtOnce?: number
 }
 
-/** The calls of now and of a little while ago, for whoever wants to look at them. */
+/** Running and recently finished calls. */
 export interface RecentCalls {
   readonly observer: Observer
   /** Newest first. */
   list(filter?: CallFilter, limit?: number): CallSummary[]
   find(id: string): CallTimeline | undefined
-  /** Calls that have begun or ended since the last time, a few times a second, until disposed of. */
+  /** Notifies a few times per second of calls that began or ended, until disposed. */
   subscribe(listener: (calls: readonly CallSummary[]) => void): Disposable
 }
 
@@ -89,7 +89,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   }
 }
 
-/** The last calls that are over, no more than so many and so large; the oldest makes room. */
+/** Bounded by number and memory; evicts the oldest. */
 interface PastCalls {
   add(call: CallRecord): void
   find(id: string): CallRecord | undefined
@@ -97,7 +97,7 @@ interface PastCalls {
   all(): CallRecord[]
 }
 
-/** A ring: taking the oldest out of a large Map would have to step over all that were taken out before it. */
+/** A ring buffer: deleting the oldest key of a large Map skips all keys deleted before it. */
 function createPastCalls(most: number, maxBytes: number): PastCalls {
   const places = new Array<CallRecord | undefined>(most)
   let oldest = 0
@@ -122,13 +122,12 @@ function createPastCalls(most: number, maxBytes: number): PastCalls {
       bytes += call.bytes
       while (bytes > maxBytes) dropOldest()
     },
-    // Calls come in thousands and people who look for one of them do not: there is no index to keep up.
+    // No index: calls are frequent, lookups are rare.
     find: (id) => all().findLast((call) => call.id === id),
     all,
   }
 }
 
-/** Which calls somebody wants to see; whatever is not said does not matter. */
 interface CallFilter {
   readonly agent?: string | undefined
   readonly principal?: string | undefined
@@ -136,13 +135,13 @@ interface CallFilter {
   readonly name?: string | undefined
   readonly operation?: string | undefined
   readonly outcome?: CallSummary['outcome'] | undefined
-  /** Somewhere in its names, its id or its code; capitals do not count. */
+  /** Case-insensitive part of a name, the ID or the code. */
   readonly text?: string | undefined
 }
 
 const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
 
-/** Asked about what is shown, so that nobody can find out by searching what is not. */
+/** Matches the redacted view, so that searching cannot reveal secrets. */
 function fits(view: CallSummary, filter: CallFilter): boolean {
   if (exactly.some((field) => filter[field] !== undefined && view[field] !== filter[field])) return false
   const text = filter.text?.trim().toLowerCase()
@@ -152,7 +151,6 @@ function fits(view: CallSummary, filter: CallFilter): boolean {
 const textOf = ({ id, agent, principal, operation, server, name, code }: CallSummary): string =>
   [`${server}.${name}`, agent, principal, operation, id, code ?? ''].join('\n').toLowerCase()
 
-/** Tells those who follow the calls what has changed, some times a second. */
 interface Feed {
   changed(call: CallRecord): void
   subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable
@@ -161,14 +159,14 @@ interface Feed {
 interface FeedOptions {
   readonly clock: Clock
   readonly everyMs: number
-  /** How many calls are told at once; of more only those whose end somebody waits for. */
+  /** Maximum calls per notification; beyond it only calls already shown as running are added. */
   readonly most: number
 }
 
 /**
- * Gathers changes between two tellings. A call that has begun and ended in between is told once; while nobody follows,
- * nothing is gathered and no timer runs. Under load not every call is told, but one that was shown running always
- * comes to its end.
+ * Collects changes between notifications. A call that begins and ends within one interval is reported once. Without
+ * subscribers nothing is collected and no timer runs. Under load some calls are skipped, but the end of a call shown as
+ * running is always reported.
  */
 function createFeed({ clock, everyMs, most }: FeedOptions): Feed {
   const listeners = new Set<(calls: readonly CallRecord[]) => void>()
@@ -195,7 +193,7 @@ function createFeed({ clock, everyMs, most }: FeedOptions): Feed {
       timer ??= clock.after(everyMs, tell)
     },
     subscribe(listener) {
-      // Wrapped, so that one function that subscribes twice is two listeners.
+      // Wrapped, so that subscribing one function twice gives two listeners.
       const own = (calls: readonly CallRecord[]) => listener(calls)
       listeners.add(own)
       return {

@@ -12,15 +12,15 @@ import type { Labels } from './labels.ts'
 
 export interface CallMetrics {
   readonly families: readonly MetricFamily[]
-  /** Counts an operation of any kind; the bucket is that of its duration. */
+  /** `bucket` is the histogram bucket of the duration. */
   count(observed: Observed, bucket: number): void
-  /** Counts somebody who was refused before anything became a call. */
+  /** Counts a request rejected before it became a call. */
   countDenial(code: string): void
 }
 
 type ByOutcome = Readonly<Record<CallOutcome['kind'], Counter>>
 
-/** What operations come to, by agent, by operation and by the code of their refusal (F15). */
+/** Metrics by agent, by operation and by error code of denials (F15). */
 export function callMetrics(labels: Labels): CallMetrics {
   const agents = counterFamily({
     name: 'toolway_agent_calls_total',
@@ -84,7 +84,7 @@ export function callMetrics(labels: Labels): CallMetrics {
   }
 }
 
-/** All from the beginning, as with denials: a rate over a series that begins with its first failure misses that one. */
+/** Creates all series at once: `rate()` misses the first failure of a series that starts with it. */
 const byOutcome = (family: CounterFamily, name: string): ByOutcome => ({
   answered: family.of(name, 'answered'),
   tool_error: family.of(name, 'tool_error'),
@@ -92,7 +92,7 @@ const byOutcome = (family: CounterFamily, name: string): ByOutcome => ({
   failed: family.of(name, 'failed'),
 })
 
-/** What is counted in for a name, made when its label is first met. There are no more of them than labels. */
+/** Caches by label; bounded by the number of labels. */
 function byLabel<Held>(labelOf: (name: string) => string, make: (label: string) => Held): (name: string) => Held {
   const known = new Map<string, Held>()
   return (name) => {

@@ -1,6 +1,6 @@
 import { other } from './labels.ts'
 
-/** All series of one name. */
+/** All series of one metric name. */
 export interface MetricFamily {
   readonly name: string
   readonly help: string
@@ -8,11 +8,10 @@ export interface MetricFamily {
   samples(): readonly MetricSample[]
 }
 
-/** One line of the page. */
 export interface MetricSample {
-  /** What the name of the family is followed by: `_bucket`, `_sum`, `_count`. */
+  /** Suffix of the metric name: `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string
-  /** As they are written between braces; empty where there are none. */
+  /** As written between braces. */
   readonly labels: string
   readonly value: number
 }
@@ -21,7 +20,7 @@ export interface FamilyOptions {
   readonly name: string
   readonly help: string
   readonly labels?: readonly string[]
-  /** How many series there may be; the rest is one more, whose labels are all `other`. */
+  /** Maximum number of series; the rest share one whose labels are all `other`. */
   readonly most?: number
 }
 
@@ -30,10 +29,10 @@ interface Labelled<Series> {
   readonly series: Series
 }
 
-/** Even where each label is bounded, what they come to together might not be worth a page. */
+/** Bounds combinations of labels, even if each label is bounded. */
 const usualMost = 2000
 
-/** The series of a family by their labels, each made when it is first asked for. */
+/** Creates each series on first use. */
 function seriesOf<Series>(
   { labels: names = [], most = usualMost }: FamilyOptions,
   make: () => Series,
@@ -67,13 +66,13 @@ const escapes: Readonly<Record<string, string>> = { '\\': '\\\\', '"': '\\"', '\
 
 const escaped = (value: string): string => value.replace(/[\\"\n]/g, (character) => escapes[character] as string)
 
-/** Held by whoever counts, which makes counting one addition: `counter.value++`. */
+/** Callers keep a reference, so that counting is one addition: `counter.value++`. */
 export interface Counter {
   value: number
 }
 
 export interface CounterFamily extends MetricFamily {
-  /** The counter of these label values, in the order of the label names; asked for once and then held. */
+  /** Label values in the order of the label names. Look it up once and keep it. */
   of(...values: readonly string[]): Counter
 }
 
@@ -87,37 +86,34 @@ export function counterFamily(options: FamilyOptions): CounterFamily {
   }
 }
 
-/** How many values were at most each bound, and what all of them come to. */
 export interface Histogram {
-  /** By bucket, not yet added up; the last one is for what is beyond every bound. */
+  /** Per bucket, not cumulative; the last one counts values above all bounds. */
   readonly counts: Float64Array
   sum: number
 }
 
 interface HistogramFamily extends MetricFamily {
-  /** The histogram of these label values, in the order of the label names; asked for once and then held. */
+  /** Label values in the order of the label names. Look it up once and keep it. */
   of(...values: readonly string[]): Histogram
 }
 
-/** In seconds: from half a millisecond to half a minute in steps of about two, so that p50, p95 and p99 mean something. */
+/** In seconds, from 0.5 ms to 30 s by factors of about two, for useful p50, p95 and p99. */
 const durationBounds: readonly number[] = [
   0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30,
 ]
 
-/** Which bucket a duration belongs to: found once for all histograms that it is counted in. */
+/** Computed once for all histograms that count the duration. */
 export function bucketOf(seconds: number): number {
   let bucket = 0
   while (bucket < durationBounds.length && seconds > (durationBounds[bucket] as number)) bucket++
   return bucket
 }
 
-/** Counts a duration whose bucket is known. */
 export function observe(histogram: Histogram, bucket: number, seconds: number): void {
   ;(histogram.counts[bucket] as number)++
   histogram.sum += seconds
 }
 
-/** Histograms of durations. */
 export function histogramFamily(options: FamilyOptions): HistogramFamily {
   const make = (): Histogram => ({ counts: new Float64Array(durationBounds.length + 1), sum: 0 })
   const { of, all } = seriesOf(options, make)
@@ -139,23 +135,23 @@ function samplesOf(labels: string, { counts, sum }: Histogram): MetricSample[] {
   return [...buckets, { suffix: '_sum', labels, value: sum }, { suffix: '_count', labels, value: total }]
 }
 
-/** Always with a point, as OpenMetrics wants it, so that a bound is the same label in both formats. */
+/** OpenMetrics requires a decimal point; used in both formats so that the labels are equal. */
 const boundTexts = [...durationBounds.map((bound) => (Number.isInteger(bound) ? `${bound}.0` : String(bound))), '+Inf']
 
-/** Label values, in the order of the label names, and what is read for them. */
+/** Label values are in the order of the label names. */
 export type MetricReading = readonly [values: readonly string[], value: number]
 
 export interface ReadFamilyOptions extends FamilyOptions {
   readonly type: 'gauge' | 'counter'
-  /** Asked whenever the page is. */
+  /** Called for each scrape. */
   read(): Iterable<MetricReading>
-  /** What becomes of readings whose labels turn out to be the same; they are added up unless told otherwise. */
+  /** Combines readings with equal labels; adds them by default. */
   readonly merge?: (one: number, another: number) => number
 }
 
 const sum = (one: number, another: number): number => one + another
 
-/** What somebody else knows already is not counted twice, but read when it is wanted. */
+/** Reads existing values at scrape time instead of counting them again. */
 export function readFamily({ read, merge = sum, ...options }: ReadFamilyOptions): MetricFamily {
   const { labels: names = [] } = options
   return {

@@ -11,22 +11,21 @@ import { toolMetrics } from './tool-metrics.ts'
 export interface MetricsOptions {
   readonly version: string
   readonly clock: Clock
-  /** Takes secrets out of names before they become labels. */
+  /** Removes secrets from label values. */
   redact(text: string): string
-  /** Whether the tools of this name run inside the gateway; ours have names that no server can have. */
+  /** True for tools that run inside the gateway; servers cannot have these names. */
   isNative?(server: string): boolean
   readonly readings: Readings
 }
 
-/** What Prometheus sees (F15). */
+/** Prometheus metrics (F15). */
 export interface Metrics extends Disposable {
-  /** Counts every operation. */
   readonly observer: Observer
-  /** Somebody was refused before anything became a call. */
+  /** Counts a request rejected before it became a call. */
   rejected(code: string): void
-  /** The page in the format that the Accept header of a request asks for. */
+  /** In the format that the Accept header prefers. */
   page(accept?: string): ExpositionPage
-  /** The page in the text format. */
+  /** In the Prometheus text format. */
   text(): string
 }
 
@@ -44,7 +43,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   })
   const failures = unread.of()
 
-  /** One that cannot be read does not spoil the page. */
+  /** A failed reading must not break the page. */
   const readCarefully = (family: ReadFamilyOptions): MetricFamily =>
     readFamily({
       ...family,

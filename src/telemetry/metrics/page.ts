@@ -1,12 +1,11 @@
 import type { MetricFamily, MetricSample } from './family.ts'
 
-/** What a scraper gets. */
 export interface ExpositionPage {
   readonly contentType: string
   readonly body: string
 }
 
-/** The page in the format that an Accept header prefers; Prometheus' own text format unless it asks for OpenMetrics. */
+/** Prometheus text format, unless the Accept header prefers OpenMetrics. */
 export const pageOf = (families: readonly MetricFamily[], accept = ''): ExpositionPage =>
   wantsOpenMetrics(accept)
     ? { contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8', body: openMetrics(families) }
@@ -16,7 +15,7 @@ export const pageOf = (families: readonly MetricFamily[], accept = ''): Expositi
 const prometheusText = (families: readonly MetricFamily[]): string =>
   families.map((family) => written(family, family.name, '')).join('')
 
-/** In OpenMetrics a counter is named without `_total`, and only its samples have it. */
+/** In OpenMetrics only the samples of a counter have the suffix `_total`, not its name. */
 const openMetrics = (families: readonly MetricFamily[]): string =>
   families
     .map((family) =>
@@ -26,7 +25,7 @@ const openMetrics = (families: readonly MetricFamily[]): string =>
     )
     .join('') + '# EOF\n'
 
-/** Whoever would rather have the plain format says so with a higher weight. */
+/** On equal weights OpenMetrics wins. */
 function wantsOpenMetrics(accept: string): boolean {
   const weights = new Map(accept.split(',').map(weighed))
   const open = weights.get('application/openmetrics-text') ?? 0
@@ -39,7 +38,7 @@ function weighed(range: string): [type: string, weight: number] {
   return [type, weight === undefined ? 1 : Number(weight.slice(2))]
 }
 
-/** A family without any sample yet still says what it is, so that a name can be looked up before it is needed. */
+/** Families without samples are listed too, so that their names can be found. */
 function written({ help, type, samples }: MetricFamily, name: string, suffix: string): string {
   let text = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
   for (const sample of samples()) text += line(name, sample.suffix ?? suffix, sample)

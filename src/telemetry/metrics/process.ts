@@ -1,12 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MetricReading, ReadFamilyOptions } from './family.ts'
 
-/** How often the event loop is looked at; the monitor counts this much of every delay, so that it is taken off again. */
+/** Sampling interval of the event loop monitor. It is part of every measured delay and is subtracted. */
 const lookEveryMs = 20
 
 const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - lookEveryMs / 1000)
 
-/** How the process itself is doing. Watches the event loop until disposed of. */
+/** Metrics of the process. Monitors the event loop until disposed. */
 export function processFamilies(version: string, startedAt: number): Disposable & { families: ReadFamilyOptions[] } {
   const delay = monitorEventLoopDelay({ resolution: lookEveryMs })
   delay.enable()

@@ -1,19 +1,19 @@
 import type { MetricReading, ReadFamilyOptions } from './family.ts'
 import type { Labels } from './labels.ts'
 
-/** What others know and the page shows. Whatever is not handed in is not on the page. */
+/** Values read from other components. Metrics of missing readings are left out. */
 export interface Readings {
-  /** Calls in flight and waiting for a place, in all and by server. */
+  /** Calls in flight and queued, in total and by server. */
   load?(): LoadReading & { readonly servers: Readonly<Record<string, LoadReading>> }
   servers?(): Iterable<ServerReading>
   cache?(): { readonly entries: number; readonly bytes: number; readonly evicted: number }
-  /** Conversations with clients that are open. */
+  /** Open client sessions. */
   sessions?(): number
   reloads?(): ReloadReading
   audit?(): AuditReading
-  /** What replicas share. */
+  /** Stores shared by replicas. */
   stores?(): Iterable<StoreReading>
-  /** What the tools cost a model's context, and what they would if all of them were shown (B8). */
+  /** Tokens that the tools take in a model's context: as exposed, and if all were listed directly (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
 
@@ -25,7 +25,7 @@ export interface LoadReading {
 export interface StoreReading {
   readonly name: string
   readonly up: boolean
-  /** What has been written here and is not there yet: how many records, where that is known, and for how long. */
+  /** Backlog of records not copied yet: their number, if known, and the age of the backlog. */
   readonly behind?: { readonly records: number | undefined; readonly seconds: number }
 }
 
@@ -33,9 +33,7 @@ export interface ServerReading {
   readonly name: string
   readonly health: 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
   readonly breaker: 'closed' | 'half-open' | 'open'
-  /** Lines to it that are open. */
   readonly connections: number
-  /** How often its process was started again. */
   readonly restarts: number
 }
 
@@ -49,11 +47,9 @@ export interface ReloadReading {
 
 export interface AuditReading {
   readonly recording: boolean
-  /** How often it has stopped. */
   readonly outages: number
 }
 
-/** The families of whatever was handed in. */
 export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyOptions[] => [
   ...(readings.servers ? serverFamilies(readings.servers, labels) : []),
   ...(readings.load ? loadFamilies(readings.load, labels) : []),
@@ -67,7 +63,7 @@ export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyO
 
 type Read<Key extends keyof Readings> = NonNullable<Readings[Key]>
 
-/** A server that nobody has needed yet, or that is just starting, is no reason for an alert. */
+/** Servers that are not used yet or are starting must not trigger alerts. */
 const fine: ReadonlySet<ServerReading['health']> = new Set(['healthy', 'starting', 'stale'])
 
 const alone = (value: number): MetricReading[] => [[[], value]]
@@ -106,7 +102,7 @@ const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
   },
 ]
 
-/** Stores that nothing is copied to are never behind, and are left out. */
+/** Leaves out stores that nothing is copied to. */
 const behind = (
   stores: Read<'stores'>,
   value: (behind: NonNullable<StoreReading['behind']>) => number | undefined,

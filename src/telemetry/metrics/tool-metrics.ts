@@ -13,16 +13,16 @@ import { type Labels, toolError } from './labels.ts'
 
 export interface ToolMetrics {
   readonly families: readonly MetricFamily[]
-  /** Counts a call of a tool; the bucket is that of its duration. */
+  /** `bucket` is the histogram bucket of the duration. */
   count(observed: Observed, bucket: number): void
 }
 
-/** All that one tool's calls are counted in, found by its entry alone. */
+/** The series of one tool. */
 interface Held {
   readonly tool: string
   readonly server: string
   readonly calls: Counter
-  /** Only of what is forwarded. */
+  /** Undefined for native tools. */
   readonly duration: Histogram | undefined
   hits?: Counter
   misses?: Counter
@@ -32,8 +32,8 @@ interface Held {
 }
 
 /**
- * What becomes of calls of tools (F15). A call costs a few additions: what it is counted in is looked up by its entry,
- * and texts are put together only when an entry is met for the first time.
+ * Metrics of tool calls (F15). A call costs a few additions: the series are cached by entry, and label texts are built
+ * only for the first call of an entry.
  */
 export function toolMetrics(labels: Labels, isNative: (server: string) => boolean): ToolMetrics {
   const native = counterFamily({
@@ -50,7 +50,7 @@ export function toolMetrics(labels: Labels, isNative: (server: string) => boolea
     name: 'toolway_tool_forwarded_duration_seconds',
     help: 'How long calls of tools of MCP servers took, without those that were refused or answered from the cache.',
     labels: ['server', 'tool'],
-    // Each is nineteen lines, and every server may have an `other` of its own.
+    // Each series takes 19 lines, and every server may have its own `other`.
     most: 300,
   })
   const hits = counterFamily({

@@ -14,7 +14,7 @@ import {
   pack,
 } from './latencies.ts'
 
-/** Points for charts, oldest first; gaps are points with no calls. */
+/** Oldest first; steps without calls are included. */
 export interface CallSeries {
   readonly from: number
   readonly to: number
@@ -23,7 +23,7 @@ export interface CallSeries {
 }
 
 export interface Point extends CallFigures {
-  /** When its step begins. */
+  /** Start of the step. */
   readonly at: number
   readonly cacheHits: number
   readonly cacheMisses: number
@@ -31,9 +31,9 @@ export interface Point extends CallFigures {
 
 export interface History {
   add(now: number, observed: Observed, bucket: number): void
-  /** As fine as is still known for a stretch of time, and no finer than a chart can show. */
+  /** In the finest resolution still available, with at most `maxPoints` points. */
   series(from: number, to: number, now: number): CallSeries
-  /** Of the last so many milliseconds, in whole steps; as many a second as make that in `duringMs`. */
+  /** Figures of the last `ms`, in whole steps; the rate is per second of `duringMs`. */
   figures(ms: number, now: number, duringMs: number): CallFigures
 }
 
@@ -41,10 +41,10 @@ const second = 1000
 const minute = 60 * second
 const hour = 60 * minute
 
-/** A chart is about as many pixels wide. */
+/** About the width of a chart in pixels. */
 const maxPoints = 1000
 
-/** What happened, and when: by the second for a quarter of an hour, by the minute for a day, by the hour for a month. */
+/** Resolution: seconds for 15 minutes, minutes for a day, hours for 30 days. */
 export function createHistory(): History {
   const rings = [createRing(second, 15 * 60), createRing(minute, 24 * 60), createRing(hour, 30 * 24)] as const
   const ringFor = (from: number, now: number): Ring => rings.find(({ spanMs }) => from >= now - spanMs) ?? rings[2]
@@ -70,14 +70,13 @@ export function createHistory(): History {
     figures(ms, now, duringMs) {
       const step = noStep()
       const latencies = createLatencies()
-      // The step that begins just now counts, too.
+      // Includes the current step.
       ringFor(now - ms, now).collect(now - ms, now + 1, step, latencies)
       return figuresOf(step, latencies, duringMs)
     },
   }
 }
 
-/** What happened in one step of time. */
 interface Step extends CallCounts {
   cacheHits: number
   cacheMisses: number
@@ -85,31 +84,30 @@ interface Step extends CallCounts {
 
 export const noStep = (): Step => ({ ...noCounts(), cacheHits: 0, cacheMisses: 0 })
 
-/** The last so many steps of one length; what is older is forgotten, step by step. */
+/** Ring buffer of steps of equal length. */
 export interface Ring {
   readonly stepMs: number
-  /** How far back it remembers. */
   readonly spanMs: number
   add(now: number, observed: Observed, bucket: number): void
-  /** Adds up all steps that begin within a stretch of time. */
+  /** Adds up all steps that begin in the interval. */
   collect(from: number, to: number, into: Step, latencies: Latencies): void
 }
 
 interface Kept extends Step {
-  /** Which one since the epoch. */
+  /** Step number since the epoch. */
   number: number
-  /** None while it is the one that is counted in. */
+  /** Undefined for the current step. */
   packed: Packed | undefined
 }
 
 export function createRing(stepMs: number, steps: number): Ring {
   const kept = new Array<Kept | undefined>(steps)
-  // Only the step of now has every bucket: most of the others would be nearly empty.
+  // Only the current step has all buckets; those of older ones are packed, because most are empty.
   const latencies = createLatencies()
   let live: Kept | undefined
   let newest = 0
 
-  /** Also backwards: a clock that was set right must not lose what comes. */
+  /** Also goes back: calls must still be counted after a clock was set back. */
   const turnTo = (number: number): Kept => {
     if (live) live.packed = pack(latencies)
     latencies.fill(0)

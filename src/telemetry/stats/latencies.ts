@@ -1,16 +1,16 @@
 import type { CallOutcome } from '../../core/observer.ts'
 
 /**
- * How often each duration occurred, in buckets whose bounds grow by the same factor: any percentile is known to within
- * two percent, in two kilobytes, however many calls there were, and two of them add up to a third.
+ * Histogram with exponential buckets: any percentile within two percent, in two kilobytes, for any number of calls.
+ * Histograms can be added.
  */
 export type Latencies = Uint32Array
 
-/** A little less than the two percent that are promised. */
+/** Slightly less than the promised two percent. */
 const error = 0.019
 const growth = (1 + error) / (1 - error)
 const perUnit = 1 / Math.log(growth)
-/** In milliseconds. What is shorter counts as this, what is longer than an hour as an hour. */
+/** Range in milliseconds; durations outside are clamped. */
 const shortest = 0.01
 const longest = 3_600_000
 
@@ -18,7 +18,7 @@ const latencyBuckets = Math.ceil(Math.log(longest / shortest) * perUnit) + 1
 
 export const createLatencies = (): Latencies => new Uint32Array(latencyBuckets)
 
-/** The bucket of a duration: found once for everything that it is counted in. */
+/** Computed once for all histograms that count the duration. */
 export function latencyBucket(ms: number): number {
   if (!(ms > shortest)) return 0
   return Math.min(Math.ceil(Math.log(ms / shortest) * perUnit), latencyBuckets - 1)
@@ -30,10 +30,10 @@ export function addLatencies(to: Latencies, more: Latencies): void {
   }
 }
 
-/** What a bucket stands for: as far from its lower bound as from its upper one, in proportion. */
+/** The value with the same relative distance to both bounds. */
 const middleOf = (bucket: number): number => (shortest * growth ** bucket * 2) / (growth + 1)
 
-/** The duration, in milliseconds, that so large a part of all were not longer than; null where there are none. */
+/** In milliseconds; null if there are no calls. */
 export function percentile(latencies: Latencies, count: number, part: number): number | null {
   if (count === 0) return null
   let rank = Math.max(1, Math.ceil(part * count))
@@ -44,7 +44,7 @@ export function percentile(latencies: Latencies, count: number, part: number): n
   return middleOf(latencies.length - 1)
 }
 
-/** The same without the empty buckets, for what is only kept: pairs of a bucket and its count. */
+/** Pairs of bucket and count, without empty buckets. */
 export type Packed = Uint32Array
 
 export function pack(latencies: Latencies): Packed {
@@ -61,7 +61,6 @@ export function pack(latencies: Latencies): Packed {
   return packed
 }
 
-/** Adds what was packed to what is counted. */
 export function addPacked(latencies: Latencies, packed: Packed): void {
   for (let at = 0; at < packed.length; at += 2) {
     const bucket = packed[at] as number
@@ -69,19 +68,17 @@ export function addPacked(latencies: Latencies, packed: Packed): void {
   }
 }
 
-/** What is counted of calls beside how long they took. */
 export interface CallCounts {
   calls: number
-  /** Failures, ours or a server's or a tool's own. */
+  /** Failures of the gateway, the server or the tool. */
   errors: number
   denials: number
-  /** Of those that were not denied: a refusal takes no time, and says nothing about how long a call does. */
+  /** Excludes denied calls: a denial takes no time and would distort the average. */
   sumMs: number
 }
 
 export const noCounts = (): CallCounts => ({ calls: 0, errors: 0, denials: 0, sumMs: 0 })
 
-/** Counts one call, and its duration under the bucket it belongs to. */
 export function count(
   counts: CallCounts,
   latencies: Uint32Array,
@@ -106,7 +103,7 @@ export function addCounts(to: CallCounts, { calls, errors, denials, sumMs }: Cal
   to.sumMs += sumMs
 }
 
-/** Counts and times of a stretch of time. Percentiles are null where nothing was called. */
+/** Averages and percentiles are null without calls. */
 export interface CallFigures {
   readonly calls: number
   readonly errors: number
@@ -118,7 +115,6 @@ export interface CallFigures {
   readonly p99Ms: number | null
 }
 
-/** What was counted in so many milliseconds, as people read it. */
 export function figuresOf(
   { calls, errors, denials, sumMs }: CallCounts,
   latencies: Latencies,
@@ -136,5 +132,5 @@ export function figuresOf(
   }
 }
 
-/** Four digits: the rest would only pretend to be known. */
+/** Four significant digits; more would suggest false precision. */
 const round = (ms: number | null): number | null => (ms === null ? null : Number(ms.toPrecision(4)))

@@ -16,7 +16,7 @@ import {
 
 export type By = 'agent' | 'server' | 'operation' | 'tool'
 
-/** One row for each name, those with the most calls first. */
+/** Sorted by number of calls, highest first. */
 export interface StatsTable {
   readonly by: By
   readonly since: number
@@ -26,25 +26,24 @@ export interface StatsTable {
 export interface CallStats {
   readonly observer: Observer
   table(by: By): StatsTable
-  /** Of one agent, server, operation or tool (`server.name`); zeros where it was never called. */
+  /** Figures of one agent, server, operation or tool (`server.name`); zeros if it was never called. */
   of(by: By, name: string): CallFigures
-  /** Of everything since the start. */
   total(): CallFigures
-  /** Of everything in the last so many milliseconds; or of one agent, as far as somebody has looked at it before. */
+  /** Figures of the last `ms`; for one agent only since it was first queried. */
   recent(ms: number, agent?: string): CallFigures
   series(from: number, to: number, agent?: string): CallSeries
 }
 
 export interface CallStatsOptions {
   readonly clock: Clock
-  /** Takes secrets out of names that are shown. */
+  /** Removes secrets from displayed names. */
   redact(text: string): string
 }
 
-/** How many names are told apart. Each takes two kilobytes, so that all of them take three megabytes at most. */
+/** Maximum number of names. Each takes two kilobytes, so all take at most three megabytes. */
 const most: Readonly<Record<By, number>> = { agent: 250, server: 250, operation: 30, tool: 1000 }
 
-/** How many agents are followed over time at once. */
+/** Maximum number of agents with a history. */
 const maxWatched = 8
 
 /** Counts and times by agent, server, operation and tool since the start, and over time (G9). */
@@ -99,14 +98,13 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
     of: (by, name) => soFar(tallies[by].find(name) ?? never),
     total: () => soFar(all),
     recent(ms, agent) {
-      // A gateway that has just begun is not as idle as the time before that makes it look.
+      // Shortly after the start, do not count the time before it as idle.
       return historyOf(agent).figures(ms, clock.now(), Math.min(ms, clock.monotonic() - start))
     },
     series: (from, to, agent) => historyOf(agent).series(from, to, clock.now()),
   }
 }
 
-/** All calls of one agent, server, operation or tool since the start. */
 interface Tally {
   readonly counts: CallCounts
   readonly latencies: Latencies
@@ -114,7 +112,7 @@ interface Tally {
 
 const createTally = (): Tally => ({ counts: noCounts(), latencies: createLatencies() })
 
-/** What is counted by name. Names may be made up by callers, so only so many are kept apart; the rest is `other`. */
+/** Counts by name. Callers may make names up, so their number is bounded; the rest counts as `other`. */
 interface Tallies {
   of(name: string): Tally
   find(name: string): Tally | undefined
@@ -123,7 +121,7 @@ interface Tallies {
 
 const other = 'other'
 
-/** Nobody means a longer one as a name. */
+/** Longer texts are not names. */
 const longest = 1000
 
 function createTallies(most: number): Tallies {
@@ -145,15 +143,15 @@ function createTallies(most: number): Tallies {
   }
 }
 
-/** The histories of a few agents: whoever looks at one agent alone wants to see it over time, too. */
+/** Histories of single agents. */
 interface Watched {
-  /** Only of those that somebody looks at. */
+  /** Undefined unless the agent was queried before. */
   find(agent: string): History | undefined
-  /** Begins when it is asked for first. */
+  /** Starts a history on first use. */
   of(agent: string): History
 }
 
-/** A busy history may take some megabytes, so that there are few; the one that was looked at longest ago makes room. */
+/** A busy history may take some megabytes; the least recently used one is evicted. */
 function createWatched(most: number): Watched {
   const histories = new Map<string, History>()
   return {

@@ -12,13 +12,13 @@ import { parentOf, spanId } from './tracing.ts'
 
 export interface CallSpansOptions {
   readonly clock: Clock
-  /** Takes secrets out of a name. */
+  /** Removes secrets from a name. */
   redact(text: string): string
-  /** The servers that calls are sent to; what is not among them runs in this process. */
+  /** Servers that calls are sent to; other sources run in this process. */
   readonly servers: ReadonlyMap<string, ServerFacts>
 }
 
-/** A call that is over as spans: one of its own, and one for each step on its way. The first is the call itself. */
+/** Converts a finished call into spans: first the call itself, then one for each step. */
 export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (observed: Observed) => string[] {
   const subjectOf = createSubjects({ redact, isForwarded: (server) => servers.has(server) })
   const callerOf = createCallerAttributes(redact)
@@ -56,14 +56,14 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
     let attempts = 0
     for (const step of trail.steps) {
       const time = { start: offset + step.start, end: step.end === undefined ? end : offset + step.end }
-      // What was still going on when the call was over ended with it.
+      // A step without an end ended with the call.
       const error = step.end === undefined ? wrong : step.error
       if (step.name !== 'attempt') spans.push(spanJson({ ...waiting(step, last), ...time, error }))
       else if (step.trace && facts) {
         last = step.trace
         const attributes = `${subject.attributes},${sent(facts, ++attempts)}`
         const about = { place: last, parent: place, name: subject.name, kind: 'client', attributes } as const
-        // A tool's own failure is that of the attempt which brought it.
+        // A tool error belongs to the attempt that returned it.
         spans.push(spanJson({ ...about, ...time, error: error ?? (outcome.kind === 'tool_error' ? wrong : undefined) }))
       }
     }
@@ -71,7 +71,7 @@ export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (
   }
 }
 
-/** Waiting for a person or for a place. Nothing happens elsewhere meanwhile, so nobody had to know its id before. */
+/** A span for a wait. It is never propagated, so its ID can be created afterwards. */
 const waiting = ({ name }: TrailStep, parent: TraceContext): Omit<TraceSpan, 'start' | 'end'> => {
   const { traceparent } = parent
   const place = { ...parent, traceparent: `${traceparent.slice(0, 36)}${spanId()}${traceparent.slice(52)}` }
@@ -81,36 +81,34 @@ const waiting = ({ name }: TrailStep, parent: TraceContext): Omit<TraceSpan, 'st
 const overHttp = `${text('network.transport', 'tcp')},${text('network.protocol.name', 'http')}`
 const overPipe = text('network.transport', 'pipe')
 
-/** Says whose a call is, and how it came; ready to be written. */
+/** The caller and the transport, as JSON. */
 function createCallerAttributes(redact: (text: string) => string): (call: Call) => string {
   const agent = remembered('toolway.agent')
   const version = remembered('mcp.protocol.version')
   const session = remembered('mcp.session.id')
   return ({ id, parent, caller, peer }) => {
     const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
-    // How a call inside another one came over the wire is told there.
+    // The outer call's span already describes the request.
     const request = parent === undefined ? peer.request : undefined
     if (request === undefined) return who
     const asked = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
     if (caller.address === undefined) return `${asked},${overPipe}`
-    // What we call a session of the stateless era means nothing outside.
+    // Our session IDs of the stateless era mean nothing to others.
     return `${asked},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
   }
 }
 
-/** What a call is about, in the words of the MCP conventions. */
+/** What a call is about, by the MCP semantic conventions. */
 interface Subject {
   readonly method: string
-  /** Of few values, so no URI is part of it. */
+  /** Low cardinality, so without URIs. */
   readonly name: string
-  /** Ready to be written, with a comma between each. */
+  /** JSON, separated by commas. */
   readonly attributes: string
 }
 
 interface SubjectOptions {
-  /** Takes secrets out of a name. */
   redact(text: string): string
-  /** Whether a source is somebody else, or runs in this process. */
   isForwarded(server: string): boolean
 }
 
@@ -122,7 +120,7 @@ const methods: Readonly<Record<string, string>> = {
   subscribe: 'resources/subscribe',
 }
 
-/** Says what calls are about. What it has said of an entry it remembers: most calls are about the same few. */
+/** Caches the subject of each entry, because most calls use the same few. */
 function createSubjects(options: SubjectOptions): (call: Call, operation: Operation) => Subject {
   const known = new WeakMap<Entry, Subject>()
   return ({ entry, input }, operation) => {
@@ -151,12 +149,12 @@ function subjectOf({ kind, server, name }: Entry, method: string, { redact, isFo
   return { method, name: isNamed ? `${method} ${clean}` : method, attributes: attributes.join(',') }
 }
 
-/** More than this the two clocks do not drift apart unless somebody has set one of them. */
+/** A larger difference means that the wall clock was set. */
 const driftMs = 2
 
 /**
- * How far the monotonic clock is from the epoch. The same for all calls, so that what happened one after the other is
- * seen so; found anew where the time of day has been set.
+ * Offset of the monotonic clock from the epoch. Shared by all calls, so that spans keep their order; recomputed when
+ * the wall clock is set.
  */
 function createEpoch(clock: Clock): (at: number, start: number) => number {
   let offset = clock.now() - performance.now()
@@ -166,21 +164,19 @@ function createEpoch(clock: Clock): (at: number, start: number) => number {
   }
 }
 
-/** A server as traces see it. */
 export interface TracedServer {
   readonly builtFrom: { readonly config: ServerConfig }
   readonly server: { status(): Pick<SourceStatus, 'protocolVersion'> }
 }
 
-/** What spans tell of a server that something is sent to. */
 interface ServerFacts {
-  /** Ready to be written, with a comma between each. */
+  /** JSON, separated by commas. */
   readonly attributes: string
-  /** What it speaks, once that is known. */
+  /** Undefined until the server has been initialized. */
   protocolVersion(): string | undefined
 }
 
-/** How a server is reached; of its address nothing is told but host and port, since the rest may hold secrets. */
+/** Reports only host and port, because the rest of the URL may hold secrets. */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
   if (config.transport === 'stdio') return { attributes: text('network.transport', 'pipe'), protocolVersion }

@@ -3,14 +3,13 @@ import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 
-/** Sends spans on, in batches. Whatever happens to the receiver, calls never wait for it and memory stays bounded. */
+/** Sends spans in batches. Calls never wait for the receiver, and memory is bounded. */
 export interface Exporter extends AsyncDisposable {
-  /** The spans of one call. Where there is no room they are dropped, and counted. */
+  /** The spans of one call. Dropped and counted if the queue is full. */
   push(spans: readonly string[]): void
   stats(): ExporterStats
 }
 
-/** Spans by what became of them. */
 export interface ExporterStats {
   readonly sent: number
   readonly dropped: number
@@ -18,16 +17,16 @@ export interface ExporterStats {
 }
 
 export interface ExporterOptions extends DeliveryOptions {
-  /** What stands before and behind the spans of a batch. */
+  /** JSON before and after the spans of a batch. */
   readonly envelope: { readonly head: string; readonly tail: string }
   readonly log: Log
 }
 
-/** So many spans leave at once, so long those wait that are fewer, and so much may wait in all. */
+/** Maximum spans per batch, maximum wait for a smaller batch, and maximum queue size. */
 const batchSize = 512
 const batchMs = 1_000
 const maxCharacters = 8 * 1024 * 1024
-/** How long the end may take. */
+/** Maximum duration of the final flush. */
 const goodbyeMs = 2_000
 
 export function createExporter(options: ExporterOptions): Exporter {
@@ -63,7 +62,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     sending ??= send(batchSize).then(ended, ended)
   }
 
-  /** Sends what is there, and goes on as long as there is enough. */
+  /** Sends one batch, and more while at least `enough` spans are queued. */
   async function send(enough: number): Promise<void> {
     do {
       const spans = queue.take(batchSize)
@@ -75,7 +74,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     } while (queue.size >= enough)
   }
 
-  /** Everything is tried once more, but nobody waits long for it. */
+  /** Tries each remaining batch once, within `goodbyeMs`. */
   async function close(): Promise<void> {
     timer?.[Symbol.dispose]()
     using _ = clock.after(goodbyeMs, () => delivery[Symbol.dispose]())
@@ -87,12 +86,12 @@ export function createExporter(options: ExporterOptions): Exporter {
   }
 }
 
-/** Spans that wait to be sent, bounded by what they weigh. Those of one call come and go together. */
+/** Bounded by the length of the spans. The spans of one call stay together. */
 interface Queue {
   readonly size: number
-  /** False where there is no room. */
+  /** False if the queue is full. */
   add(spans: readonly string[]): boolean
-  /** Takes the oldest, no more than these many spans unless one call alone has more. */
+  /** Takes the oldest, up to this many spans unless a single call has more. */
   take(most: number): string[]
 }
 
@@ -130,24 +129,24 @@ function createQueue(maxCharacters: number): Queue {
 
 const weightOf = (spans: readonly string[]): number => spans.reduce((sum, { length }) => sum + length, 0)
 
-/** Brings batches to the receiver, again and again where it must be. */
+/** Delivers batches, with retries. */
 interface Delivery extends Disposable {
-  /** How many of these spans were taken. Never rejects. */
+  /** Resolves with the number of accepted spans. Never rejects. */
   deliver(body: Buffer, spans: number): Promise<number>
-  /** From now on nothing is waited for: each batch is tried once. */
+  /** Stops waiting: from now on each batch is tried once. */
   hurry(): void
 }
 
 interface DeliveryOptions {
   readonly post: OtlpClient
-  /** Where spans go, for the log: no part of it may be secret. */
+  /** For the log; must not contain secrets. */
   readonly receiver: string
   readonly clock: Clock
   readonly log: Log
   random?(): number
 }
 
-/** How often one batch is tried, and how long the pauses between may get. */
+/** Attempts per batch, and bounds of the pauses between them. */
 const maxAttempts = 5
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
@@ -158,7 +157,7 @@ function createDelivery(options: DeliveryOptions): Delivery {
   let hurried = false
   let wake: (() => void) | undefined
   let failures = 0
-  /** Before this nothing is tried, whichever batch it is. */
+  /** No batch is sent before this time. */
   let resumeAt = 0
 
   return {
@@ -190,10 +189,10 @@ function createDelivery(options: DeliveryOptions): Delivery {
     await promise
   }
 
-  /** One line for each outage, not one for each batch. */
+  /** Logs once per outage, not per batch. */
   function failed(reply: Exclude<OtlpReply, { kind: 'taken' }>): void {
     const most = backoffMs(failures, { firstMs: firstPauseMs, maxMs: maxPauseMs })
-    // A random part of it, so that those who failed together do not come back together.
+    // Jitter, so that gateways that failed together do not retry together.
     const pauseMs = most / 2 + (most / 2) * random()
     resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)
     if (failures++ > 0) return

@@ -6,13 +6,11 @@ import { ProxyError } from '../../lib/proxy.ts'
 import { readBeginning } from '../../lib/read-bounded.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 
-/** What a receiver said to a batch, or why it said nothing. */
 export type OtlpReply =
-  | { readonly kind: 'taken' /** Spans that it did not like. */; readonly rejected: number }
+  | { readonly kind: 'taken'; readonly rejected: number }
   | { readonly kind: 'later'; readonly why: string; readonly waitMs: number }
   | { readonly kind: 'refused'; readonly why: string }
 
-/** The way to a receiver. */
 export interface OtlpClient extends AsyncDisposable {
   /** Never rejects. */
   send(body: Buffer, signal: AbortSignal): Promise<OtlpReply>
@@ -20,24 +18,23 @@ export interface OtlpClient extends AsyncDisposable {
 
 export interface OtlpClientOptions {
   readonly url: URL
-  /** They may hold credentials: nothing of them is ever told. */
+  /** May hold credentials: never log them. */
   readonly headers: Readonly<Record<string, string>>
   readonly clock: Clock
 }
 
-/** A receiver that needs longer than this is as good as down. */
+/** A receiver slower than this counts as down. */
 const withinMs = 10_000
 const tooSlow = `it did not answer within ${withinMs / 1000} s (a fixed limit)`
-/** Beyond this it is not an answer to what we said. */
+/** Longer responses are not OTLP. */
 const maxAnswer = 64 * 1024
 
-/** Sends batches by OTLP over HTTP. */
 export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): OtlpClient {
   let way: Promise<HttpClient> | undefined
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
 
-  // Loaded with the first batch: who sends none need not wait for it when Toolway starts.
+  // Loaded with the first batch, to keep the start fast.
   const opened = async (): Promise<HttpClient> => {
     const { createHttpClient } = await import('../../lib/http-client.ts')
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
@@ -73,7 +70,7 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
 /** Upper bound for Retry-After. */
 const maxRetryAfterMs = 5 * 60_000
 
-/** The failures that pass, as the protocol lists them. */
+/** Retryable status codes of OTLP/HTTP. */
 const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 const headerOf = (headers: Record<string, string | string[] | undefined>, name: string): string | undefined => {
@@ -84,7 +81,7 @@ const headerOf = (headers: Record<string, string | string[] | undefined>, name: 
 const beginning = async (body: AsyncIterable<Buffer>): Promise<string> =>
   String((await readBeginning(body, maxAnswer)).bytes)
 
-/** Whoever takes only some says how many not; a receiver that says nothing, or says it in protobuf, took all. */
+/** A response without JSON, such as an empty or protobuf one, counts as full success. */
 function rejectedBy(answer: string): number {
   try {
     const { partialSuccess } = JSON.parse(answer)
@@ -94,7 +91,7 @@ function rejectedBy(answer: string): number {
   }
 }
 
-/** A code rather than a sentence: that may repeat what was sent. */
+/** Prefer a code: the message may repeat what was sent. */
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof ProxyError || thrown instanceof ToolwayError) return thrown.message
   const { code, message } = thrown as { code?: unknown; message?: unknown }

@@ -4,13 +4,13 @@ import type { Traces, TracesOptions } from './traces.ts'
 import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 
 export interface TraceChoice {
-  /** Undefined where traces are off. */
+  /** Undefined if traces are off. */
   readonly settings: TraceSettings | undefined
-  /** Sentences about what was asked for in vain. */
+  /** Requested settings that cannot be applied. */
   readonly warnings: readonly string[]
 }
 
-/** Whether and how calls are traced: as the configuration says, and where it says nothing as OpenTelemetry's variables do. */
+/** The configuration takes precedence over OpenTelemetry's environment variables. */
 export function traceSettings(config: Config['telemetry']['traces'], env: OtelEnvironment): TraceChoice {
   const warnings: string[] = []
   const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env, warnings)
@@ -30,7 +30,7 @@ export function traceSettings(config: Config['telemetry']['traces'], env: OtelEn
 
 function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefined {
   const common = variable(env, 'OTEL_EXPORTER_OTLP_ENDPOINT')
-  // One that is for traces alone is used as it is.
+  // An endpoint for traces only is used unchanged.
   const endpoint = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? (common && forTraces(common))
   const isOff = variable(env, 'OTEL_SDK_DISABLED') === 'true' || variable(env, 'OTEL_TRACES_EXPORTER') === 'none'
   if (isOff || endpoint === undefined) return undefined
@@ -40,7 +40,7 @@ function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefine
   return undefined
 }
 
-/** Where traces go below an endpoint for everything. */
+/** Appends `/v1/traces` to a general OTLP endpoint. */
 function forTraces(endpoint: string): string {
   if (!URL.canParse(endpoint)) return endpoint
   const url = new URL(endpoint)
@@ -76,13 +76,12 @@ function ratioOf(env: OtelEnvironment, warnings: string[]): number {
   return 1
 }
 
-/** The variables of the process, as far as they are set. */
 export type OtelEnvironment = Readonly<Record<string, string | undefined>>
 
-/** A variable that is set; an empty one counts as unset, as OpenTelemetry wants it. */
+/** OpenTelemetry treats an empty variable as unset. */
 const variable = (env: OtelEnvironment, name: string): string | undefined => env[name]?.trim() || undefined
 
-/** `key=value,key2=value2`, percent-encoded: the form of headers and of resource attributes. What is malformed is left out. */
+/** `key=value,key2=value2`, percent-encoded: the form of headers and resource attributes. Skips malformed pairs. */
 function pairs(list: string | undefined): Record<string, string> {
   const found: Record<string, string> = {}
   for (const pair of (list ?? '').split(',')) {
@@ -93,7 +92,7 @@ function pairs(list: string | undefined): Record<string, string> {
   return found
 }
 
-/** Without its percent signs, or as it is where they mean nothing. */
+/** Returns the text unchanged if its percent-encoding is invalid. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -102,20 +101,19 @@ function decoded(text: string): string {
   }
 }
 
-/** The traces of a configuration, and sentences about what was asked for in vain. */
 export interface ChosenTraces {
-  /** Undefined where they are off. */
+  /** Undefined if traces are off. */
   readonly traces: Traces | undefined
   readonly warnings: readonly string[]
 }
 
 interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly env: OtelEnvironment
-  /** Those of the configuration before this one: spans that wait go on waiting where they go to the same place. */
+  /** Traces of the previous configuration; reused with their queued spans if the settings are equal. */
   readonly before: Traces | undefined
 }
 
-/** Chooses by a configuration where traces go. What sends them is loaded only where some are sent. */
+/** Loads the exporter only if traces are sent. */
 export async function chooseTraces(
   config: Config['telemetry']['traces'],
   { env, before, ...options }: ChooseOptions,

@@ -1,30 +1,28 @@
 import { flagsOf, spanIdOf, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 
-/** One stretch of time, as it is told to others. */
 export interface TraceSpan {
   readonly place: TraceContext
-  /** The span that it is part of. */
   readonly parent: TraceContext | undefined
-  /** The parent is somebody else's. */
+  /** The parent span belongs to another process. */
   readonly isRemote?: boolean
   readonly name: string
   readonly kind: keyof typeof kinds
-  /** In milliseconds since the epoch, with fractions. */
+  /** Milliseconds since the epoch, with fractions. */
   readonly start: number
   readonly end: number
-  /** Ready to be written, with a comma between each. */
+  /** JSON, separated by commas. */
   readonly attributes: string
-  /** The code of what went wrong. */
+  /** Error code. */
   readonly error?: string | undefined
 }
 
 const kinds = { internal: 1, server: 2, client: 3 } as const
 
-/** The bits above the flags of the trace: whether it is known where the parent is, and whether it is elsewhere. */
+/** OTLP flag bits: whether `isRemote` is known, and its value. */
 const known = 0x100
 const remote = 0x200
 
-/** A span in the JSON of OTLP: ids in hex, times in nanoseconds as text. */
+/** OTLP JSON: IDs in hex, times in nanoseconds as text. */
 export function spanJson({ place, parent, isRemote, name, kind, start, end, attributes, error }: TraceSpan): string {
   const all = error === undefined ? attributes : `${attributes}${attributes && ','}${errorAttributes(error)}`
   const flags = flagsOf(place) | known | (isRemote ? remote : 0)
@@ -38,26 +36,25 @@ export function spanJson({ place, parent, isRemote, name, kind, start, end, attr
   )
 }
 
-/** Microseconds fit into a number, nanoseconds do not. */
+/** Microseconds since the epoch fit into a number, nanoseconds do not. */
 const nanoseconds = (ms: number): string => `${Math.round(ms * 1_000)}000`
 
-/** A server's own error is known by the number that JSON-RPC gives it. */
+/** JSON-RPC errors of servers are reported by their number. */
 function errorAttributes(code: string): string {
   const [, number] = /^rpc (-?\d+)$/.exec(code) ?? []
   if (number === undefined) return text('error.type', code)
   return `${text('error.type', number)},${text('rpc.response.status_code', number)}`
 }
 
-/** Longer values tell nobody more, and a queue of spans is bounded by what they weigh. */
+/** Longer values add nothing, and the queue is bounded by length. */
 const longest = 1_024
 
-/** Text in JSON, whoever it comes from: half a character would make some receivers refuse the whole batch. */
+/** A lone surrogate would make some receivers reject the whole batch. */
 const quoted = (value: string): string => JSON.stringify(value.slice(0, longest).toWellFormed())
 
-/** One attribute in the JSON of OTLP. */
 export const text = (key: string, value: string): string => `{"key":"${key}","value":{"stringValue":${quoted(value)}}}`
 
-/** The same text again and again is written once: names, agents and revisions are few. Forgets them when they are many. */
+/** Caches the JSON of recurring values such as agents and versions. Clears the cache when it is full. */
 export function remembered(key: string, most = 1_024): (value: string) => string {
   const known = new Map<string, string>()
   return (value) => {

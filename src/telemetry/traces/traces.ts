@@ -10,19 +10,18 @@ import { createExporter, type Exporter, type ExporterStats } from './exporter.ts
 import { createOtlpClient } from './otlp-client.ts'
 import { createTracing, type TraceSampling, type TraceSettings } from './tracing.ts'
 
-/** The traces of this gateway on their way to a receiver (F16). Disposing of it sends what is left, within a bounded time. */
+/** Exports the traces of this gateway (F16). Disposing sends the remaining spans within a bounded time. */
 export interface Traces extends AsyncDisposable {
   readonly settings: TraceSettings
-  /** Watches the calls of one configuration. */
+  /** Observes the calls of one configuration. */
   tracer(options: TracerOptionsOfGeneration): Tracer
   stats(): ExporterStats
 }
 
-/** The calls of one configuration. */
 export interface TracerOptionsOfGeneration {
-  /** Takes secrets out of a name. */
+  /** Removes secrets from a name. */
   redact(text: string): string
-  /** The servers that calls are sent to; what is not among them runs in this process. */
+  /** Servers that calls are sent to; other sources run in this process. */
   readonly servers: ReadonlyMap<string, TracedServer>
 }
 
@@ -39,7 +38,7 @@ export function openTraces({ settings, version, clock, log }: TracesOptions): Tr
   const exporter = createExporter({
     post: createOtlpClient({ url, headers, clock }),
     envelope: envelopeOf(settings.resource, version),
-    // The rest of an address may hold a key.
+    // The rest of the URL may hold a key.
     receiver: url.origin,
     clock,
     log,
@@ -55,18 +54,18 @@ export function openTraces({ settings, version, clock, log }: TracesOptions): Tr
   }
 }
 
-/** Credentials in an address become the usual header. */
+/** Moves credentials from the URL to the Authorization header. */
 function addressOf(written: string): { url: URL; authorization: Record<string, string> } {
   const url = new URL(written)
   const authorization = basicAuthOf(url)
   return { url, authorization: authorization === undefined ? {} : { authorization } }
 }
 
-/** So that a header that is given in another spelling is no second one. */
+/** Avoids duplicate headers that differ only in case. */
 const lowerCase = (headers: TraceSettings['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** What a batch says once about all its spans: who tells of them. */
+/** The resource and scope of a batch. */
 function envelopeOf(resource: TraceSettings['resource'], version: string): { head: string; tail: string } {
   const all = {
     'service.version': version,
@@ -84,7 +83,6 @@ function envelopeOf(resource: TraceSettings['resource'], version: string): { hea
   }
 }
 
-/** Gives calls their places in traces, and tells of them when they are over. */
 interface Tracer extends Tracing, Observer {}
 
 interface TracerOptions extends CallSpansOptions {

@@ -3,13 +3,13 @@ import type { Call } from '../../core/call.ts'
 import { flagsOf, isSampled, readTraceContext, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 
-/** Gives calls their places in traces. `isForwarded` says whether a source is somebody else, who must know his. */
+/** `isForwarded` is false for sources that run in this process; they need no trace context. */
 export const createTracing = (sampling: TraceSampling, isForwarded: (server: string) => boolean): Tracing => ({
   enter(call) {
     const parent = parentOf(call)
     const trace = parent ? traceIdOf(parent) : traceId()
     if (samples(sampling, trace, parent)) return behind(parent, trace, 1)
-    // Nothing is recorded of it here: whoever comes next stands where its caller does.
+    // Not recorded here: the next hop gets the caller's context as its parent.
     if (!parent) return behind(parent, trace, 0)
     return isSampled(parent) ? { ...parent, traceparent: `${parent.traceparent.slice(0, 53)}00` } : parent
   },
@@ -20,10 +20,10 @@ export const createTracing = (sampling: TraceSampling, isForwarded: (server: str
   },
 })
 
-/** Who a call was made by: one of our own calls, or whatever its client says. */
+/** The parent span: one of our own calls, or the one the client sent. */
 export const parentOf = ({ trace, input }: Call): TraceContext | undefined => trace ?? readTraceContext(input.meta)
 
-/** The bits of the flags that we know: sampled, and that the id of the trace is random throughout. */
+/** Trace flag: the whole trace ID is random. */
 const randomFlag = 2
 
 function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1): TraceContext {
@@ -31,34 +31,30 @@ function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1)
   return { ...parent, traceparent: `00-${trace}-${spanId()}-0${flags}` }
 }
 
-/** Which traces are recorded. */
 export interface TraceSampling {
-  /** Whoever has begun a trace decides for all; otherwise each decides for itself. */
+  /** Follow the decision of the caller that started the trace. */
   readonly parentBased: boolean
-  /** The share of the others that is recorded, from 0 to 1. */
+  /** Share of the other traces that is recorded, from 0 to 1. */
   readonly ratio: number
 }
 
 export const everything: TraceSampling = { parentBased: true, ratio: 1 }
 
-/** Whether a call is recorded that belongs to this trace. */
 function samples({ parentBased, ratio }: TraceSampling, traceId: string, parent: TraceContext | undefined): boolean {
   if (parent && parentBased) return isSampled(parent)
-  // By its id, so that all who see the trace come to the same decision.
+  // Based on the ID, so that every participant decides the same.
   return ratio >= 1 || Number.parseInt(traceId.slice(-13), 16) < ratio * 16 ** 13
 }
 
-/** Where traces go, and which. */
 export interface TraceSettings {
   readonly url: string
-  /** They may hold credentials. */
+  /** May hold credentials. */
   readonly headers: Readonly<Record<string, string>>
-  /** Who we are, in attributes. */
   readonly resource: Readonly<Record<string, string>>
   readonly sampling: TraceSampling
 }
 
-/** Filled with many ids' worth of chance at a time: asking for little at a time costs more than the ids. */
+/** Random bytes for many IDs at once: small requests for randomness cost more than the IDs. */
 const pool = Buffer.alloc(8_192)
 let used = pool.length
 
@@ -71,8 +67,6 @@ function random(bytes: number): string {
   return pool.toString('hex', used - bytes, used)
 }
 
-/** A new trace's id, in hex. */
 const traceId = (): string => random(16)
 
-/** A new span's id, in hex. */
 export const spanId = (): string => random(8)

@@ -23,7 +23,7 @@ export interface ExportOptions extends CommonOptions, LogLocationOptions, Filter
   readonly raw?: boolean
 }
 
-/** Writes out everything that fits, oldest first, as fast as it is taken. */
+/** Oldest first; waits for slow readers. */
 export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const { format, raw } = options
   if (raw && format === 'csv') throw new UsageError('Records come as JSON lines; --raw goes with --format jsonl.')
@@ -79,10 +79,10 @@ async function writeOut(
   output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
 }
 
-/** For its owner alone, as the log is. */
+/** Readable by the owner only, like the log. */
 const opened = (path: string): Writable => createWriteStream(path, { mode: 0o600 }).on('error', () => {})
 
-/** Waits for slow readers, so that a large log never piles up in memory. */
+/** Applies backpressure, so that a large log does not fill the memory. */
 async function write(lines: Lines, ending: string, target: Writable, stop: AbortSignal): Promise<number> {
   let count = 0
   let block = ''
@@ -102,7 +102,7 @@ async function write(lines: Lines, ending: string, target: Writable, stop: Abort
   return count
 }
 
-/** The reader has taken what was written, or has gone. */
+/** Resolves when the reader has drained the buffer or closed the stream. */
 async function taken(target: Writable, stop: AbortSignal): Promise<void> {
   const waited = new AbortController()
   const signal = AbortSignal.any([stop, waited.signal])

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { CommonOptions } from '../../load.ts'
 
-/** What `audit tail`, `query` and `export` let one choose by. */
+/** Filters of `audit tail`, `query` and `export`. */
 export interface FilterOptions {
   readonly since?: string
   readonly until?: string
@@ -19,14 +19,12 @@ export interface FilterOptions {
   readonly errors?: boolean
 }
 
-/** Which log is read. */
 export interface LogLocationOptions {
   readonly path?: string
-  /** The records of all replicas instead of a log on disk. */
+  /** Read the records of all replicas instead of a log on disk. */
   readonly postgres?: boolean
 }
 
-/** How many of something are wanted. */
 export function count(text: string): number {
   const number = Number(text)
   if (/^\d+$/.test(text) && number <= 1_000_000) return number
@@ -40,7 +38,6 @@ export const withLogOptions = (command: Command): Command =>
     .option('--path <folder>', 'folder of the log (default: as configured)')
     .option('--postgres', 'the records of all replicas in PostgreSQL instead, in the order in which they arrived')
 
-/** Adds the filters to a command. Names may have `*` in them. */
 export const withFilterOptions = (command: Command): Command =>
   command
     .option('--since <when>', 'not older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')

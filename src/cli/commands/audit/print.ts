@@ -3,18 +3,20 @@ import type { OperationRow } from '../../../audit/search/rows.ts'
 import type { Output, Paint } from '../../kit.ts'
 import { oneLine, table } from '../../table.ts'
 
-/** What a terminal would act on or hide, and JSON lets through: DEL, C1, bidi, zero-width and tag characters. */
+/**
+ * Characters that affect a terminal or hide text, and that JSON does not escape: DEL, C1, bidi, zero-width and tag
+ * characters.
+ */
 const harmful =
   /[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
 
-/** JSON in which such characters are escaped: it means the same, and does nothing to whoever looks at it. */
+/** Escapes such characters, so that the JSON is equivalent and safe to display. */
 export const harmlessJson = (json: string): string =>
   json.replace(harmful, (character) => {
     const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
     return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
   })
 
-/** A row as one line of JSON. */
 export const jsonLine = (row: OperationRow): string => harmlessJson(JSON.stringify(row))
 
 const plain = (text: string): string => oneLine(text.replace(harmful, ''))
@@ -22,7 +24,6 @@ const plain = (text: string): string => oneLine(text.replace(harmful, ''))
 const target = ({ server, tool, operation }: OperationRow): string =>
   server === undefined && tool === undefined ? operation : [server, tool].filter(Boolean).join('.')
 
-/** What was decided, and whether the tool itself failed. */
 const outcome = ({ decision, ended, is_error }: OperationRow): string => {
   if (!ended) return 'no end recorded'
   return is_error && decision === 'ALLOW' ? 'ALLOW (tool error)' : (decision ?? '')
@@ -55,7 +56,6 @@ export function rowLine(row: OperationRow, paint: Paint): string {
   return cells.filter((cell) => oneLine(cell) !== '').join('  ')
 }
 
-/** Many rows as a table, with their arguments as far as there is room. */
 export const rowTable = (rows: readonly OperationRow[], { paint, width }: Output): string[] =>
   table<OperationRow>(
     [
@@ -100,7 +100,7 @@ const columns = [
   'seq',
 ] as const satisfies readonly (keyof OperationRow)[]
 
-/** Where it was recorded, too, where that may be anywhere. */
+/** Records from the archive may come from any host. */
 const archiveColumns = [...columns, 'host', 'replica'] as const satisfies readonly (keyof ArchiveRow)[]
 
 export const csvHeading = columns.join(',')
@@ -109,10 +109,10 @@ export const csvLine = (row: OperationRow): string => columns.map((column) => ce
 export const archiveCsvHeading = archiveColumns.join(',')
 export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
 
-/** What a spreadsheet takes for the beginning of a formula, also after blanks and in its full-width form. */
+/** Characters that start a formula in a spreadsheet, also after blanks and in full-width form. */
 const formula = /^[\s\0]*[=+\-@＝＋－＠|%]|^[\t\r\n]/
 
-/** Control characters and those that hide or turn text have no business in a table. */
+/** Control characters and those that hide or reverse text. */
 const unprintable =
   /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu
 
@@ -120,7 +120,7 @@ function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const text = (typeof value === 'string' ? value : JSON.stringify(value)).replace(unprintable, escaped)
-  // The apostrophe makes it a text to every spreadsheet.
+  // The apostrophe makes spreadsheets treat it as text.
   const defused = formula.test(text) ? `'${text}` : text
   return /[",\r\n;\t']|^\s|\s$/.test(defused) ? `"${defused.replaceAll('"', '""')}"` : defused
 }

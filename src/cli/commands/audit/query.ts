@@ -40,7 +40,7 @@ export interface QueryOptions extends CommonOptions, LogLocationOptions, FilterO
   readonly local?: boolean
 }
 
-/** Finds operations, newest first: in PostgreSQL where it is configured, else in the log of this machine. */
+/** Newest first; from PostgreSQL if configured, otherwise from the local log. */
 export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const { limit, before, raw = false } = options
   const output = createOutput(shell, options.json)
@@ -65,7 +65,7 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   return exit.ok
 }
 
-/** Searches the archive. Where it cannot be reached, the user is told that only the local log is searched. */
+/** If the archive is unreachable, prints a note that only the local log is searched. */
 function fromArchive(
   archive: ConfiguredArchive | undefined,
   output: Output,
@@ -107,7 +107,7 @@ function print(
   }
 }
 
-/** Shows the progress of indexing, which may take long after many new records. */
+/** Indexing may take long after many new records. */
 export async function showingProgress<T>(shell: Shell, work: (options: CatchUpOptions) => Promise<T>): Promise<T> {
   using progress = createProgress(shell)
   return await work({

@@ -10,7 +10,7 @@ import { type Output, relativeTo, type Shell, UsageError } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
 import type { FilterOptions, LogLocationOptions } from './options.ts'
 
-/** The log that the user means: the one at `--path`, whatever the configuration says, or the configured one. */
+/** `--path` takes precedence over the configuration. */
 export async function auditFolder(shell: Shell, options: CommonOptions & LogLocationOptions): Promise<string> {
   if (options.path === undefined) return (await load(shell, options)).config.audit.path
   const folder = resolve(shell.cwd, options.path)
@@ -20,7 +20,7 @@ export async function auditFolder(shell: Shell, options: CommonOptions & LogLoca
   return folder
 }
 
-/** Whether there is anything to read; if not, the user is told. */
+/** Prints a note if there is no log. */
 export function hasRecords(folder: string, output: Output, { cwd }: Shell): boolean {
   if (listLanes(folder).length > 0) return true
   output.note(`There is no audit log in ${relativeTo(folder, cwd)} yet: nothing has been recorded.`)
@@ -55,15 +55,14 @@ function moment(text: string, nowMs: number, option: string): number {
   )
 }
 
-/** Where the records of all replicas are. */
 export interface ConfiguredArchive {
-  /** Its address without the credentials. */
+  /** Address without credentials. */
   readonly where: string
-  /** Opens it for one question; throws what PostgreSQL threw. */
+  /** Connects for one query; throws errors of PostgreSQL. */
   ask<T>(question: (archive: Archive) => Promise<T>): Promise<T>
 }
 
-/** The archive of the configuration; none where there is none, or where another log is meant. */
+/** Undefined if none is configured, or if `--path` selects another log. */
 export async function configuredArchive(
   shell: Shell,
   options: CommonOptions & LogLocationOptions,
@@ -88,10 +87,7 @@ async function wantedArchive(shell: Shell, options: CommonOptions & LogLocationO
   throw new UsageError('No PostgreSQL is configured.', 'Set stores.postgres.url, or leave --postgres out.')
 }
 
-/**
- * Asks the records of all replicas, for those who asked for them by name: where they cannot be asked, the log of this
- * machine is no answer.
- */
+/** For commands with `--postgres`: fails if the archive is unavailable, without falling back to the local log. */
 export async function askArchive<T>(
   shell: Shell,
   options: CommonOptions & LogLocationOptions,

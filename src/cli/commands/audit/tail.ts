@@ -12,7 +12,7 @@ import type { TailOptions } from './options.ts'
 import { harmlessJson, jsonLine, rowLine } from './print.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
-/** Shows the last operations, and those that come, straight from the files: no index is needed for it. */
+/** Reads the files directly, without the index. */
 export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
@@ -43,10 +43,9 @@ interface Shown {
   readonly line: string
 }
 
-/** What is shown of records as they come. */
 interface View {
   add(stored: StoredRecord): Shown | undefined
-  /** What has begun and not ended. */
+  /** Operations that have not ended. */
   open(): Shown[]
 }
 
@@ -72,16 +71,16 @@ const recordsView = (filter: AuditFilter): View => ({
   open: () => [],
 })
 
-/** Beyond this many records nobody waits for the last few that fit a filter: `query` finds them faster. */
+/** Stop searching back beyond this many records; `query` finds rare matches faster. */
 const maxRecords = 1_000_000
 
-/** Reads further and further back until enough is found. */
+/** Reads further back until enough rows are found. */
 async function backlog(folder: string, count: number, createView: () => View, live: boolean) {
   for (let window = 4 * count + 64; ; window *= 8) {
     const { records, positions, whole } = await readRecent(folder, window)
     const view = createView()
     const ended = records.flatMap((stored) => view.add(stored) ?? [])
-    // Those that go on while we look will be shown when they end.
+    // With `--follow`, running operations are shown when they end.
     const shown = live ? ended : [...ended, ...view.open()].sort(byTime)
     if (shown.length < count && !whole && window < maxRecords) continue
     return { view, positions, lines: shown.slice(Math.max(0, shown.length - count)).map(({ line }) => line) }
@@ -90,7 +89,7 @@ async function backlog(folder: string, count: number, createView: () => View, li
 
 const byTime = (a: Shown, b: Shown): number => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
 
-/** Shows what arrived last from any replica, and what arrives. */
+/** Shows the latest records of all replicas, and follows new ones. */
 async function tailArchive(
   archive: Archive,
   filter: AuditFilter,
@@ -99,7 +98,7 @@ async function tailArchive(
 ): Promise<void> {
   const asLine = (row: ArchiveRow) =>
     output.json ? jsonLine(row) : `${rowLine(row, output.paint)}  ${output.paint('dim', oneLine(row.host))}`
-  // Those that go on while we look will be shown when they end.
+  // With `--follow`, running operations are shown when they end.
   const isShown = (row: ArchiveRow) => row.ended || !follow
   const show = (arrived: readonly ArchiveArrival[]) => {
     if (raw) for (const { line } of arrived) output.print(harmlessJson(line))

@@ -28,7 +28,6 @@ export interface AuditVerifyOptions extends CommonOptions, LogLocationOptions {
   readonly publicKey?: string
 }
 
-/** Checks that nobody has changed, removed, moved or cut off a record. */
 export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const keys = await keysFor(shell, options)
@@ -36,7 +35,7 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && listLanes(keys.marks).length > 0
   if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
-  // A log of 0.1.0, or one in a folder that was moved, has none before the next start; a deleted folder looks the same.
+  // Logs of 0.1.0 and moved folders have no marks until the next start; a deleted folder looks the same.
   if (keys.key !== undefined && !hasMarks) {
     output.note(
       'No high-water marks of this log (stores.path/audit-marks): a lane that was deleted, or a folder that was rolled back, is not noticed. The next start of the gateway writes them; if it has run with this log before, somebody deleted them.',
@@ -81,7 +80,7 @@ interface LocalLog {
   readonly output: Output
 }
 
-/** The same report, compared with what was copied to PostgreSQL; where that cannot be asked, the user is told. */
+/** Adds a comparison with the copy in PostgreSQL; prints a note if that is unavailable. */
 async function withArchive(report: VerifyReport, { shell, options, folder, output }: LocalLog): Promise<VerifyReport> {
   const archive = await configuredArchive(shell, options)
   if (!archive) return report
@@ -98,11 +97,11 @@ async function withArchive(report: VerifyReport, { shell, options, folder, outpu
 interface Keys {
   readonly publicKey?: string
   readonly key?: string
-  /** The high-water marks of the configured log. */
+  /** High-water marks of the configured log. */
   readonly marks?: string
 }
 
-/** The public key that was given; else our own secret, which can check the most; else what stands beside the log. */
+/** Order: the given public key; our own secret, which can check the most; the key next to the log. */
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
   if (file !== undefined) {
@@ -116,7 +115,7 @@ async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys>
   }
   if (options.path !== undefined) return {}
   const { config } = await load(shell, options)
-  // Only read: a verification must not make a key of its own.
+  // Verification must not create a key.
   const marks = marksFolder(config.stores.path, config.audit.path)
   return existsSync(join(config.stores.path, 'audit-key'))
     ? { key: await keptAuditKey(config.stores.path), marks }
