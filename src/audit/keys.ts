@@ -44,7 +44,6 @@ export function signerOf(secret: Buffer | string): Signer {
   }
 }
 
-/** Takes PEM or a key object. */
 function verifierOf(publicKey: KeyObject | string): Verifier {
   const key = typeof publicKey === 'string' ? createPublicKey(publicKey) : publicKey
   return {

@@ -34,7 +34,6 @@ function names(folder: string): string[] {
   }
 }
 
-/** One line without its newline. */
 export interface LogLine {
   readonly bytes: Buffer
   readonly offset: number
@@ -80,13 +79,10 @@ export async function* readLines(path: string, from = 0): AsyncGenerator<readonl
 
 export interface StoredRecord {
   readonly lane: string
-  /** Segment name inside the lane's folder. */
   readonly file: string
-  /** Of the first byte of the line. */
   readonly offset: number
   /** Length of the line with its newline: the next record starts at `offset + bytes`. */
   readonly bytes: number
-  /** The line without its newline. */
   readonly text: string
   readonly record: AuditRecord
 }
@@ -99,7 +95,6 @@ interface UnreadableLine {
   readonly bytes: number
 }
 
-/** `offset` is the next byte to read. */
 export interface ReadPosition {
   readonly file: string
   readonly offset: number

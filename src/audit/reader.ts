@@ -13,7 +13,7 @@ export interface AuditSearchPage {
   /** The lines of the records; empty unless the search is raw. */
   readonly lines: readonly string[]
   readonly next: string | null
-  /** Set only where an archive is configured. */
+  /** Set only if an archive is configured. */
   readonly source?: 'postgres' | 'local'
 }
 
@@ -25,10 +25,10 @@ export interface ArchiveRow extends OperationRow {
 export const emptyPage: AuditSearchPage = { rows: [], lines: [], next: null }
 
 export interface AuditSources {
-  /** Undefined where no archive is configured; resolves with undefined where it cannot be reached. */
+  /** Undefined if no archive is configured; resolves with undefined if it is unreachable. */
   readonly archive: ((query: AuditPageQuery) => Promise<ArchivePage | undefined>) | undefined
   local(query: AuditPageQuery): Promise<AuditSearchPage>
-  /** For a search that began in an archive that cannot be reached now. */
+  /** Message for a search that began in an archive that is now unreachable. */
   unavailable(): string
 }
 
@@ -51,7 +51,7 @@ export const archivePage = ({ hits, next }: ArchivePage, raw = false): AuditSear
   source: 'postgres',
 })
 
-/** The operations that an archive found. Lines that are not records are skipped. */
+/** Skips lines that are not records. */
 export const archiveRows = (hits: readonly ArchiveHit[]): ArchiveRow[] =>
   hits.flatMap((one) => {
     const row = archiveRow(one)

@@ -3,11 +3,9 @@ import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { archiveNames } from '../core/audit-archive.ts'
 import { canonical } from '../lib/canonical-json.ts'
 
-/** Members of every record. */
 export interface ChainedRecord {
   /** ISO 8601, UTC, milliseconds. */
   readonly time: string
-  /** Counts the records of one lane from 1. */
   readonly seq: number
   /** Hash of the previous record; zeros for the first of a lane. */
   readonly prev: string
@@ -28,7 +26,6 @@ export interface AfterRecord extends ChainedRecord, AuditEnd {
 export interface TruncatedArguments {
   readonly truncated: true
   readonly bytes: number
-  /** Of the whole arguments as they would have been recorded. */
   readonly sha256: string
   readonly start: string
 }
@@ -51,7 +48,6 @@ export interface SegmentRecord extends ControlRecordBase {
   readonly previous?: { readonly file: string; readonly bytes: number }
 }
 
-/** A process has opened the lane. */
 export interface StartRecord extends ControlRecordBase {
   readonly operation: 'start'
   readonly pid: number
@@ -59,7 +55,6 @@ export interface StartRecord extends ControlRecordBase {
   readonly version: string
   /** All lanes at that time, so that a deleted one is detected. */
   readonly lanes: readonly string[]
-  /** Bytes of a torn record that were cut off. */
   readonly torn?: number
   /**
    * Records of the previous, killed process that neither a signature nor `head` confirms: at most one second of reads,
@@ -77,7 +72,6 @@ export interface CheckpointRecord extends ControlRecordBase {
 
 /** Counts of what was not recorded during an outage, by outcome. */
 export interface Unrecorded {
-  /** Operations refused because they could not be recorded. */
   readonly refused: number
   /** Missing records: of reads, which ran anyway; of denials; of the ends of writes that have run. */
   readonly reads: number
@@ -87,7 +81,7 @@ export interface Unrecorded {
   readonly unsynced: number
 }
 
-/** Records are missing or damaged. */
+/** Reports missing or damaged records. */
 export interface GapRecord extends ControlRecordBase {
   readonly operation: 'gap'
   /**
@@ -111,10 +105,8 @@ export type EventRecord = BeforeRecord | AfterRecord
 export type ControlRecord = SegmentRecord | StartRecord | CheckpointRecord | GapRecord | RetentionRecord
 export type AuditRecord = EventRecord | ControlRecord
 
-/** True for records of operations, false for records about the log itself. */
 export const isEvent = (record: AuditRecord): record is EventRecord => record.phase !== undefined
 
-/** The `prev` of the first record of a lane. */
 export const zeroHash = '0'.repeat(64)
 
 /** Undefined if the line is not a valid record. Lines may contain anything after tampering; readers skip such lines. */
@@ -136,13 +128,13 @@ const hasForm = (value: Readonly<Record<string, unknown>>): boolean =>
 const isText = (value: unknown): boolean => typeof value === 'string'
 
 /**
- * A record on disk is one line. Its members stand in canonical order (RFC 8785), except that `hash` is the last one:
+ * A record on disk is one line. Its members are in canonical order (RFC 8785), except that `hash` comes last:
  *
  *     {"agent":"dev",…,"prev":"<64 hex>","seq":7,…,"write":false,"hash":"<64 hex>"}⏎
  *
  * `hash` is the SHA-256, in lower-case hex, of the UTF-8 bytes of the line up to, but without, `,"hash":"`, followed
- * by one `}`: that is the canonical JSON of the record without `hash`. Since `prev` is part of it, each hash stands
- * for all records of the lane up to there.
+ * by one `}`: that is the canonical JSON of the record without `hash`. Since it includes `prev`, each hash covers all
+ * previous records of the lane.
  */
 const marker = ',"hash":"'
 const tailBytes = marker.length + zeroHash.length + 2

@@ -9,11 +9,10 @@ export interface LogOptions {
   readonly level: string
   /** Standard error by default: standard output is for responses. */
   readonly destination?: Writable
-  /** Human-readable lines instead of JSON. */
   readonly pretty?: boolean
 }
 
-/** Level numbers as used by pino and log collectors. */
+/** Level numbers that log collectors expect. */
 const levels = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 } as const
 type Level = keyof typeof levels
 
@@ -47,7 +46,6 @@ function lineOf(level: number, facts: object, msg: string): string {
   }
 }
 
-/** Includes the cause. */
 function told(error: Error): object {
   const { message, stack, code } = error as NodeJS.ErrnoException
   return { type: error.constructor.name, message, code, stack, cause: error.cause }
@@ -56,7 +54,7 @@ function told(error: Error): object {
 const names: Record<number, string> = Object.fromEntries(Object.entries(levels).map(([name, number]) => [number, name]))
 const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red', fatal: 'red' } as const
 
-/** `12:30:01 warn  filesystem: lost the line … (error="…")` */
+/** `12:30:01 warn  filesystem: connection lost … (error="…")` */
 function readable(line: string, stream: Writable): string {
   const paint = (colour: 'gray' | (typeof colours)[keyof typeof colours], text: string) =>
     styleText(colour, text, { stream })

@@ -6,7 +6,6 @@ type Wanted = Omit<ArrivalQuery, 'after' | 'which' | 'limit'>
 
 const atOnce = 2_000
 
-/** Yields all records in batches, in the order of arrival. */
 export async function* readAllArrivals(
   archive: Pick<Archive, 'arrivals'>,
   wanted: Wanted,

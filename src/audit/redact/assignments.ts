@@ -86,7 +86,6 @@ function extentOf(text: string, { start, until }: Value): readonly [start: numbe
 
 const nameBefore = (text: string, end: number): string => text.slice(skip(text, end - 1, -1, isName) + 1, end)
 
-/** The first position that does not fit, at most `maxName` away. */
 function skip(text: string, from: number, step: 1 | -1, fits: (code: number) => boolean): number {
   let at = from
   for (let count = 0; count < maxName && fits(text.charCodeAt(at)); count++) at += step

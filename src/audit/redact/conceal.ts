@@ -13,7 +13,6 @@ const ascii = /^[\0-\x7f]*$/
 /** Redacts secrets in any of their encodings. */
 export type Conceal = (text: string) => string
 
-/** Ignores secrets shorter than `shortestSecret`. */
 export function createConceal(secrets: readonly string[]): Conceal {
   const wanted = [...new Set(secrets.flatMap(partsOf))].filter((secret) => secret.length >= shortestSecret)
   if (wanted.length === 0) return (text) => text
@@ -84,7 +83,6 @@ function without(text: string, spans: Span[]): string {
   let result = ''
   let end = -1
   for (const [from, to] of spans) {
-    // Merge adjacent secrets.
     if (from > end) result += text.slice(Math.max(end, 0), from) + redacted
     end = Math.max(end, to)
   }
@@ -127,7 +125,6 @@ interface Decoded {
   readonly places: Uint32Array
 }
 
-/** Undoes one layer of encoding; undefined if there is none. */
 type Decode = (text: string) => Decoded | undefined
 
 /** `units` are UTF-16 units or UTF-8 bytes; `length` is in characters of the encoded text. */

@@ -39,7 +39,6 @@ function looksRandom(text: string, from: number, to: number): boolean {
   return seen === all && digits >= 2 && changes * 3 >= letters && letters * 5 >= (to - from) * 4
 }
 
-/** A hash of at least 128 bits or a UUID. */
 const isHex = (text: string, from: number, to: number): boolean =>
   /^(?:[0-9a-f]{32,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(text.slice(from, to))
 
@@ -79,7 +78,6 @@ export const tokenNeedles: readonly string[] = [...examiners.keys()]
 const byNeedle = [...examiners.values()]
 
 export interface TokenSearch {
-  /** `needle` is an index into `tokenNeedles`. */
   examine(needle: number, start: number, end: number): void
   /** Sorted by start; without overlaps. */
   spans(): readonly TokenSpan[]

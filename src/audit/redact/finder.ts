@@ -100,7 +100,6 @@ function build(needles: readonly Needle[]) {
   /** Length of the longest needle that ends in a state; 0 if none does. */
   const reach = new Int32Array(most)
   const shares = new Uint8Array(most)
-  /** Index of that needle. */
   const ids = new Int32Array(most)
   const way = new Uint8Array(most)
   const parent = new Int32Array(most)

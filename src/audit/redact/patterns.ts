@@ -10,7 +10,6 @@ interface Pattern {
    * any, is kept.
    */
   readonly find: RegExp
-  /** Confirms a match. */
   readonly sure?: (credential: string) => boolean
 }
 

@@ -85,7 +85,6 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
 const noTokens: readonly string[] = []
 const none = () => noTokens
 
-/** Rebuilds the matcher when the list changes. */
 function concealThose(list: () => readonly string[]): Conceal {
   let [known, conceal]: [readonly string[], Conceal] = [noTokens, (text) => text]
   return (text) => {
@@ -141,7 +140,6 @@ interface Visit {
   number(value: number): unknown
 }
 
-/** Marks a part that is left out. */
 const dropped = Symbol('dropped')
 
 const hidden = '[redacted]'
@@ -215,7 +213,6 @@ const more = (count: number): string => `[${count} more]`
 
 type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 
-/** Undefined if no arguments are recorded. */
 export type DescribeArguments = (given: Readonly<Record<string, unknown>>) => unknown
 
 /** `full` still redacts the secrets of our own configuration. */

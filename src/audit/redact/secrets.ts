@@ -22,7 +22,6 @@ function ofSetting({ kind, value }: SecretSetting): string[] {
   return kind === true ? [value] : []
 }
 
-/** A variable is secret because of its name, or because its value looks random. */
 function ofNamed(name: string, value: string): string[] {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(value)) return ofUrl(value)
   if (isPath(value)) return []
@@ -131,7 +130,6 @@ export function isRandom(value: string): boolean {
   })
 }
 
-/** Number of changes between lower case, upper case and digits. */
 function switches(text: string): number {
   let count = 0
   for (let index = 1; index < text.length; index++) if (kind(text, index) !== kind(text, index - 1)) count++

@@ -7,12 +7,10 @@ import { isGap, searchableText } from './rows.ts'
 import { createSegmentReader } from './segment-reader.ts'
 
 export interface CatchUpOptions {
-  /** Called with the number of records indexed so far. */
   onProgress?(records: number): void
   readonly signal?: AbortSignal
 }
 
-/** How far a lane is indexed. */
 interface Entered {
   readonly file: number
   readonly at: number
@@ -23,7 +21,7 @@ interface Entered {
 
 const batchSize = 10_000
 
-/** Indexes new records and drops removed ones. Returns the number of new records. */
+/** Returns the number of new records. */
 export async function catchUp(database: DatabaseSync, folder: string, options: CatchUpOptions = {}): Promise<number> {
   if (!isConsistent(database, folder)) emptyIndex(database)
   forgetRemoved(database, folder)
@@ -121,9 +119,7 @@ function forgetRemoved(database: DatabaseSync, folder: string): void {
 }
 
 interface IndexWriter {
-  /** Records of one lane, in order. */
   enter(records: readonly StoredRecord[]): void
-  /** Removes a lane's records before a number; all by default. */
   forget(lane: number, before?: number): void
 }
 

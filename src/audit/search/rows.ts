@@ -9,7 +9,6 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   /** Time of the end, or of the beginning if no end is recorded. */
   readonly time: string
   readonly lane: string
-  /** Of the record that `time` comes from. */
   readonly seq: number
   readonly operation: string
   readonly arguments?: unknown
@@ -26,7 +25,6 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly tokens?: number
 }
 
-/** The arguments come from the before record. */
 export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord | undefined): OperationRow {
   const { phase: _, prev: __, hash: ___, time, ...fields } = after
   return {
@@ -99,11 +97,9 @@ export function searchableText(given: unknown): string {
 /** Redaction cuts anything deeper. */
 const deepest = 64
 
-/** Combines records into operations. */
 interface RecordPairing {
   /** The operation that this record completes; undefined for a beginning. */
   add(stored: Pick<StoredRecord, 'lane' | 'record'>): OperationRow | undefined
-  /** Operations without an end so far. */
   open(): OperationRow[]
 }
 

@@ -21,7 +21,6 @@ export interface AuditQuery extends FoundQuery {
 
 /** Searches the index of a log. Call `catchUp` first: records not yet indexed are not found. */
 export interface AuditSearch extends Disposable {
-  /** Updates the index; resolves with the number of new records. */
   catchUp(options?: CatchUpOptions): Promise<number>
   query(query: AuditQuery): Generator<OperationRow>
   records(query: AuditQuery): Generator<StoredRecord>
@@ -48,7 +47,6 @@ export function openSearch({ folder }: { readonly folder: string }): AuditSearch
   }
 }
 
-/** Empty page if there is no log. */
 export async function searchLog(
   folder: string,
   query: AuditPageQuery,
@@ -87,7 +85,6 @@ function* first<T>(limit = Number.MAX_SAFE_INTEGER, all: Generator<Found>, part:
 interface FoundQuery extends AuditFilter {
   /** Cursor: only rows after it in the requested order. */
   readonly before?: string
-  /** Newest first by default. */
   readonly order?: 'newest' | 'oldest'
 }
 
@@ -122,7 +119,6 @@ function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: 
   }
 }
 
-/** Position of a record and, for an end, of its beginning. */
 interface Joined extends IndexedPosition {
   readonly b_file: number | null
   readonly b_at: number | null

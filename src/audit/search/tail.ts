@@ -26,7 +26,6 @@ export async function* followRecords(options: FollowOptions): AsyncGenerator<rea
   }
 }
 
-/** Resolves after `ms`, or when aborted. */
 export async function delay(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   using _ = clock.after(ms, resolve)
@@ -55,9 +54,7 @@ export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
 }
 
 interface RecentRecords {
-  /** Oldest first, across all lanes. */
   readonly records: readonly StoredRecord[]
-  /** Where reading continues, by lane. */
   readonly positions: Readonly<Record<string, ReadPosition>>
   /** True if no earlier records exist. */
   readonly whole: boolean
@@ -91,7 +88,6 @@ export async function readRecent(folder: string, count: number): Promise<RecentR
 
 const blockBytes = 64 * 1024
 
-/** Reads backwards from the end in growing steps. */
 async function lastLines(folder: string, lane: string, file: string, count: number) {
   await using handle = await open(join(folder, lane, file), 'r').catch(ignoreMissing)
   if (!handle) return undefined

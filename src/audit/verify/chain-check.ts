@@ -25,9 +25,7 @@ export interface ChainFacts {
   /** Last record removed by retention; 0 for none. */
   readonly removedTo: number
   readonly signatures: number
-  /** Records after the last signature. */
   readonly unsigned: number
-  /** Unconfirmed records left by killed processes. */
   readonly unproven: number
   /** Outages that the log itself reports. */
   readonly outages: number
@@ -37,7 +35,6 @@ export interface ChainFacts {
   readonly lanes: ReadonlySet<string>
 }
 
-/** Checks one lane line by line. */
 export interface ChainCheck {
   /** Starts a file. Records from an archive have no files, so these checks are skipped. */
   file(name: string): void
@@ -52,7 +49,6 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
   let before: { readonly file: string; readonly bytes: number; readonly fragment: number } | undefined
   let bytes = 0
   let fragment = 0
-  /** Expected number of the next record and, if known, its `prev`. */
   let expected: { readonly seq: number; readonly prev: string | undefined } | undefined
   let first: ChainFacts['first']
   let last: ChainFacts['last']
@@ -213,7 +209,6 @@ type ProblemKind =
   | 'signature'
   /** A file differs from how it was left. */
   | 'segment'
-  /** The end of the lane is missing. */
   | 'cut'
   /** The lane is behind its high-water mark. */
   | 'rolled_back'
@@ -227,13 +222,11 @@ export interface VerifyProblem {
   readonly kind: ProblemKind
   readonly lane?: string
   readonly file?: string
-  /** Counted from 1. */
   readonly line?: number
   readonly seq?: number
   readonly message: string
 }
 
-/** Keeps the first problems and counts all. */
 export function createProblems(most = 1000): {
   readonly list: readonly VerifyProblem[]
   readonly count: number

@@ -102,7 +102,6 @@ async function verifyChain(
 const misfiledWords = (seq: number, by: string): string =>
   `record ${seq} is as it was written, but searches find it by another ${by}`
 
-/** Signed records by hash. */
 async function signedOf(archive: Archive, { id }: ArchiveChain): Promise<Map<unknown, string>> {
   const lines = await archive.checkpoints(id)
   return new Map(lines.map((line) => [parseRecord(line)?.hash, line]))

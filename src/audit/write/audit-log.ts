@@ -12,7 +12,6 @@ export interface AuditLogOptions {
   readonly folder: string
   /** Which records must be on disk before the response is sent: writes and denials, all, or none. */
   readonly sync: 'writes' | 'all' | 'none'
-  /** Whether reads may run while the log cannot be written. */
   readonly unrecordedReads: 'allow' | 'refuse'
   readonly retainMs: number
   /** Last record of a lane that was copied to the archive. Uncopied records are kept for up to twice `retainMs`. */
@@ -28,12 +27,10 @@ export interface AuditLogOptions {
   readonly redact?: RedactText
   readonly clock: Clock
   readonly log: Log
-  /** Version of Toolway for the start record. */
   readonly version?: string
   readonly segmentBytes?: number
   /** Folder of the high-water marks; see head.ts. */
   readonly marks?: string | undefined
-  /** Disk space reserved for the ends of writes. */
   readonly reserveBytes?: number
   readonly files?: FileSystem
 }
@@ -48,7 +45,6 @@ export interface AuditStatus {
   readonly recording: boolean
   readonly outages: number
   readonly error?: string
-  /** Not recorded so far in the current outage. */
   readonly unrecorded: Unrecorded
 }
 
@@ -63,7 +59,6 @@ const harmlessAgain = { retryAfterMs: 1_000 }
 
 const dayMs = 24 * 60 * 60 * 1000
 
-/** Opens a lane for this process; other processes may write to the same folder. */
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const { sync, unrecordedReads, retainMs } = options
   const recorder = createRecorder({
@@ -96,7 +91,6 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
           harmlessAgain,
         )
 
-  /** The outcome for a finished operation whose record was not written. */
   const unrecorded = (event: AuditEnd): Promise<void> | undefined => {
     if (event.decision === 'DENY') return undefined
     if (event.write || unrecordedReads === 'refuse') return Promise.reject(mayNotLeave(event))

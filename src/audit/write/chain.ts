@@ -22,10 +22,9 @@ export interface ChainOptions {
   readonly files: FileSystem
   readonly clock: Clock
   readonly segmentBytes: number
-  /** Maximum age of a segment before the next one is started. */
   readonly segmentMs: number
   opened(segment: Segment): void
-  /** Held records could not be written. */
+  /** Called if held records could not be written. */
   lost(records: number): void
 }
 
@@ -43,7 +42,6 @@ export interface RecordChain {
   /** Writes the held records. If that throws, they are lost. */
   write(): void
   appendControl(fields: ControlFields): number
-  /** Stops writing to the current segment. */
   abandon(): void
   /** Starts a new segment if the current one is old and not empty, even without a record to write. */
   rotateIfOld(): void
@@ -63,7 +61,6 @@ export function createChain(options: ChainOptions): RecordChain {
   }
 
   let written: ChainPosition = { seq, hash }
-  /** Lines not yet written. */
   let held = ''
 
   const timeNow = isoTime()
@@ -84,7 +81,6 @@ export function createChain(options: ChainOptions): RecordChain {
     if (promised > 0) options.lost(promised)
   }
 
-  /** Writes all held lines or none. */
   const writeTo = (target: Segment, promised: number) => {
     const lines = held
     try {

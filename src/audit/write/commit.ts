@@ -8,9 +8,7 @@ export interface ChainPosition {
 
 export interface GroupCommitOptions {
   readonly files: FileSystem
-  /** Records up to this number are already settled. */
   readonly from: number
-  /** The current end of the chain. */
   position(): ChainPosition
   /** Called before the waiting callers are resolved. */
   synced(position: ChainPosition): void
@@ -24,9 +22,7 @@ export interface GroupCommit {
   readonly waiting: number
   /** A sync is running: the files must stay open. */
   readonly busy: boolean
-  /** Adds a new segment to the next sync. */
   track(segment: Segment): void
-  /** Resolves when the record is on disk. */
   wait(seq: number): Promise<void>
   /** Closes the files. No sync may be running. */
   close(): void
@@ -133,7 +129,6 @@ export interface Segment {
   readonly path: string
   readonly fd: number
   readonly openedMs: number
-  /** Length of the valid part. */
   bytes: number
   /** A partial line could not be cut off, so the file may be longer than `bytes`. */
   spoiled: boolean

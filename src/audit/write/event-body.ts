@@ -8,7 +8,6 @@ import { memoizeRedaction } from '../redact/redactor.ts'
 export const maxArguments = 16 * 1024
 /** How much of longer arguments is kept. */
 const maxStart = 4 * 1024
-/** Default maximum length of a text. */
 const maxText = 512
 
 /** Upper bound of a line in bytes, even if every character needs six bytes. */
@@ -24,13 +23,10 @@ export function bounded(text: string, most = maxText): string {
 /** Position in the chain, known only at the time of writing. */
 export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
-/** Returns the canonical JSON of a record without its hash. */
 export type RecordBody = (place: RecordPosition) => string
 
-/** Removes secrets from a name. */
 export type RedactText = (text: string) => string
 
-/** Redacts and truncates a name and encodes it as JSON. */
 export type QuoteName = (name: string, most: number) => string
 
 /** Caches the results, because names repeat from call to call. */

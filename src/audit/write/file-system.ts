@@ -50,7 +50,6 @@ export const nodeFileSystem: FileSystem = {
   mkdirSync: (path) => mkdirSync(path, { recursive: true, mode: 0o700 }),
 }
 
-/** Writes all bytes or throws. */
 export function writeFully(files: FileSystem, fd: number, bytes: Buffer, position: number | null = null): void {
   for (let done = 0; done < bytes.length; ) {
     const written = files.writeSync(fd, bytes, done, bytes.length - done, position === null ? null : position + done)

@@ -55,7 +55,6 @@ export type HeadState =
   /** `checked` is false if there was no secret to verify the MAC with. */
   | { readonly state: 'read'; readonly head: LaneHead; readonly checked: boolean }
 
-/** Verifies the MAC if a signer is given. */
 export function readHead(folder: string, lane: string, signer: Signer | undefined): HeadState {
   const text = readText(headFile(folder, lane))
   // An empty file was created on a full disk and never written.

@@ -15,7 +15,6 @@ export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' |
   /** Hold `may` records until the end of the event-loop turn and write them in one batch. */
   readonly holds: boolean
   readonly retainMs: number
-  /** See `RetentionAge`. */
   copied?(lane: string): number
   readonly version: string
 }
@@ -27,7 +26,6 @@ export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' |
  */
 export type RecordPriority = 'may' | 'should' | 'must'
 
-/** `commit.wait(seq)` resolves once the record is on disk. */
 export interface AppendedRecord {
   readonly seq: number
   readonly commit: GroupCommit
@@ -105,7 +103,6 @@ export function createRecorder(options: RecorderOptions): Recorder {
     return opened
   }
 
-  /** Schedules the sync and the checkpoint of written records. */
   const wrote = () => {
     once('sync', syncMs, () => void flush())
     if (unsigned > 0) once('checkpoint', checkpointMs, () => checkpoint())
@@ -170,7 +167,6 @@ export function createRecorder(options: RecorderOptions): Recorder {
     }
   }
 
-  /** Releases the reserve if the disk is full. */
   const spends = (of: AuditWriter, error: unknown): boolean => {
     if (!isFull(error) || !of.reserve.release()) return false
     outage.begin(error)
@@ -269,10 +265,8 @@ function text(path: string): string {
   }
 }
 
-/** A period in which records cannot be written, and what it missed. */
 interface RecordingOutage {
   readonly active: boolean
-  /** Outages since the start. */
   readonly count: number
   /** Empty without an outage. */
   readonly error: string
@@ -280,12 +274,10 @@ interface RecordingOutage {
   readonly unrecorded: Unrecorded
   begin(error: unknown): void
   end(): void
-  /** A sync failed: these records may not be on disk. */
   unsynced(error: unknown, records: number): void
   countMissed(what: Exclude<keyof Unrecorded, 'unsynced'>, records?: number): void
   /** The gap record to write before any other record. */
   gap(): ControlFields | undefined
-  /** The gap record was written. */
   reported(): void
 }
 

@@ -11,14 +11,12 @@ export interface SegmentEnd {
   readonly bytes: number
 }
 
-/** Where writing continues. */
 export interface RecoveredLane {
   readonly seq: number
   readonly hash: string
   /** The last segment; writing continues in it unless `needsNewSegment` is set. */
   readonly segment: (SegmentEnd & { readonly openedMs: number }) | undefined
   readonly needsNewSegment: boolean
-  /** Bytes of a torn record that were cut off. */
   readonly torn: number
   /** Number of records after the one in `head`. */
   readonly unproven: number
@@ -103,7 +101,6 @@ function lastSegment(folder: string, lane: string, head: LaneHead | undefined): 
 interface SegmentTail {
   /** The last complete record; undefined if there is none near the end. */
   readonly last: AuditRecord | undefined
-  /** Where the line of `last` ends. */
   readonly end: number
   /** Length of the file; bytes after `end` are not a valid record. */
   readonly bytes: number
@@ -137,7 +134,6 @@ function lineBefore(text: Buffer, base: number, newline: number): { start: numbe
   return opened.ok ? { start, record: opened.record } : { start }
 }
 
-/** Undefined if the first record is incomplete. */
 export function readFirstRecord(path: string): AuditRecord | undefined {
   const fd = openSync(path, 'r')
   try {

@@ -21,7 +21,6 @@ export interface RetentionAge {
 }
 
 export interface ExpiredSegments {
-  /** To remove, oldest first. */
   readonly segments: readonly string[]
   /** Number of old segments kept because they are not copied yet. */
   readonly held: number
@@ -44,7 +43,6 @@ function expiredSegments(folder: string, lane: string, { nowMs, retainMs, copied
   return { segments: files.slice(0, count), held: old - count, uncopied: count - done }
 }
 
-/** Number of leading segments without a record younger than `ageMs`. */
 function olderThan(folder: string, lane: string, files: readonly string[], nowMs: number, ageMs: number): number {
   const pathOf = (file: string | undefined) => join(folder, lane, file as string)
   const isPast = (record: AuditRecord | undefined) => record !== undefined && Date.parse(record.time) <= nowMs
@@ -116,7 +114,6 @@ async function applyToOwnLane(own: AuditWriter, age: RetentionAge, options: Rete
   }
 }
 
-/** Cleans up a lane whose process has exited. */
 async function applyToUnusedLane(name: string, age: RetentionAge, options: RetentionOptions): Promise<void> {
   const claim = tryLockLane(options.folder, name)
   if (!claim) return

@@ -21,23 +21,19 @@ export interface WriterOptions {
   readonly segmentBytes: number
   readonly segmentMs: number
   readonly reserveBytes: number
-  /** Folder of the high-water marks, outside the log; without it no marks are written. */
+  /** Folder of the high-water marks, outside the log. */
   readonly marks?: string | undefined
-  /** Held records could not be written. */
   lost(records: number): void
-  /** Everything written so far is on disk. */
   synced?(): void
   /** A sync failed; see `GroupCommitOptions`. The segment is already abandoned. */
   failed(error: unknown, records: number): void
 }
 
-/** A lane open for writing. */
 export interface AuditWriter {
   readonly name: string
   readonly chain: RecordChain
   readonly commit: GroupCommit
   readonly reserve: DiskReserve
-  /** The state of the lane when it was opened. */
   readonly found: Pick<RecoveredLane, 'torn' | 'unproven' | 'findings'>
   /** Resolves when all appended records are on disk; rejects or throws if that fails. */
   flush(): Promise<void>
@@ -102,7 +98,6 @@ interface DiskReserve {
   readonly held: boolean
   /** Frees the space; false if none was held. */
   release(): boolean
-  /** Allocates the space again; false if the disk is still full. */
   restore(): boolean
   close(): void
 }
@@ -147,7 +142,6 @@ function openReserve(path: string, bytes: number, files: FileSystem): DiskReserv
   }
 }
 
-/** Exclusive right to write to a lane, until disposed. */
 interface LaneLock extends Disposable {
   readonly lane: string
 }

@@ -18,7 +18,6 @@ import type { Postgres } from './connection.ts'
 /** Search limit. The server cancels before the client gives up, which shows that it is reachable. */
 const patienceMs = 4_000
 const travelMs = 1_000
-/** Limit for reading the whole archive. */
 const readingMs = 60_000
 const recordsAtOnce = 2_000
 
@@ -170,7 +169,6 @@ const chainOf = ({ seq, removed_to, ...chain }: ChainRow): ArchiveChain => ({
   removedTo: Number(removed_to),
 })
 
-/** Conditions on a record `r` and its beginning `b`. */
 function whereOf(options: FilterConditionOptions): { sql: string; values: unknown[] } {
   const values: unknown[] = []
   const bind = (value: unknown): string => `$${values.push(value)}`

@@ -18,13 +18,11 @@ export interface PostgresConnectionOptions {
   readonly statementMs?: number
 }
 
-/** Maximum wait for a connection. */
 export const connectMs = 2_000
 /** Allowance for the network, beyond the statement timeout. */
 const travelMs = 1_000
 const maxConnections = 4
 
-/** Connects on first use. */
 export async function connectPostgres({ url, statementMs = 10_000 }: PostgresConnectionOptions): Promise<Postgres> {
   // Loaded only if PostgreSQL is configured.
   const { default: pg } = await import('pg')

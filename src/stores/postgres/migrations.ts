@@ -106,7 +106,6 @@ async function apply(client: Transaction, { number, name, sql }: Migration): Pro
   await client.query('INSERT INTO toolway.migrations (number, name) VALUES ($1, $2)', [number, name])
 }
 
-/** 0 for none. */
 export async function schemaVersion(client: Pick<Postgres | Transaction, 'query'>): Promise<number> {
   const [there] = await client.query<{ table: string | null }>(
     `SELECT to_regclass('toolway.migrations')::text AS table`,

@@ -1,6 +1,5 @@
 import { advisoryLocks, type Postgres, type Transaction } from './connection.ts'
 
-/** Dropped monthly partitions, and the number of records removed from the others. */
 export interface Removed {
   readonly partitions: readonly string[]
   readonly records: number

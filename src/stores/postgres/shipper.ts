@@ -38,7 +38,6 @@ const patienceMs = 5_000
 export function createShipper({ postgres, spool, lane: own, now, ...told }: ShipperOptions): Shipper {
   let chains: Map<string, OwnChain> | undefined
   let sure = false
-  /** This replica's keys as stored in the database. */
   let keys: string | undefined
   const months = new Set<string>()
   /** When each lane of another process was first seen with records to copy. */
@@ -160,7 +159,6 @@ function after(chain: OwnChain, records: readonly ArchiveRecord[]): OwnChain {
   return { ...chain, seq: last.seq, hash: last.hash }
 }
 
-/** A chain of this replica, with its end in the database. */
 interface OwnChain extends ChainEnd {
   readonly id: number
   readonly epoch: number
@@ -175,7 +173,6 @@ async function registerReplica(postgres: Postgres, replica: string, publicKeys: 
   )
 }
 
-/** The newest chain of each lane. */
 async function ownChains(postgres: Postgres, replica: string): Promise<Map<string, OwnChain>> {
   const rows = await postgres.query<{ lane: string; id: number; epoch: number; seq: string; hash: string }>(
     `SELECT DISTINCT ON (lane) lane, id, epoch, seq, hash FROM toolway.chains WHERE replica = $1

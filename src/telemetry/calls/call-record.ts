@@ -16,20 +16,17 @@ export interface CallRecord {
   /** By the clock of the trail's steps. */
   start: number
   trail: Trail | undefined
-  /** Undefined while the call runs. */
   ms: number | undefined
   outcome: CallOutcome['kind'] | undefined
   /** May be a server's own code. */
   code: string | undefined
   /** A subscriber has seen the call running and must see its end. */
   shown: boolean
-  /** Queued for the next notification. */
   waiting: boolean
   /** Approximate memory size, set when the call ends. */
   bytes: number
 }
 
-/** Enough to recognise a name. */
 const maxName = 300
 
 export interface CallRecorder {
@@ -105,7 +102,6 @@ interface StepView {
   readonly error: string | null
 }
 
-/** A call with its steps and the calls that it made. */
 export interface CallTimeline extends CallSummary {
   readonly steps: readonly StepView[]
   readonly children: readonly CallSummary[]
@@ -127,7 +123,6 @@ export const callSummary = (kept: CallRecord, redact: (text: string) => string):
   cache: kept.trail?.cache ?? null,
 })
 
-/** Limit for display. */
 const maxSteps = 100
 
 export const stepViews = ({ trail, start }: CallRecord, redact: (text: string) => string): StepView[] =>

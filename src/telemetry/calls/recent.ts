@@ -12,13 +12,11 @@ import {
 
 export interface RecentCallsOptions {
   readonly clock: Clock
-  /** Removes secrets from displayed names. */
   redact(text: string): string
   /** The clock of the trail's steps. */
   monotonic?(): number
   /** Maximum number of finished calls. */
   readonly most?: number
-  /** Approximate memory limit for finished calls. */
   readonly maxBytes?: number
   /** Maximum number of running calls; others appear when they end. */
   readonly maxRunning?: number
@@ -27,7 +25,6 @@ export interface RecentCallsOptions {
   readonly maxAtOnce?: number
 }
 
-/** Running and recently finished calls. */
 export interface RecentCalls {
   readonly observer: Observer
   /** Newest first. */

@@ -12,7 +12,6 @@ import type { Labels } from './labels.ts'
 
 export interface CallMetrics {
   readonly families: readonly MetricFamily[]
-  /** `bucket` is the histogram bucket of the duration. */
   count(observed: Observed, bucket: number): void
   /** Counts a request rejected before it became a call. */
   countDenial(code: string): void
@@ -20,7 +19,7 @@ export interface CallMetrics {
 
 type ByOutcome = Readonly<Record<CallOutcome['kind'], Counter>>
 
-/** Metrics by agent, by operation and by error code of denials (F15). */
+/** Metrics by agent, operation and error code (F15). */
 export function callMetrics(labels: Labels): CallMetrics {
   const agents = counterFamily({
     name: 'toolway_agent_calls_total',

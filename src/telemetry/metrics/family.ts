@@ -1,6 +1,5 @@
 import { other } from './labels.ts'
 
-/** All series of one metric name. */
 export interface MetricFamily {
   readonly name: string
   readonly help: string
@@ -11,7 +10,6 @@ export interface MetricFamily {
 export interface MetricSample {
   /** Suffix of the metric name: `_bucket`, `_sum`, `_count`. */
   readonly suffix?: string
-  /** As written between braces. */
   readonly labels: string
   readonly value: number
 }
@@ -32,7 +30,6 @@ interface Labelled<Series> {
 /** Bounds combinations of labels, even if each label is bounded. */
 const usualMost = 2000
 
-/** Creates each series on first use. */
 function seriesOf<Series>(
   { labels: names = [], most = usualMost }: FamilyOptions,
   make: () => Series,
@@ -138,12 +135,10 @@ function samplesOf(labels: string, { counts, sum }: Histogram): MetricSample[] {
 /** OpenMetrics requires a decimal point; used in both formats so that the labels are equal. */
 const boundTexts = [...durationBounds.map((bound) => (Number.isInteger(bound) ? `${bound}.0` : String(bound))), '+Inf']
 
-/** Label values are in the order of the label names. */
 export type MetricReading = readonly [values: readonly string[], value: number]
 
 export interface ReadFamilyOptions extends FamilyOptions {
   readonly type: 'gauge' | 'counter'
-  /** Called for each scrape. */
   read(): Iterable<MetricReading>
   /** Combines readings with equal labels; adds them by default. */
   readonly merge?: (one: number, another: number) => number

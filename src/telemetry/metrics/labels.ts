@@ -30,7 +30,6 @@ export function createLabels(redact: (text: string) => string): Labels {
   }
 }
 
-/** Label of all values beyond the maximum. */
 export const other = 'other'
 
 /** Longer names are truncated, to bound the size of the page. */
@@ -39,7 +38,6 @@ const longest = 120
 const absurd = 1000
 
 interface LabelValuesOptions {
-  /** Maximum number of distinct values. */
   readonly most: number
   /** Our own names: labelled from the start, and not redacted. */
   readonly own?: readonly string[]

@@ -11,7 +11,6 @@ import { toolMetrics } from './tool-metrics.ts'
 export interface MetricsOptions {
   readonly version: string
   readonly clock: Clock
-  /** Removes secrets from label values. */
   redact(text: string): string
   /** True for tools that run inside the gateway; servers cannot have these names. */
   isNative?(server: string): boolean
@@ -23,9 +22,7 @@ export interface Metrics extends Disposable {
   readonly observer: Observer
   /** Counts a request rejected before it became a call. */
   rejected(code: string): void
-  /** In the format that the Accept header prefers. */
   page(accept?: string): ExpositionPage
-  /** In the Prometheus text format. */
   text(): string
 }
 

@@ -11,7 +11,6 @@ export const pageOf = (families: readonly MetricFamily[], accept = ''): Expositi
     ? { contentType: 'application/openmetrics-text; version=1.0.0; charset=utf-8', body: openMetrics(families) }
     : { contentType: 'text/plain; version=0.0.4; charset=utf-8', body: prometheusText(families) }
 
-/** Text exposition format 0.0.4. */
 const prometheusText = (families: readonly MetricFamily[]): string =>
   families.map((family) => written(family, family.name, '')).join('')
 

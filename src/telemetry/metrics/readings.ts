@@ -3,15 +3,12 @@ import type { Labels } from './labels.ts'
 
 /** Values read from other components. Metrics of missing readings are left out. */
 export interface Readings {
-  /** Calls in flight and queued, in total and by server. */
   load?(): LoadReading & { readonly servers: Readonly<Record<string, LoadReading>> }
   servers?(): Iterable<ServerReading>
   cache?(): { readonly entries: number; readonly bytes: number; readonly evicted: number }
-  /** Open client sessions. */
   sessions?(): number
   reloads?(): ReloadReading
   audit?(): AuditReading
-  /** Stores shared by replicas. */
   stores?(): Iterable<StoreReading>
   /** Tokens that the tools take in a model's context: as exposed, and if all were listed directly (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }

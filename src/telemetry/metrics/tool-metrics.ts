@@ -13,11 +13,9 @@ import { type Labels, toolError } from './labels.ts'
 
 export interface ToolMetrics {
   readonly families: readonly MetricFamily[]
-  /** `bucket` is the histogram bucket of the duration. */
   count(observed: Observed, bucket: number): void
 }
 
-/** The series of one tool. */
 interface Held {
   readonly tool: string
   readonly server: string

@@ -23,7 +23,6 @@ export interface CallSeries {
 }
 
 export interface Point extends CallFigures {
-  /** Start of the step. */
   readonly at: number
   readonly cacheHits: number
   readonly cacheMisses: number
@@ -84,7 +83,6 @@ interface Step extends CallCounts {
 
 export const noStep = (): Step => ({ ...noCounts(), cacheHits: 0, cacheMisses: 0 })
 
-/** Ring buffer of steps of equal length. */
 export interface Ring {
   readonly stepMs: number
   readonly spanMs: number
@@ -94,7 +92,6 @@ export interface Ring {
 }
 
 interface Kept extends Step {
-  /** Step number since the epoch. */
   number: number
   /** Undefined for the current step. */
   packed: Packed | undefined

@@ -33,7 +33,6 @@ export function addLatencies(to: Latencies, more: Latencies): void {
 /** The value with the same relative distance to both bounds. */
 const middleOf = (bucket: number): number => (shortest * growth ** bucket * 2) / (growth + 1)
 
-/** In milliseconds; null if there are no calls. */
 export function percentile(latencies: Latencies, count: number, part: number): number | null {
   if (count === 0) return null
   let rank = Math.max(1, Math.ceil(part * count))

@@ -36,14 +36,12 @@ export interface CallStats {
 
 export interface CallStatsOptions {
   readonly clock: Clock
-  /** Removes secrets from displayed names. */
   redact(text: string): string
 }
 
 /** Maximum number of names. Each takes two kilobytes, so all take at most three megabytes. */
 const most: Readonly<Record<By, number>> = { agent: 250, server: 250, operation: 30, tool: 1000 }
 
-/** Maximum number of agents with a history. */
 const maxWatched = 8
 
 /** Counts and times by agent, server, operation and tool since the start, and over time (G9). */
@@ -143,11 +141,9 @@ function createTallies(most: number): Tallies {
   }
 }
 
-/** Histories of single agents. */
 interface Watched {
   /** Undefined unless the agent was queried before. */
   find(agent: string): History | undefined
-  /** Starts a history on first use. */
   of(agent: string): History
 }
 

@@ -12,7 +12,6 @@ import { parentOf, spanId } from './tracing.ts'
 
 export interface CallSpansOptions {
   readonly clock: Clock
-  /** Removes secrets from a name. */
   redact(text: string): string
   /** Servers that calls are sent to; other sources run in this process. */
   readonly servers: ReadonlyMap<string, ServerFacts>
@@ -81,7 +80,6 @@ const waiting = ({ name }: TrailStep, parent: TraceContext): Omit<TraceSpan, 'st
 const overHttp = `${text('network.transport', 'tcp')},${text('network.protocol.name', 'http')}`
 const overPipe = text('network.transport', 'pipe')
 
-/** The caller and the transport, as JSON. */
 function createCallerAttributes(redact: (text: string) => string): (call: Call) => string {
   const agent = remembered('toolway.agent')
   const version = remembered('mcp.protocol.version')
@@ -131,7 +129,6 @@ function createSubjects(options: SubjectOptions): (call: Call, operation: Operat
       known.set(entry, subject)
     }
     if (entry.kind !== 'resource' && entry.kind !== 'template') return subject
-    // A template stands for many resources.
     const uri = text('mcp.resource.uri', options.redact(input.uri ?? entry.name))
     return { ...subject, attributes: `${subject.attributes},${uri}` }
   }

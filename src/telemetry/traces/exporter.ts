@@ -26,7 +26,6 @@ export interface ExporterOptions extends DeliveryOptions {
 const batchSize = 512
 const batchMs = 1_000
 const maxCharacters = 8 * 1024 * 1024
-/** Maximum duration of the final flush. */
 const goodbyeMs = 2_000
 
 export function createExporter(options: ExporterOptions): Exporter {
@@ -89,7 +88,6 @@ export function createExporter(options: ExporterOptions): Exporter {
 /** Bounded by the length of the spans. The spans of one call stay together. */
 interface Queue {
   readonly size: number
-  /** False if the queue is full. */
   add(spans: readonly string[]): boolean
   /** Takes the oldest, up to this many spans unless a single call has more. */
   take(most: number): string[]
@@ -129,7 +127,6 @@ function createQueue(maxCharacters: number): Queue {
 
 const weightOf = (spans: readonly string[]): number => spans.reduce((sum, { length }) => sum + length, 0)
 
-/** Delivers batches, with retries. */
 interface Delivery extends Disposable {
   /** Resolves with the number of accepted spans. Never rejects. */
   deliver(body: Buffer, spans: number): Promise<number>

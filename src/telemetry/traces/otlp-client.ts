@@ -67,7 +67,6 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
   }
 }
 
-/** Upper bound for Retry-After. */
 const maxRetryAfterMs = 5 * 60_000
 
 /** Retryable status codes of OTLP/HTTP. */

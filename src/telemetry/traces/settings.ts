@@ -4,7 +4,6 @@ import type { Traces, TracesOptions } from './traces.ts'
 import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 
 export interface TraceChoice {
-  /** Undefined if traces are off. */
   readonly settings: TraceSettings | undefined
   /** Requested settings that cannot be applied. */
   readonly warnings: readonly string[]
@@ -40,7 +39,6 @@ function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefine
   return undefined
 }
 
-/** Appends `/v1/traces` to a general OTLP endpoint. */
 function forTraces(endpoint: string): string {
   if (!URL.canParse(endpoint)) return endpoint
   const url = new URL(endpoint)
@@ -92,7 +90,6 @@ function pairs(list: string | undefined): Record<string, string> {
   return found
 }
 
-/** Returns the text unchanged if its percent-encoding is invalid. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text)

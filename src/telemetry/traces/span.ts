@@ -12,7 +12,6 @@ export interface TraceSpan {
   readonly end: number
   /** JSON, separated by commas. */
   readonly attributes: string
-  /** Error code. */
   readonly error?: string | undefined
 }
 

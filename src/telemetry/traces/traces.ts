@@ -19,7 +19,6 @@ export interface Traces extends AsyncDisposable {
 }
 
 export interface TracerOptionsOfGeneration {
-  /** Removes secrets from a name. */
   redact(text: string): string
   /** Servers that calls are sent to; other sources run in this process. */
   readonly servers: ReadonlyMap<string, TracedServer>
@@ -65,7 +64,6 @@ function addressOf(written: string): { url: URL; authorization: Record<string, s
 const lowerCase = (headers: TraceSettings['headers']): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
-/** The resource and scope of a batch. */
 function envelopeOf(resource: TraceSettings['resource'], version: string): { head: string; tail: string } {
   const all = {
     'service.version': version,

@@ -32,9 +32,8 @@ function behind(parent: TraceContext | undefined, trace: string, sampled: 0 | 1)
 }
 
 export interface TraceSampling {
-  /** Follow the decision of the caller that started the trace. */
   readonly parentBased: boolean
-  /** Share of the other traces that is recorded, from 0 to 1. */
+  /** Share of recorded traces, from 0 to 1, if no parent decides. */
   readonly ratio: number
 }
 

@@ -1,7 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { CommonOptions } from '../../load.ts'
 
-/** Filters of `audit tail`, `query` and `export`. */
 export interface FilterOptions {
   readonly since?: string
   readonly until?: string
@@ -21,7 +20,6 @@ export interface FilterOptions {
 
 export interface LogLocationOptions {
   readonly path?: string
-  /** Read the records of all replicas instead of a log on disk. */
   readonly postgres?: boolean
 }
 

@@ -56,7 +56,6 @@ function moment(text: string, nowMs: number, option: string): number {
 }
 
 export interface ConfiguredArchive {
-  /** Address without credentials. */
   readonly where: string
   /** Connects for one query; throws errors of PostgreSQL. */
   ask<T>(question: (archive: Archive) => Promise<T>): Promise<T>

@@ -45,7 +45,6 @@ interface Shown {
 
 interface View {
   add(stored: StoredRecord): Shown | undefined
-  /** Operations that have not ended. */
   open(): Shown[]
 }
 
@@ -89,7 +88,6 @@ async function backlog(folder: string, count: number, createView: () => View, li
 
 const byTime = (a: Shown, b: Shown): number => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0)
 
-/** Shows the latest records of all replicas, and follows new ones. */
 async function tailArchive(
   archive: Archive,
   filter: AuditFilter,

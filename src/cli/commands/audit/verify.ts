@@ -97,7 +97,6 @@ async function withArchive(report: VerifyReport, { shell, options, folder, outpu
 interface Keys {
   readonly publicKey?: string
   readonly key?: string
-  /** High-water marks of the configured log. */
   readonly marks?: string
 }
 
