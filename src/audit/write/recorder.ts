@@ -21,8 +21,8 @@ export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' |
 
 /**
  * How hard to try while the log cannot be written. `may` (reads) is retried at intervals only. `should` (the beginning
- * of a write, a denial) is tried every time. Only `must` (the end of a write that has run) may use the disk reserve:
- * otherwise repeated refused calls could use it up.
+ * of a write, a denial) is tried every time while the disk reserve is held. Only `must` (the end of a write that has
+ * run) may use the reserve: otherwise repeated refused calls could use it up.
  */
 export type RecordPriority = 'may' | 'should' | 'must'
 

@@ -114,7 +114,7 @@ async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys>
   }
   if (options.path !== undefined) return {}
   const { config } = await load(shell, options)
-  // Verification must not create a key.
+  // Read the key only if its file exists: verification must not create one.
   const marks = marksFolder(config.stores.path, config.audit.path)
   return existsSync(join(config.stores.path, 'audit-key'))
     ? { key: await keptAuditKey(config.stores.path), marks }
