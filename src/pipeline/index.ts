@@ -23,22 +23,21 @@ export interface PipelineOptions {
   readonly view: Access['view']
   readonly watch: Watch
   readonly audit: Audit
-  /** Keeps refusals from filling the record; it outlives a configuration. */
+  /** Limits how many refusals are audited; outlives a configuration. */
   readonly refusals: Refusals
   readonly decide: Decide
-  /** What is denied is answered as if it did not exist. */
+  /** Denied entries look as if they did not exist. */
   readonly hideDenied?: boolean
-  /** The caller as the agent that the arguments of a meta-tool name; throws where it may not be that one. */
   readonly actAs?: ActAs
   readonly validate: Validate
-  /** What looks at the arguments of a server's tools, by server. */
+  /** By server. */
   readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
-  /** What policy says now, where it is no longer the one of this pipeline. */
+  /** Decides again under the current policy, if it changed after this pipeline was built. */
   readonly recheck: Recheck
   readonly cache: Interceptor
-  /** Scans results, where that is asked for. */
+  /** Scans results; undefined when scanning is off. */
   readonly scan?: Interceptor | undefined
   readonly retry: Interceptor
   readonly breaker: Interceptor
@@ -47,12 +46,11 @@ export interface PipelineOptions {
   readonly log: Log
 }
 
-/** The ways in that end at an entry, and the one that shows what there is. */
 export type Pipeline = Pick<Access, 'handle' | 'complete' | 'relay' | 'subscribe' | 'view' | 'rejected'>
 
 /**
- * The order is the architecture, written once. What stands left of `retry` runs once per call, what stands right of
- * it once per attempt. What is not a call meets the same decision and leaves the same record.
+ * Defines the order of the interceptors. Those before `retry` run once per call, those after it once per attempt.
+ * Completions, relayed requests and subscriptions get the same decision and the same audit record as calls.
  */
 export function createPipeline(options: PipelineOptions): Pipeline {
   const { decide, refusals, watch, clock } = options
@@ -89,7 +87,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
       ),
     async subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
-      // Who may no longer read it hears no more of it.
+      // Stop sending updates when policy no longer allows the caller to read the resource.
       const told = () => {
         if (options.recheck(call)?.allowed !== false) updated()
       }
@@ -115,16 +113,16 @@ function relayed(method: string, call: Call): Promise<Result> {
 
 const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: false } })
 
-/** A source that never tells of changes is followed in vain, which is no error. */
+/** Subscribing to a source that never reports changes is not an error. */
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
-/** The caller of a call as the agent that it asks for; throws where it may not be that one. */
+/** Returns the caller as the agent that the call asks for; throws if it may not act as that agent. */
 type ActAs = (call: Pick<Call, 'caller' | 'entry'>, asked: string) => Caller
 
 /**
- * A caller names its agent in the arguments of a meta-tool (`agent_id`). Audit, statistics, metrics, traces and limits
- * are about that agent, since its rules decide. Where it may not be that one, the tool says so, and the record is about
- * the caller as it came.
+ * Lets a caller name its agent in the arguments of a meta-tool (`agent_id`). Audit, statistics, metrics, traces and
+ * limits then count for that agent, because its rules decide. If the caller may not act as it, the tool reports the
+ * error and the record names the original caller.
  */
 const acting = (actAs: ActAs | undefined): Interceptor[] =>
   actAs ? [(call, next) => next(call.entry.server === metaSource ? asNamed(call, actAs) : call)] : []
@@ -141,7 +139,7 @@ function asNamed(call: Call, actAs: ActAs): Call {
   }
 }
 
-/** A subscription as the layers see it: somebody wants something of an entry. */
+/** Represents a subscription as a call, so that it can pass the interceptors. */
 const subscribing = (caller: Caller, entry: Entry, uri: string): Call => ({
   id: randomUUID(),
   caller,

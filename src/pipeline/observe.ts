@@ -8,17 +8,16 @@ import type { Tracing } from '../core/tracing.ts'
 import type { Trail, TrailStep } from '../core/trail.ts'
 import { operations } from './audit.ts'
 
-/** Who watches calls. */
 export interface Watch {
   readonly observers: readonly Observer[]
-  /** Only where traces are on. */
+  /** Undefined when tracing is off. */
   readonly tracing?: Tracing | undefined
   readonly clock: Clock
 }
 
 /**
- * Measures a call, gives it a trail for whatever happens on its way, and tells how it ended. What nobody watches has
- * no such layer at all, so that watching costs nothing where it is not wanted.
+ * Times a call, gives it a trail and reports its outcome. Without observers there is no interceptor, so it costs
+ * nothing.
  */
 export function observe({ observers, tracing, clock }: Watch, operation?: Operation): Interceptor[] {
   if (observers.length === 0) return []
@@ -47,8 +46,8 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
 }
 
 /**
- * Notes each attempt; it stands right of whatever repeats them. What carries other calls makes no attempt of its own,
- * so that those stand directly behind it.
+ * Records each attempt, so it must come after `retry`. Calls that carry other calls record none: the attempts of the
+ * inner calls then appear directly below them in the trail.
  */
 export function attempt({ observers, tracing }: Watch): Interceptor[] {
   if (observers.length === 0) return []
@@ -58,7 +57,7 @@ export function attempt({ observers, tracing }: Watch): Interceptor[] {
       if (trail === undefined || call.entry.traits.carries) return next(call)
       const trace = tracing?.attempt(call)
       const step: TrailStep = { name: 'attempt', start: performance.now(), ...(trace && { trace }) }
-      // Before it begins, so that whatever happens in it stands behind it.
+      // Push before the attempt starts, so that its inner steps come after it.
       trail.steps.push(step)
       return timed(step, next(trace ? { ...call, trace } : call))
     },
@@ -70,25 +69,24 @@ const unknown: CallOutcome = { kind: 'failed' }
 const answered: CallOutcome = { kind: 'answered' }
 const toolError: CallOutcome = { kind: 'tool_error' }
 
-/** How a call ended that has a result; a refusal may be told in the form of one. */
+/** A refusal can also come back as a result. */
 const outcomeOf = ({ refusal, isError }: Result): CallOutcome =>
   refusal ? failureOf(refusal) : isError ? toolError : answered
 
-/** How a call ended that has none. */
 function failureOf(thrown: unknown): CallOutcome {
   if (thrown instanceof ServerError) return { kind: 'failed', code: codeOf(thrown) }
   const { code, kind } = ToolwayError.from(thrown).truth
   return { kind: kind.denial ? 'denied' : 'failed', code }
 }
 
-/** What a failure is called: by our code, or by the number of a server's own error, if that is one at all. */
+/** Our own code, or "rpc" and the number of the server's JSON-RPC error. */
 function codeOf(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).truth.code
   const code: unknown = thrown.error.value?.code
   return `rpc ${typeof code === 'number' ? code : 'unknown'}`
 }
 
-/** Notes in a call's trail how long something takes that has just begun; where nobody watches, it is only awaited. */
+/** Records in the trail how long `work` takes. */
 export function step<T>(trail: Trail | undefined, name: TrailStep['name'], work: Promise<T>): Promise<T> {
   if (trail === undefined) return work
   const noted: TrailStep = { name, start: performance.now() }
@@ -96,7 +94,6 @@ export function step<T>(trail: Trail | undefined, name: TrailStep['name'], work:
   return timed(noted, work)
 }
 
-/** Notes when the work ends that a step is about, and how. */
 async function timed<T>(step: TrailStep, work: Promise<T>): Promise<T> {
   try {
     return await work

@@ -3,10 +3,9 @@ import type { Call, Interceptor } from '../core/call.ts'
 import { type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import { ToolwayError } from '../core/errors.ts'
 
-/** What a caller is told whose call is denied. */
 export type RefuseCall = (call: Call, denial: Denial) => Promise<never>
 
-/** Says why; or, where denials are hidden, what is said of an entry that does not exist. */
+/** Throws the reason or, if denials are hidden, the error for an entry that does not exist. */
 export const refuseBy =
   (view: Access['view'], hideDenied: boolean): RefuseCall =>
   async ({ caller, entry }, denial) => {
@@ -18,10 +17,10 @@ export const refuseBy =
     throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
   }
 
-/** What policy says now; undefined while it is the policy that has decided already. */
+/** The current decision; undefined while the policy that already decided is still in force. */
 export type Recheck = (call: Call) => Decision | undefined
 
-/** A call may wait long, for a person or for a place: what is denied by then is not sent any more. */
+/** A call can wait long for approval or in a queue. Check again before sending that it is still allowed. */
 export const recheck = (decideNow: Recheck, refuse: RefuseCall): Interceptor => {
   return (call, next) => {
     const decision = decideNow(call)

@@ -6,64 +6,58 @@ import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { Log } from '../core/log.ts'
 import { callAgain } from '../lib/duration.ts'
 
-/** Whom a refusal is about, as its record says it. */
 export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'address'>
 
-/** What the record of a refusal tells of those before it that have none. */
+/** How many earlier refusals have no record of their own. */
 export type Note = Pick<AuditEnd, 'suppressed'>
 
-/** Whether a refusal is written down; if not, when one will be again. */
+/** Whether a refusal is audited; if not, when the next one will be. */
 export type Counted =
   | { readonly recorded: true; readonly note: Note }
   | { readonly recorded: false; readonly retryAfterMs: number }
 
 /**
- * Keeps refusals from filling the disk (F11, B7): whoever is refused more often than anybody honest is counted instead
- * of written down one by one. What is allowed is never counted here.
+ * Keeps refusals from filling the disk (F11, B7): above a rate that normal use does not reach, they are counted instead
+ * of audited one by one. Allowed calls are not counted.
  */
 export interface Refusals extends Disposable {
-  /** One more refusal of a principal. */
   count(who: Who): Counted
   /**
-   * The same of somebody without a valid credential. They share one bucket for each code, so that a flood of wrong
-   * tokens does not hide a refused Host or Origin.
+   * Counts a refusal without a valid credential. These share one bucket per code, so that a flood of wrong tokens does
+   * not hide a refused Host or Origin.
    */
   countStranger(who: Who, code: ErrorCode): Counted
-  /** As `count`, for whoever can be told to wait: throws RATE_LIMITED where the refusal is not written down. */
+  /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
   admit(who: Who): Note
-  /** To be called by every operation: what a flood that is over still owes is written down. */
+  /** Every operation calls this. It writes the outstanding record of a flood that is over. */
   settle(): void
 }
 
-/**
- * Refusals in one go and without a pause before they are counted only. A model that searches its way through a large
- * catalog stays far below either.
- */
+/** Above this, refusals are only counted. A model that searches a large catalog stays far below both. */
 export const burst = 600
 export const perMinute = 600
 
-/** A door sees strangers one by one, and none of them needs as much. */
+/** Lower, because inbound requests without a credential never need as much. */
 const strangersBurst = 10
 
-/** Buckets refill faster than that: who is still owed a record then has stopped. */
+/** Buckets refill faster than this. An account with an unwritten count after this time has stopped. */
 const overAfterMs = 1_000
 
-/** Principals with refusals in the last minute; those beyond share one bucket. */
+/** Principals beyond this share one bucket. */
 const maxPrincipals = 10_000
 
-/** How many buckets one refusal looks through for a full one when there is no room. */
+/** How many accounts one refusal inspects for a full bucket to evict. */
 const looksThrough = 8
 
 const maxKey = 256
 
-/** The refusals that one bucket counts. */
 interface Account {
   readonly bucket: Bucket
   suppressed: number
-  /** When the first of those was. */
+  /** When the first suppressed refusal happened. */
   since: number
   who: Who
-  /** By several, so that `who` stands for all of them. */
+  /** Used by several principals, so `who` is a placeholder. */
   readonly shared: boolean
 }
 
@@ -77,7 +71,7 @@ export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsO
   const accounts = new Map<string, Account>()
   const strangers = new Map<ErrorCode, Account>()
   const others = account(burst, { agent: '(several)', principal: '(several)' }, true)
-  /** Those that are owed a record, the longest first. */
+  /** Accounts with suppressed refusals and no record of them yet, oldest first. */
   const owing = new Set<Account>()
 
   const makeRoom = (now: number) => {
@@ -85,7 +79,7 @@ export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsO
     for (const [key, one] of accounts) {
       if (looked++ === looksThrough) return
       accounts.delete(key)
-      // Behind the others, so that the next refusal looks at those.
+      // Move it to the end, so that the next refusal inspects other accounts.
       if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
     }
   }
@@ -141,7 +135,7 @@ export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsO
       latency_ms: 0,
       ...collect(one),
     })
-    // Nobody waits for it, and whoever writes the records tells the log that it cannot.
+    // Nobody waits for this record, and the audit writer logs its own failures.
     written?.catch(() => {})
   }
 
@@ -154,7 +148,7 @@ export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsO
 
   const counted = (of: (now: number) => Account, who: Who): Counted => {
     const now = clock.monotonic()
-    // Its own record first, which tells of what was suppressed before it.
+    // Draw first: its record includes the count of refusals suppressed before it.
     const outcome = draw(of(now), now, who)
     settle(now)
     return outcome
@@ -191,15 +185,14 @@ function tooMany(retryAfterMs: number): ToolwayError {
   return new ToolwayError('RATE_LIMITED', sentence, { retryAfterMs })
 }
 
-/** A bucket that refills all the time, kept as the one moment at which it would be full again. */
+/** A token bucket with continuous refill, stored as the time at which it is full again. */
 interface Bucket {
   fullAt: number
-  /** How long one takes to come back, and all of them. */
+  /** Refill time of one token, and of the whole bucket. */
   readonly oneMs: number
   readonly allMs: number
 }
 
-/** A bucket that nobody has drawn from. */
 const newBucket = (burst: number, perMinute: number): Bucket => {
   const oneMs = 60_000 / perMinute
   return { fullAt: Number.NEGATIVE_INFINITY, oneMs, allMs: burst * oneMs }
@@ -207,7 +200,7 @@ const newBucket = (burst: number, perMinute: number): Bucket => {
 
 const isFull = ({ fullAt }: Bucket, now: number): boolean => fullAt <= now
 
-/** Takes one; where none is left, the milliseconds until one is. */
+/** Takes one token. Returns 0, or the milliseconds until a token is available. */
 function take(bucket: Bucket, now: number): number {
   const { oneMs, allMs } = bucket
   const fullAt = Math.max(bucket.fullAt, now)
@@ -217,9 +210,9 @@ function take(bucket: Bucket, now: number): number {
 }
 
 /**
- * Writes down who was turned away at a door (F11), for lack of a credential, for an agent they may not be, or for a
- * message that breaks the protocol, and tells the operator. Whoever has no credential must not be able to fill the
- * disk, nor to drown those who have one: what is not recorded is not logged either.
+ * Audits and logs rejected requests (F11): missing credentials, an agent that the principal may not act as, malformed
+ * messages. Clients without a credential must not fill the disk or drown out others, so what is not audited is not
+ * logged either.
  */
 export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Access['rejected'] {
   return ({ address, principal, asked, detail, malformed, code }) => {
@@ -244,13 +237,13 @@ export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Ac
       latency_ms: 0,
       ...counted.note,
     })
-    // They are turned away whether or not that can be written down.
+    // The request is rejected even if the record cannot be written.
     end?.catch(() => {})
   }
 }
 
 const maxDetail = 256
 
-/** What a stranger sent is cut and escaped, so that it can neither fill a log nor pose as another line of it. */
+/** Truncates and escapes untrusted text, so that it cannot fill the log or forge a log line. */
 const bounded = (text: string): string =>
   JSON.stringify(text.length > maxDetail ? `${text.slice(0, maxDetail)}…` : text).slice(1, -1)

@@ -9,10 +9,10 @@ export interface RetryOptions extends Readonly<Config['retry']> {
   random?(): number
 }
 
-/** However often it doubles, nobody waits longer between two attempts, unless the first pause may be longer. */
+/** Upper bound of the backoff, unless the configured first pause is longer. */
 const maxPauseMs = 10_000
 
-/** Sends again what failed and may be repeated (F12), after a pause, within the time of the call and a budget. */
+/** Retries failed calls that are safe to repeat (F12), with backoff, within the call's timeout and a retry budget. */
 export function retry({ attempts, budget: share, backoff, clock, random = Math.random }: RetryOptions): Interceptor {
   const budgets = new Map<string, Budget>()
   const budgetOf = (server: string): Budget => {
@@ -25,11 +25,11 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
   }
   const pauses = { firstMs: backoff, maxMs: Math.max(backoff, maxPauseMs) }
 
-  /** A random part of what the pause may be at most: those who failed together do not come back together. */
+  /** Full jitter: calls that failed together must not retry together. */
   const pauseBefore = (retries: number, error: ToolwayError): number | undefined => {
     const most = backoffMs(retries, pauses)
     const { retryAfterMs = 0 } = error.details
-    // Before then it would be in vain, and after that it is for the caller to decide.
+    // Earlier is pointless. If the server asks for a longer pause than ours, leave the retry to the caller.
     return retryAfterMs > most ? undefined : Math.max(Math.round(most * random()), retryAfterMs)
   }
 
@@ -55,7 +55,10 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
-/** The last failure, with what the caller cannot know of those before it. A server's own error stays as it is (T2). */
+/**
+ * The last failure, with what the caller needs to know about earlier attempts. A server's own error stays unchanged
+ * (T2).
+ */
 function told(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
@@ -68,28 +71,28 @@ function told(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   })
 }
 
-/** How many retries there may be: a share of the calls, so that retries never multiply an outage (F12). */
+/** Allows retries as a share of the calls, so that retries do not amplify an outage (F12). */
 interface Budget {
-  /** A call begins, and brings its share. */
+  /** A call started: add its share. */
   earn(): void
-  /** Whether one more retry may be made; it is counted if so. */
+  /** Takes one retry from the budget; false if none is left. */
   spend(): boolean
 }
 
-/** What a server has without having earned it, so that one who is seldom called can be called again, too. */
+/** Retries granted without earlier calls, so that rarely called servers get retries, too. */
 const reserve = 3
-/** How long it takes until one of the reserve is there again. */
+/** Time until one retry of the reserve is restored. */
 const regainMs = 10_000
-/** What can be saved up: when a line breaks, all calls that were under way on it fail at once. */
+/** Upper bound for saved retries. It covers a lost connection, where all calls in flight fail at once. */
 const most = 20
 
 export function createBudget(share: number, clock: Clock): Budget {
-  // Who wants no retries at all gets none from the reserve either.
+  // A share of 0 disables retries, including the reserve.
   const free = share > 0 ? reserve : 0
   let left = free
   let spentAt = clock.monotonic()
 
-  /** Brings back what time has brought of the reserve. */
+  /** Restores the part of the reserve that is due by now. */
   const regain = () => {
     const now = clock.monotonic()
     if (left < free) left = Math.min(left + Math.max(now - spentAt, 0) / regainMs, free)
@@ -109,7 +112,7 @@ export function createBudget(share: number, clock: Clock): Budget {
   }
 }
 
-/** Lets time pass; throws the signal's reason as soon as it aborts. */
+/** Sleeps; rejects with the signal's reason when it aborts. */
 async function pause(ms: number, { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<void> {
   signal.throwIfAborted()
   const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -124,18 +127,18 @@ async function pause(ms: number, { clock, signal }: { clock: Clock; signal: Abor
 }
 
 /**
- * Whether a call may be sent once more (F12): surely nothing of it reached the server, or the operator says that twice
- * does no harm. A call that timed out has no time left. What our own breaker or bulkhead held back is not repeated
- * either: both say when to come back, later than a retry would, and pressing on is what they stand against.
+ * Whether a call may be repeated (F12): nothing reached the server, or the tool is marked as safe to repeat. Calls that
+ * timed out have no time left. Calls that our breaker or bulkhead stopped are not retried: both name a later time, and
+ * retrying would defeat their purpose.
  */
 function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is ToolwayError {
   if (!(thrown instanceof ToolwayError) || signal.aborted) return false
   const { code, details } = thrown
-  // What a call inside this one came to was repeated there, or must not be.
+  // Failures of an inner call were already retried there, or must not be.
   if (entry.traits.carries || (details.server ?? entry.server) !== entry.server) return false
   if (never.has(code)) return false
   if (details.unsent) return true
-  // It was resent in a new session already, where that is safe.
+  // Already resent in a new session where that is safe.
   if (details.sessionEnded) return false
   const harmless = entry.traits.idempotent || entry.traits.readOnly
   return harmless && (code === 'SERVER_UNAVAILABLE' || code === 'OUTCOME_UNKNOWN')

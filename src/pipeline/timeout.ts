@@ -5,13 +5,13 @@ import { ToolwayError } from '../core/errors.ts'
 import { durationText } from '../lib/duration.ts'
 
 /**
- * Ends a call at its deadline (F10), also when whatever runs it does not listen to the signal. It stands before
- * whatever repeats attempts or lets them wait: all of that happens in the time of the one call. Progress of the server
- * restarts the clock, up to a maximum (V4), unless the caller itself named a limit.
+ * Ends a call at its deadline (F10), even if the handler ignores the signal. It runs before retries and queues, so that
+ * they share the call's time. Progress of the server restarts the timeout up to a maximum (V4), unless the caller set a
+ * limit.
  */
 export const timeout = (clock: Clock): Interceptor => {
   return async (call, next) => {
-    // Nothing is begun for somebody who has gone already.
+    // Do not start a call whose caller has already left.
     call.signal.throwIfAborted()
     const { traits } = call.entry
     const ms = call.timeoutMs ?? traits.timeoutMs
@@ -43,7 +43,6 @@ const nameOf = ({ entry }: Call): string => `${entry.server}.${entry.name}`
 const keyOf = ({ timeoutMs, timeoutKey = 'timeout_ms', entry: { traits } }: Call): string =>
   timeoutMs === undefined ? (traits.timeoutKey ?? 'timeoutMs in the definition of this tool') : timeoutKey
 
-/** What to do about a call that needs longer. */
 function remedy(call: Call): string {
   if (call.timeoutMs !== undefined) return `Call again with a longer ${keyOf(call)} if it needs more time.`
   if (call.entry.traits.timeoutKey === undefined) return 'Ask for less at once.'
@@ -59,7 +58,7 @@ function afterProgress(call: Call, ms: number, atMaximum: boolean): string {
   return `${nameOf(call)} reported progress, then nothing for ${durationText(ms)} (${keyOf(call)}), and was cancelled. ${remedy(call)}`
 }
 
-/** As long as a person may take to answer. */
+/** Time limit for a person's answer. */
 export const personMs = 600_000
 
 const nobodyAnswers = () =>
@@ -68,7 +67,7 @@ const nobodyAnswers = () =>
     `Nobody has answered the question of this server within ${durationText(personMs)}, which is a fixed limit.`,
   )
 
-/** While somebody thinks about a server's question, the server's time does not run. */
+/** Pauses the call's deadline while a person answers the server's question. */
 const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => ({
   rounds: peer.rounds,
   get logLevel() {

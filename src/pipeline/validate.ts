@@ -2,7 +2,7 @@ import type { Call, Interceptor } from '../core/call.ts'
 import type { Definition, Entry } from '../core/entry.ts'
 import { onceFree } from './compose.ts'
 
-/** Refuses arguments that do not fit; a promise where that cannot be told at once. */
+/** Throws if the arguments do not match the schema; returns a promise only if the check is asynchronous. */
 export type Validate = (
   schema: Readonly<Record<string, unknown>>,
   args: Readonly<Record<string, unknown>>,
@@ -10,7 +10,7 @@ export type Validate = (
   exact?: Readonly<Record<string, unknown>>,
 ) => Promise<void> | undefined
 
-/** Checks a tool's arguments against its schema before anything is sent (F9), and what the door wants to see of them. */
+/** Validates a tool's arguments against its schema before anything is sent (F9), after the call's own `admit` check. */
 export const validate = (check: Validate): Interceptor => {
   const checked = (call: Call): Promise<void> | undefined => {
     call.admit?.()
@@ -22,14 +22,17 @@ export const validate = (check: Validate): Interceptor => {
   return onceFree(checked)
 }
 
-/** Refuses paths, statements and addresses that an argument or a URI must not hold; a promise where that takes a while. */
+/**
+ * Throws if an argument or a URI holds a forbidden path, SQL statement or URL; a promise only if the check is
+ * asynchronous.
+ */
 export type GuardCheck = (
   args: Readonly<Record<string, unknown>>,
   uri: string | undefined,
   definition: Definition,
 ) => Promise<void> | undefined
 
-/** Looks at the arguments of tools and prompts that a server's guards name, and at the URIs of its resources (F9). */
+/** Checks the arguments of tools and prompts, and the URIs of resources, against the server's guards (F9). */
 export const guards = (checks: ReadonlyMap<string, GuardCheck>): Interceptor =>
   onceFree(({ entry, input }) =>
     checks.get(entry.server)?.(input.arguments.value, uriOf(entry, input), entry.definition),

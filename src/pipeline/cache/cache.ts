@@ -10,21 +10,19 @@ import type { CacheRules } from './rules.ts'
 
 export interface CacheOptions {
   readonly store: CacheStore
-  /** Finds the members of one JSON object, as slices. */
   readonly members: FindMembers
   readonly clock: Clock
 }
 
-/** The result cache (F13). It outlives configurations; each has a layer of its own. */
+/** The result cache (F13). It outlives configurations; each configuration has its own interceptor. */
 export interface Cache {
-  /** Answers from what is kept, and lets calls for the same join one another. Nothing is kept without rules. */
+  /** Without rules, nothing is cached. */
   interceptor(rules: CacheRules | undefined): Interceptor
   stats(): CacheStats
-  /** What a server has answered so far does not count any more. */
+  /** Drops all results of a server. */
   invalidate(server: string): void
-  /** Nothing that was answered so far counts any more. */
   clear(): void
-  /** Something has changed that servers can ask callers for, such as their roots. */
+  /** Something changed that servers can ask callers for, such as their roots. */
   callersChanged(): void
 }
 
@@ -32,12 +30,12 @@ export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
   const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
-  // Another run of ours must not take what is kept for sessions of this one for its own.
+  // Results cached for sessions must not match sessions of another process or an earlier run.
   const run = randomUUID()
   let callers = run
   let changes = 0
 
-  /** Whoever changes something and then looks must see it. */
+  /** A caller must see its own changes, so drop the server's results after a write. */
   const thenForget = async (call: Call, next: Handler): Promise<Result> => {
     try {
       const result = await next(call)
@@ -68,7 +66,7 @@ export function cache({ store, members, clock }: CacheOptions): Cache {
   }
 }
 
-/** What a breaker or a bulkhead has held back has changed nothing. */
+/** Calls that the breaker or the bulkhead stopped have changed nothing. */
 function mayHaveRun(thrown: unknown): boolean {
   if (!(thrown instanceof ToolwayError)) return true
   return thrown.details.unsent !== true && thrown.code !== 'CIRCUIT_OPEN' && thrown.code !== 'OVERLOADED'

@@ -1,26 +1,26 @@
 import type { Result } from '../../core/result.ts'
 import type { Plan } from './rules.ts'
 
-/** What a server says about keeping a result (2026-07-28). */
+/** Caching hints in a result (2026-07-28). */
 export interface Hints {
-  /** The result is one: nothing is missing, nothing was only begun. */
+  /** False for results that ask for input or only started a task. */
   readonly complete: boolean
-  /** How long it may be kept; undefined where the server does not say. */
+  /** Undefined if the server does not say. */
   readonly ttlMs?: number
-  /** Who may share it; whatever is neither of the two is meant to be private. */
+  /** Unknown values count as private. */
   readonly scope?: 'public' | 'private'
 }
 
-/** Finds the members of one JSON object, as slices; undefined for anything that is no object. */
+/** Finds the members of one JSON object, as slices; undefined if the bytes are not an object. */
 export type FindMembers = (bytes: Buffer) => ReadonlyMap<string, Buffer> | undefined
 
 const nothing: Hints = { complete: true }
 
-/** Reads what stands at the top of a result, and nothing else of it. */
+/** Reads only the top level of a result. */
 function hintsOf(body: Buffer, members: FindMembers): Hints {
   if (!mayHold(body)) return nothing
   const found = members(body)
-  // What cannot be read may say anything.
+  // An unreadable result may contain any hint, so do not cache it.
   if (found === undefined) return { complete: false }
   const type = found.get('resultType')
   const ttl = found.get('ttlMs')
@@ -35,36 +35,35 @@ function hintsOf(body: Buffer, members: FindMembers): Hints {
 const complete = Buffer.from('"complete"')
 const everybody = Buffer.from('"public"')
 
-/** A native search is cheaper than reading. Letters can otherwise only be spelt as \u escapes. */
+/** A native search is cheaper than parsing. Other spellings of these keys need \u escapes. */
 const mayHold = (body: Buffer): boolean =>
   body.includes('"resultType"') || body.includes('"ttlMs"') || body.includes('"cacheScope"') || body.includes('\\u')
 
-/** Whatever is no time to keep something for is none at all. */
+/** Invalid times count as 0. */
 function millisecondsOf(bytes: Buffer): number {
   const text = bytes.toString('latin1')
   return /^[0-9]/.test(text) ? Number(text) : 0
 }
 
-/** What is to be done with a result. */
 interface Lesson {
-  /** For how long it is kept; 0 for not at all. */
+  /** 0 means not stored. */
   readonly keepMs: number
-  /** Whether those who asked for the same at the same time may have it. */
+  /** Whether calls that joined may use the result. */
   readonly joins: boolean
 }
 
 const alone: Lesson = { keepMs: 0, joins: false }
 
 /**
- * Judges a result, and remembers what it shows about those to come. A server can narrow what the operator wants, and
- * never widen it.
+ * Decides how a result is cached, and updates the plan for later ones. Server hints can only restrict what the operator
+ * configured.
  */
 export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers): Lesson {
   const { learnt, hinted } = plan
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)
-  // Where the server must say that results may be kept, it must also say that they may be shared.
+  // If the server must say that results may be cached, it must also say that they may be shared.
   if (scope === 'private' || (hinted && scope === undefined)) learnt.private = true
-  // One that asks for something, or has only begun, is between the server and this caller.
+  // A result that asks for input, or only started a task, is for this caller only.
   if (!complete || ttlMs === 0) {
     learnt.joins = false
     return alone

@@ -4,14 +4,15 @@ import type { Json } from '../../core/json.ts'
 import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import type { Plan } from './rules.ts'
 
-/** Longer keys are kept as their hash: that nobody can find two that share one is all that is asked of it. */
+/** Longer keys are stored as their SHA-256 hash; collision resistance is enough here. */
 const longest = 512
 
 /**
- * All that can change the answer, in a form that is equal for equal calls. `callers` changes when something does that
- * servers can ask callers for. Undefined where the call is too long to be compared.
+ * The cache key: everything that can change the answer, equal for equal calls. `callers` changes when something changes
+ * that servers can ask callers for. Undefined if the call is too long to compare.
  *
- * Each part tells where it ends (strings stand behind their length), so that no two lists of parts make the same key.
+ * Each part is self-delimiting (strings are prefixed by their length), so different lists of parts never give the same
+ * key.
  */
 export function keyOf({ caller, input }: Call, plan: Plan, callers: string): string | undefined {
   const args = canonical(input.arguments)
@@ -20,7 +21,7 @@ export function keyOf({ caller, input }: Call, plan: Plan, callers: string): str
   const who = whoPart(caller, plan, callers)
   const uri = input.uri === undefined ? '' : quoted(input.uri)
   const key = `${plan.identity} ${who} ${profilePart(caller.capabilities)} ${uri} ${meta} ${args}`
-  // Halves of characters look all the same to whoever writes a key as UTF-8.
+  // Encoding as UTF-8 would turn every lone surrogate into the same bytes.
   if (!key.isWellFormed()) return hash('sha256', Buffer.from(key, 'utf16le'), 'base64url')
   return key.length > longest ? hash('sha256', key, 'base64url') : key
 }
@@ -34,10 +35,10 @@ function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, cal
   return ofSession ? `${principal} ${quoted(caller.session)} ${callers}` : principal
 }
 
-/** Whether a server may turn to this caller; what it hears then is part of its answer. */
+/** If the server can ask this caller something, the caller's answers influence the result. */
 export const mayBeAsked = (capabilities: Capabilities): boolean => !isEmpty(capabilities) && canBeAsked(capabilities)
 
-/** Sessions keep what they have declared as one object. */
+/** Sessions keep their declared capabilities as one object. */
 const profiles = new WeakMap<Capabilities, string>()
 
 /** Servers may answer more capable clients differently. */
@@ -46,14 +47,14 @@ function profilePart(capabilities: Capabilities): string {
   let profile = profiles.get(capabilities)
   if (profile === undefined) {
     profile = profileOf(capabilities)
-    // A declaration may be of any length.
+    // Clients can declare capabilities of any length.
     if (profile.length > longest) profile = hash('sha256', profile, 'base64url')
     profiles.set(capabilities, profile)
   }
   return profile
 }
 
-/** What is for us, for one hop, or for whoever follows calls through systems does not change an answer. */
+/** Metadata for Toolway, for one hop or for tracing does not change an answer. */
 const isIrrelevant = (key: string): boolean =>
   key === 'progressToken' || key === 'traceparent' || key === 'tracestate' || key.startsWith('dev.toolway/')
 
@@ -72,19 +73,18 @@ function isEmpty(value: object): boolean {
   return true
 }
 
-/** Longer ones are not worth comparing: writing them anew with each call would cost more than many a call. */
+/** Longer arguments are not cached: canonicalizing them on each call would cost more than many calls do. */
 const maxLength = 65_536
 
 interface Budget {
   left: number
-  /** Whether the value is all that there is to know, and not what it becomes as JSON. */
+  /** False if the value differs from its JSON form, for example because of `toJSON`. */
   exact: boolean
 }
 
 /**
- * Arguments in a form that is the same for all that mean the same: the order of keys, escapes and the spelling of
- * numbers do not count. Numbers that a double cannot hold are those that were written, not those that they are rounded to.
- * Undefined where they are too long.
+ * Canonical form of arguments: ignores the order of keys, escapes and the spelling of numbers. Numbers that a double
+ * cannot hold keep their exact decimal value. Undefined if the arguments are too long.
  */
 export function canonical(given: Json): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
@@ -93,7 +93,7 @@ export function canonical(given: Json): string | undefined {
   return budget.exact ? text : write(JSON.parse(given.bytes.toString('utf8')), { left: maxLength, exact: true })
 }
 
-/** The same for a value that is sent on as it is. */
+/** The same for a value that is sent on unchanged. */
 export function canonicalValue(value: unknown): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
   const text = write(value, budget)
@@ -101,7 +101,7 @@ export function canonicalValue(value: unknown): string | undefined {
   return budget.exact ? text : JSON.stringify(value)
 }
 
-/** Strings are written as they are, behind their length: nothing in them can be taken for something else. */
+/** The length prefix makes this unambiguous without escaping. */
 const quoted = (text: string): string => `${text.length}:${text}`
 
 function write(value: unknown, budget: Budget): string {
@@ -111,7 +111,7 @@ function write(value: unknown, budget: Budget): string {
       return budget.left < 0 ? '' : quoted(value)
     case 'number':
       budget.left -= 8
-      // Infinity and NaN are null in JSON.
+      // Infinity and NaN become null in JSON.
       if (!Number.isFinite(value)) budget.exact = false
       return value === 0 && 1 / value < 0 ? '-0' : `${value}`
     case 'boolean':
@@ -121,7 +121,7 @@ function write(value: unknown, budget: Budget): string {
       if (value === null || budget.left < 0) return 'null'
       return Array.isArray(value) ? writeArray(value, budget) : writeObject(value, budget)
     default:
-      // What has no form in JSON is told by the bytes that stand for it.
+      // Values without a JSON form: fall back to the serialized bytes.
       budget.exact = false
       return ''
   }
@@ -148,7 +148,7 @@ function writeObject(value: object, budget: Budget): string {
   let text = '{'
   for (const key of keys) {
     const inner = (value as Readonly<Record<string, unknown>>)[key]
-    // As when it is sent.
+    // JSON.stringify omits it, too.
     if (inner === undefined) continue
     budget.left -= key.length
     text += `${quoted(key)}${write(inner, budget)},`

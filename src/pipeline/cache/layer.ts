@@ -15,14 +15,14 @@ export interface LayerOptions {
   readonly members: FindMembers
   readonly clock: Clock
   readonly counts: CacheCounts
-  /** Changes when something does that servers can ask callers for. */
+  /** Changes when something changes that servers can ask callers for. */
   callers(): string
 }
 
 export interface CacheCounts {
   hits: number
   misses: number
-  /** Calls that waited for the answer to another one. */
+  /** Calls that waited for another call's answer. */
   joined: number
 }
 
@@ -31,17 +31,17 @@ interface Started {
   readonly mark: Mark
 }
 
-/** Where an answer belongs, as things were when it was asked for. */
+/** The key and the state under which an answer is stored, taken when the call began. */
 interface CacheSlot {
   readonly key: string
   readonly mark: Mark
   readonly asCallersAre: string
 }
 
-/** What a caller may say in `_meta`: anything but `refresh` keeps its call out of the cache altogether. */
+/** Key in `_meta`. `refresh` skips the lookup; any other value bypasses the cache. */
 const wishKey = 'dev.toolway/cache'
 
-/** Answers calls whose results may be kept, as their plans say. */
+/** Answers cacheable calls according to their plans. */
 export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Plan) => Promise<Result> {
   const { store, members, clock, counts, callers } = options
   const flights = new Map<string, Started>()
@@ -53,7 +53,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return answer(call, next, plan, wish !== undefined)
   }
 
-  /** `due` is when the call's time is up, where it runs already. */
+  /** `due`: when the call times out, if its time is already running. */
   async function answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
     const { learnt } = plan
     const asCallersAre = callers()
@@ -73,12 +73,12 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     if (call.trail) call.trail.cache = 'joined'
     const { flight } = started
     if (due !== undefined) return join(flight, call, next, plan, due)
-    // Whoever begins a call is timed further on; who only waits for one must be timed here.
+    // The call that starts a flight is timed by a later interceptor; a joining call must be timed here.
     return limited(call, (mine) => join(flight, mine, next, plan, now + timeOf(call)))
   }
 
   function begin(call: Call, next: Handler, plan: Plan, { key, mark, asCallersAre }: CacheSlot): Promise<Result> {
-    // Nothing is begun for somebody who has gone already.
+    // Do not start a call whose caller has already left.
     call.signal.throwIfAborted()
     counts.misses++
     if (call.trail) call.trail.cache = 'miss'
@@ -89,7 +89,8 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     const flight = createFlight(call, {
       landed(result) {
         const { keepMs, joins } = learn(result, plan, members)
-        // It is the one under way no longer where its caller was asked something, or one that knows better has begun.
+        // A flight is replaced when the server asked its caller something or a newer flight started; do not store its
+        // result.
         if (keepMs > 0 && flights.get(key) === started) keep(result, keepMs)
         return joins
       },
@@ -104,7 +105,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return flight.start(next)
 
     function keep({ body }: Result, ttlMs: number): void {
-      // It may have become clear only now for whom it is.
+      // The result may have shown only now that it is private.
       const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, asCallersAre) ?? key)
       void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.monotonic())
     }
@@ -125,12 +126,12 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
 
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
-/** The error of a server that wants the caller to open an address first: it is made for that caller. */
+/** URL elicitation required: the address is meant for one caller only. */
 const addressNeeded = -32042
 
 /**
- * Whether a failure is that of all who waited. Its caller may have called it off; and where its time was up, those who
- * have more left than was not enough may try.
+ * Whether a failure applies to all joined calls. It does not if the leading caller cancelled, or if the call timed out
+ * and a joined call has more time left than that call had.
  */
 function isForAll(error: unknown, leftMs: number, triedMs: number): boolean {
   if (error instanceof ServerError) return error.error.value.code !== addressNeeded
@@ -138,32 +139,28 @@ function isForAll(error: unknown, leftMs: number, triedMs: number): boolean {
   return error.code === 'TIMEOUT' ? leftMs <= triedMs : error.code !== 'CANCELLED'
 }
 
-/** What those who have joined a call come by: its answer, its failure, or nothing, so that they must ask themselves. */
+/** What joined calls receive: a result, an error, or undefined if they have to make the call themselves. */
 type Outcome = { readonly result: Result } | { readonly error: unknown } | undefined
 
-/** One call under way for all who want the same at the same time (F13). */
+/** One call in flight, shared by all identical calls made at the same time (F13). */
 interface Flight {
-  /** The call that begins it. */
+  /** The call that started the flight. */
   readonly lead: Call
-  /** Begins, and waits on behalf of that call. */
+  /** Runs the call, and waits as `lead`. */
   start(next: Handler): Promise<Result>
-  /** Waits on behalf of another one. */
   join(call: Call): Promise<Outcome>
 }
 
 interface FlightOptions {
-  /** It is answered; whether those who have joined may have the answer. */
+  /** Returns whether joined calls may use the result. */
   landed(result: Result): boolean
-  /** Its caller was asked something: from now on this is nobody's call but its own. */
+  /** The server asked the lead's caller something: the flight is now private to the lead. */
   asked(): void
-  /** Nobody may join any more. */
+  /** No further calls may join. */
   over(): void
 }
 
-/**
- * A call that others may join. It belongs to nobody: each who waits does so with a signal of its own, and it is
- * cancelled when the last one has left.
- */
+/** Each call waits with its own signal; the flight is cancelled when the last one has left. */
 function createFlight(lead: Call, options: FlightOptions): Flight {
   const controller = new AbortController()
   const waiting = new Set<Call>()
@@ -206,7 +203,7 @@ function createFlight(lead: Call, options: FlightOptions): Flight {
       return lead.peer.logLevel
     },
     notify(method, params) {
-      // How far it has come is news for all of them; whatever else is said is said to the one that has begun.
+      // Send progress to every waiting call, everything else only to the lead.
       const hearing = method === 'notifications/progress' ? [...waiting] : waiting.has(lead) ? [lead] : []
       for (const call of hearing) call.peer.notify(method, params)
     },
@@ -214,7 +211,7 @@ function createFlight(lead: Call, options: FlightOptions): Flight {
       options.asked()
       resolve(undefined)
       if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
-      // A question to one caller is never put to another.
+      // Never put a question for one caller to another.
       const gone = new ToolwayError('CANCELLED', 'The caller that this question is for has left.')
       if (!landed) abandon(gone)
       return Promise.reject(gone)

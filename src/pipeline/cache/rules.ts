@@ -4,41 +4,41 @@ import type { Entry } from '../../core/entry.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { NeedsApproval } from '../approve.ts'
 
-/** How the results of one entry are kept. */
+/** How the results of one entry are cached. */
 export interface Plan {
-  /** Who answers, and what it was said to be: an answer of another server, or of another definition, is no answer. */
+  /** Hash of the server and the definition: a result of another server or another definition must not match. */
   readonly identity: string
   readonly ttlMs: number
-  /** A longer result is not kept: it would take the place of many. */
+  /** Larger results are not stored: they would displace many smaller ones. */
   readonly maxBytes: number
-  /** Kept only where the server says how long. */
+  /** Stored only if the server sends a TTL. */
   readonly hinted: boolean
-  /** All agents and principals share what it answers. */
+  /** All agents and principals share the results. */
   readonly shared: boolean
-  /** Principals that act as the same agent share what it answers. */
+  /** Principals that act as the same agent share the results. */
   readonly byAgent: boolean
-  /** Whose connection answers: everybody's, one of the calling session, or one of the call alone. */
+  /** Which connection answers: shared, one per calling session, or one per call. */
   readonly session: 'shared' | 'caller' | 'call'
   readonly learnt: Lessons
 }
 
-/** What the answers so far have shown; all of it only ever makes the cache more careful, but for the first. */
+/** What earlier results showed. Except for `joins`, it only makes the cache more restrictive. */
 export interface Lessons {
-  /** Whether those who ask for the same at the same time may have one answer. */
+  /** Whether identical concurrent calls may share one result. */
   joins: boolean
-  /** Answers are kept apart by who asks: the server wants it, or each goes to it by a grant of its own. */
+  /** Results are kept per principal, because the server demands it or each principal has its own OAuth grant. */
   private: boolean
-  /** It has asked a caller something. */
+  /** The server has asked a caller something during a call. */
   asks: boolean
 }
 
-/** How a call of this entry is treated: `writes` may change what others answer, and nothing is done for `undefined`. */
+/** `writes`: a call may change what other calls return, so it invalidates. Undefined: not cached, no effect. */
 export type CacheRules = (entry: Entry) => Plan | 'writes' | undefined
 
-/** No single result takes more than this part of the room. */
+/** One result takes at most this fraction (1/16) of the cache. */
 const largestPart = 16
 
-/** Which results are kept, for one configuration; undefined where none are. */
+/** The rules of one configuration; undefined if the cache is off. */
 export function cacheRules(
   config: Pick<Config, 'cache' | 'mcpServers' | 'naming'>,
   needsApproval: NeedsApproval,
@@ -49,7 +49,7 @@ export function cacheRules(
 
   const planOf = (entry: Entry, hinted: boolean): Plan => {
     const { kind, server, name, definition } = entry
-    // Results name resources as callers know them, so that how things are named is part of an answer.
+    // Results contain resource names as callers see them, so the naming is part of the identity.
     const made = [server, mcpServers[server] ?? null, naming, kind, name, definition]
     return {
       identity: hash('sha256', JSON.stringify(made), 'base64url'),
@@ -57,7 +57,8 @@ export function cacheRules(
       maxBytes: Math.floor(cache.maxBytes / largestPart),
       hinted,
       shared: kind === 'tool' && cache.shared.some((pattern) => matches(pattern, `${server}.${name}`)),
-      // A server that must say how long also says for whom: without cacheScope: public it is for one principal.
+      // A server that must send a TTL also sends the scope: without `cacheScope: public`, a result is for one
+      // principal.
       byAgent: cache.scope === 'agent' || hinted,
       session: mcpServers[server]?.session ?? 'shared',
       learnt: { joins: !hinted, private: isPersonal(mcpServers[server]), asks: false },
@@ -70,7 +71,8 @@ export function cacheRules(
     if (entry.kind !== 'tool') return forwarded ? planOf(entry, true) : 'nothing'
     if (needsApproval(entry) === undefined) {
       const listed = cache.tools.some((pattern) => isListed(pattern, entry))
-      // What is built in changes nothing, but not everything that changes nothing answers the same twice: the time.
+      // Built-in tools change nothing, but not all of them return the same twice (the time, for example): they must be
+      // listed.
       if (listed || (forwarded && entry.traits.readOnly)) return planOf(entry, false)
     }
     return forwarded && !entry.traits.readOnly ? 'writes' : 'nothing'
@@ -90,8 +92,8 @@ const isPersonal = (server: Config['mcpServers'][string] | undefined): boolean =
   server?.transport !== 'stdio' && server?.auth?.type === 'oauth' && server.auth.perPrincipal
 
 /**
- * A wildcard means what it can mean: not our own tools, unless it names them, and not a tool that says of itself that
- * it changes things. A server is not believed when it says that a tool is harmless; that it is not is another matter.
+ * Wildcards match neither native tools, unless they name `native.`, nor tools that declare that they change things. We
+ * do not trust a server that calls a tool harmless, but we do if it says that the tool is not.
  */
 function isListed(pattern: string, { server, name, traits, definition }: Entry): boolean {
   const tool = `${server}.${name}`
