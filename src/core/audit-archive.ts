@@ -1,22 +1,21 @@
 import type { AuditFilter } from './audit-filter.ts'
 
-/** A record of the audit log as an archive keeps it: its line as it was written, and what it is found by. */
+/** An audit record as the archive stores it: the original line, and the fields to find it by. */
 export interface ArchiveRecord {
   readonly seq: number
   readonly hash: string
   readonly prev: string
   /** Milliseconds since the epoch. */
   readonly time: number
-  /** The line, without its newline: what the hash is made of. */
+  /** Without its newline: the input of the hash. */
   readonly line: string
-  /** Null for what the log says about itself, which is signed. */
+  /** Null for signed control records. */
   readonly phase: 'before' | 'after' | null
-  /** It stands for itself where operations are listed. */
+  /** A gap record; listed among operations although it belongs to none. */
   readonly gap: boolean
   readonly is_error: boolean
-  /** Names by which it is found. */
   readonly names: Readonly<Partial<Record<ArchiveName, string>>>
-  /** Its arguments as people search them; empty for none. */
+  /** Searchable text of the arguments; empty for none. */
   readonly words: string
 }
 
@@ -35,47 +34,44 @@ export const archiveNames = [
 
 export type ArchiveName = (typeof archiveNames)[number]
 
-/** The end of a chain. */
 export interface ChainEnd {
   readonly seq: number
   readonly hash: string
 }
 
-/** The audit log of this replica, as far as whoever copies it must know it. */
+/** The audit log of this replica, as the archiver reads it. */
 export interface Spool {
-  /** Names this log among those of all replicas, and stays with its folder. */
+  /** Identifies this log among all replicas; stays with its folder. */
   readonly replica: string
-  /** The keys that its signatures are checked with, in PEM form. */
+  /** Keys that verify its signatures, in PEM form. */
   publicKeys(): string
-  /** Its lanes, and up to where each is on disk: only that may be copied, since nothing else is sure to stay. */
+  /** The end of each lane on disk. Only records up to there may be copied: later ones may still be lost in a crash. */
   lanes(): ReadonlyMap<string, ChainEnd>
-  /** Records of a lane after a number, in their order, as far as they are on disk. */
+  /** Records of a lane after `after`, in order, as far as they are on disk. */
   read(lane: string, after: number, most: number): Promise<readonly ArchiveRecord[]>
 }
 
-/** One chain in the archive: a lane of a replica, for as long as it continued what was there of it. */
+/** One chain in the archive: a lane of a replica, up to where it no longer continues what the archive has. */
 export interface ArchiveChain extends ChainEnd {
   readonly id: number
   readonly replica: string
-  /** The machine of the replica. */
   readonly host: string
   readonly lane: string
-  /** Counts how often the lane of the replica began anew. */
+  /** How often this lane started over. */
   readonly epoch: number
-  /** Up to here records were removed because of their age. */
+  /** Retention removed records up to this number. */
   readonly removedTo: number
 }
 
-/** A search in the archive. */
 export interface ArchiveQuery extends AuditFilter {
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit: number
-  /** All records, not one for each operation. */
+  /** All records instead of one per operation. */
   readonly raw?: boolean
 }
 
-/** What was found: a record, and the beginning of its operation where it is an end. */
+/** A record and, if it ends an operation, the record that began it. */
 export interface ArchiveHit {
   readonly replica: string
   readonly host: string
@@ -89,38 +85,35 @@ export interface ArchivePage {
   readonly next: string | null
 }
 
-/** What is wanted of the records in the one order over all replicas, which is that of their arrival. */
+/** A query in order of arrival, the only order across all replicas. */
 export interface ArrivalQuery extends AuditFilter {
-  /** Only those that arrived after this one. */
   readonly after?: number
-  /** The first of them, or the last; told in their order either way. */
+  /** The first or the last matches; returned in order of arrival either way. */
   readonly which: 'first' | 'last'
   readonly limit: number
-  /** All records, not one for each operation. */
+  /** All records instead of one per operation. */
   readonly raw?: boolean
 }
 
 export interface ArchiveArrival extends ArchiveHit {
-  /** Its place in that order. */
+  /** Position in order of arrival. */
   readonly position: number
 }
 
-/** A line in the archive, and what it is found by there. */
 export interface ArchivedRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'is_error' | 'words'> {
   readonly names: Readonly<Record<ArchiveName, string | null>>
-  /** It stands for its operation where operations are listed. */
+  /** Represents its operation in listings. */
   readonly shown: boolean
 }
 
-/** What can be asked of the records of all replicas. */
+/** Reads the audit records of all replicas. */
 export interface Archive {
   search(query: ArchiveQuery): Promise<ArchivePage>
   arrivals(query: ArrivalQuery): Promise<readonly ArchiveArrival[]>
   chains(): Promise<readonly ArchiveChain[]>
-  /** The records of a chain in their order, in lists as they come. */
+  /** The records of a chain, in order and in batches. */
   records(chain: number): AsyncIterable<readonly ArchivedRecord[]>
-  /** Copies of what was signed, kept apart from the records. */
+  /** Copies of the signed checkpoints, stored apart from the records. */
   checkpoints(chain: number): Promise<readonly string[]>
-  /** The public keys of the replicas, as they gave them. */
   publicKeys(): Promise<string>
 }

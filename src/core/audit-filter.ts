@@ -37,7 +37,9 @@ export interface AuditCursor {
   readonly seq: number
 }
 
-/** Prefixes tell cursors of the archive from those of the local index: a search continues where it began. */
+/**
+ * A prefix distinguishes archive cursors from those of the local index, so that a search continues in the same place.
+ */
 const cursorPrefixes = { local: '', archive: 'pg.' } as const
 
 export const isArchiveCursor = (text: string): boolean => text.startsWith(cursorPrefixes.archive)

@@ -1,52 +1,55 @@
 import type { Caller, Peer } from './call.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** A conversation in, an answer out, the tools invisible (S3, J5). All that doors and the command line hold of it. */
+/**
+ * Answers conversations and uses tools on its own (S3, J5). The interface for the inbound protocols and the command
+ * line.
+ */
 export interface Chat {
-  /** The models that may be asked for, by their names in the configuration; the one that answers by default is first. */
+  /** Models that can be requested, by their names in the configuration; the default is first. */
   models(): readonly string[]
   /**
-   * Answers, and tells it as it comes; `end` is the last that is told. What a model or a tool does wrong ends in an
-   * answer or in the fall-back that S5 names; only what leaves nothing to answer with is thrown, as a `ToolwayError`.
-   * Whoever stops reading, or aborts the signal, stops the model and every call under way.
+   * Streams the answer; `end` is the last event. Faults of a model or a tool end in an answer or in the fallback that
+   * S5 names; throws a `ToolwayError` only if there is nothing to answer with. To stop the model and all calls, stop
+   * reading or abort the signal.
    */
   answer(request: ChatRequest): AsyncIterable<ChatEvent>
 }
 
 export interface ChatRequest {
-  /** Joins the calls of this answer in audit and traces, as their parent. */
+  /** The parent id of the answer's calls in audit and traces. */
   readonly id: string
   readonly caller: Caller
-  /** Where the caller can be asked for a person's yes. */
+  /** For approval questions. */
   readonly peer: Peer
   readonly signal: AbortSignal
   readonly trace?: TraceContext
-  /** By its name in the configuration; the one of `chat.model` otherwise. */
+  /** A name of the configuration; defaults to `chat.model`. */
   readonly model?: string
-  /** Instead of `chat.mode`. */
+  /** Overrides `chat.mode`. */
   readonly mode?: 'staged' | 'agent'
   readonly messages: readonly ChatMessage[]
-  /** Tools that the client runs itself: offered beside the catalog, told back as `handed` calls. */
+  /** Tools that the client runs: offered beside the catalog, returned as `handed` calls. */
   readonly tools?: readonly OfferedTool[]
-  /** `none` keeps every tool away, the client's and ours. */
+  /** `none` disables all tools, the client's and ours. */
   readonly toolChoice?: 'auto' | 'none' | 'required'
-  /** Whether the answer is wanted piece by piece. */
+  /** Whether to stream the answer. */
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
-  /** Only tools that one of these patterns (`server.tool`, with `*`) fits; all that the caller may use otherwise. */
+  /** Restricts the tools to these patterns (`server.tool`, with `*`). */
   readonly only?: readonly string[]
-  /** Instead of `chat.maxSteps`. */
+  /** Overrides `chat.maxSteps`. */
   readonly maxSteps?: number
-  /** Offers `execute_code`, or keeps it away, instead of what `chat.codeExecution` says. Not for doors to fill in. */
+  /** Overrides `chat.codeExecution`. Inbound protocols must not set it. */
   readonly codeExecution?: false | { readonly environment?: string; readonly timeoutMs?: number }
 }
 
-/** What an answer is made of, in the order it happens. */
+/** In the order in which they occur. */
 export type ChatEvent =
-  /** The loop has come to a stage, in its n-th round (from 1). */
+  /** The loop enters a stage; rounds count from 1. */
   | { readonly kind: 'stage'; readonly stage: ChatStage; readonly round: number }
-  /** A tool is about to run; `name` is its served name, `call` the id that its answer comes under. */
+  /** A tool is about to run; `name` is its served name, `call` the id of its result. */
   | {
       readonly kind: 'call'
       readonly call: string
@@ -54,7 +57,7 @@ export type ChatEvent =
       readonly server: string
       readonly arguments: unknown
     }
-  /** A tool has answered. An error is a result, too. `text` is what the model is told, cut to a line's worth. */
+  /** A tool returned a result or an error. `text` is what the model receives, cut to about a line. */
   | {
       readonly kind: 'result'
       readonly call: string
@@ -71,32 +74,32 @@ export type ChatStage = 'discover' | 'select' | 'call' | 'execute' | 'interpret'
 
 export interface ChatEnd {
   readonly kind: 'end'
-  /** `calls`: the client is to run `handed` and to come back with their results. */
+  /** `calls`: the client must run `handed` and send the results. */
   readonly reason: 'stop' | 'length' | 'calls' | 'filtered' | 'steps'
   /** Calls of the client's own tools. */
   readonly handed: readonly FunctionCall[]
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number }
-  /** The name of the model that answered. */
+  /** The model that answered. */
   readonly model: string
-  /** Fall-backs that were taken, each in a sentence. */
+  /** Fallbacks that were taken, one sentence each. */
   readonly notes: readonly string[]
 }
 
-/** A tool in the form that OpenAI gave it. */
+/** A tool in OpenAI's format. */
 export interface OfferedTool {
   readonly name: string
   readonly description?: string
   readonly parameters?: Readonly<Record<string, unknown>>
 }
 
-/** A call as a model makes it: its arguments are text that may be anything but JSON. */
+/** A call as a model makes it: the arguments are text that may not be valid JSON. */
 export interface FunctionCall {
   readonly id: string
   readonly type: 'function'
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-/** A part of a conversation, in the words of OpenAI. */
+/** A message in OpenAI's format. */
 export type ChatMessage =
   | { readonly role: 'system' | 'user'; readonly content: string | readonly ContentPart[] }
   | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls?: readonly FunctionCall[] }

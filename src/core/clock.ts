@@ -1,37 +1,36 @@
-/** Time as logic sees it, so that tests can move it by hand. */
+/** The source of time; tests replace it. */
 export interface Clock {
-  /** Wall clock: milliseconds since the epoch, for timestamps that are shown, stored or compared with such. It can jump. */
+  /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
   /**
-   * Whole milliseconds that only ever grow, for durations and expiry. They count from an arbitrary moment, the same one
-   * for all processes of this machine; never compare them with `now()`.
+   * Monotonic clock in whole milliseconds, for durations and expiry. Its origin is arbitrary but the same for all
+   * processes of a machine; never compare it with `now()`.
    */
   monotonic(): number
   /**
-   * Runs `callback` once after `ms`, unless disposed of first. Never keeps the process alive by itself. One that is late,
-   * because the process was paused or busy, waits a little longer: what has arrived meanwhile is read first, and may
-   * dispose of it.
+   * Runs `callback` once after `ms`, unless disposed of first; does not keep the process alive. A late timer (the
+   * process was paused or busy) waits a little longer, so that pending input is read first and may dispose of it.
    */
   after(ms: number, callback: () => void, options?: AfterOptions): Timer
 }
 
 export interface Timer extends Disposable {
-  /** When it has fired: for how long the process did not run although it was due. */
+  /** After firing: how long the process was unable to run it although it was due. */
   readonly lateMs?: number
 }
 
 export interface AfterOptions {
-  /** Run it at once however late it is: it concludes nothing from the time that has passed. */
+  /** Run it immediately even if late, because it draws no conclusion from the elapsed time. */
   readonly promptly?: boolean
 }
 
-/** From this on a timer that is late tells of a pause, of the process or the machine; a busy process is seldom later. */
+/** A timer this late means that the process or the machine was paused; a busy process is seldom this late. */
 export const pausedMs = 250
-/** A timer that is later than this may have been overtaken by what waits to be read. */
+/** A timer later than this may fire before input that has already arrived is read. */
 const noticeableMs = 5
-/** The longest that a late timer waits for what has arrived to be read. */
+/** How long a late timer waits at most for pending input. */
 const maxGraceMs = 2_000
-/** A process that is paused again and again must still come to conclusions. */
+/** Bounds the extra waits, so that a process that is paused repeatedly still fires its timers. */
 const maxGraces = 3
 
 /** `performance.now()` counts from the start of the process, `hrtime` from the start of the machine. */
@@ -57,7 +56,7 @@ class SystemTimer implements Timer {
     this.#timeout = setTimeout(SystemTimer.#fired, ms, this).unref()
   }
 
-  /** Timers run before anything is read in a turn of the event loop. */
+  /** The event loop runs timers before it reads input. */
   static #fired(timer: SystemTimer): void {
     const behindMs = performance.now() - timer.#due
     timer.lateMs += Math.max(behindMs, 0)

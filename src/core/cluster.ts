@@ -1,30 +1,32 @@
 import type { Log } from './log.ts'
 
-/** Who has something that only one of a fleet can have. */
+/** The holder of something that only one replica can hold. */
 export type Lease =
   | { readonly heldBy: string; readonly address: string }
-  /** `lost`: one that is gone had it, and whatever was in it is gone as well. */
+  /** `lost`: the previous holder is gone, and its state with it. */
   | { readonly ours: true; readonly lost: boolean }
 
 /**
- * Finds out who has it; what nobody has, or one that is gone, is ours from now on. Where nobody can be asked it is ours,
- * too: each goes on alone. `unreachable` is one that has just been tried in vain. Never rejects.
+ * Finds the holder of a lease, or takes it if there is none or the holder is gone. Also ours if the store is
+ * unavailable: each replica then works alone. `unreachable`: a replica that just failed to respond. Never rejects.
  */
 export async function acquireLease(membership: Membership, name: string, unreachable?: string): Promise<Lease> {
   let taken = await membership.takeOver(name, unreachable)
-  // False where somebody was quicker.
+  // False if another replica was faster.
   if (taken === undefined && !(await membership.keep(name, membership.self))) taken = await membership.takeOver(name)
   if (taken === undefined) return { ours: true, lost: false }
   return 'heldBy' in taken ? taken : { ours: true, lost: taken.record !== membership.self }
 }
 
-/** What this replica holds. */
 export interface Leases extends Disposable {
-  /** As above, by who will fill it: that it was lost is told once, and that it is ours is told again if it is forgotten. */
+  /**
+   * Like `acquireLease`, and remembers the lease: reports `lost` only once, and registers it again if the store lost
+   * it.
+   */
   acquire(name: string): Promise<Lease>
 }
 
-/** More than one replica keeps open at a time; those that were used last. */
+/** More than a replica holds at a time; the most recently used are remembered. */
 const maxHeld = 1_000
 
 export function createLeases(membership: Membership): Leases {
@@ -52,45 +54,47 @@ export function createLeases(membership: Membership): Leases {
 
 /** The replicas that serve one endpoint together, as one of them sees it (B10). */
 export interface Membership {
-  /** The name of this one. Whatever it hands to clients and holds for them begins with it, so that all know whose it is. */
+  /** The name of this replica. It prefixes all ids given to clients, so that every replica can find the owner. */
   readonly self: string
-  /** Where another one takes requests; undefined where it is gone. Never waits. */
+  /** Where another replica accepts requests; undefined if it is gone. Never waits. */
   addressOf(replica: string): string | undefined
-  /** Another one that could not be reached: while there is news of replicas, it is not asked again before it is in it. */
+  /** Marks a replica as unreachable until the next membership update names it again. */
   unreachable(replica: string): void
-  /** Keeps what another one would need to go on with a session of ours; false where one has done so already. Never rejects. */
+  /**
+   * Stores what another replica needs to continue our session; false if another one already continues it. Never
+   * rejects.
+   */
   keep(session: string, record: string): Promise<boolean>
-  /** Hears when what was kept may have been forgotten: whoever holds sessions tells of them again. */
+  /** Notifies when stored sessions may have been lost, so that their holders store them again. */
   onReturn?(listener: () => void): Disposable
   /**
-   * The session of one that is gone becomes ours; or somebody else holds it; or nobody knows it. `unreachable` is one
-   * that has just been tried in vain, and is as good as gone. Never rejects.
+   * Takes over the session of a replica that is gone; returns the holder if there is one, undefined if the session is
+   * unknown. `unreachable`: a replica that just failed to respond, treated as gone. Never rejects.
    */
   takeOver(session: string, unreachable?: string): Promise<TakenOver>
   forget(session: string): void
-  /** What only replicas of this fleet can have written: to tell one another what no client may claim. */
+  /** Signs text for other replicas, which clients cannot forge. */
   sign(text: string): string
-  /** The text, where one of the fleet has signed it. */
+  /** The text, if a replica of this cluster signed it. */
   verify(signed: string): string | undefined
 }
 
 export type TakenOver = { readonly record: string } | { readonly heldBy: string; readonly address: string } | undefined
 
-/** A name as replicas give it to what they hand out: `replica.rest`. */
+/** The replica in a name of the form `replica.rest`. */
 export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('.'), 0))
 
 /**
- * What one replica tells all the others (B10). What is told while they cannot be reached is lost, so that nothing may
- * depend on it: whoever missed it finds out by itself, only later.
+ * Broadcast between replicas (B10). Messages are lost while the others cannot be reached, so nothing may depend on
+ * them: without one, a replica notices a change later.
  */
 export interface PubSub {
-  /** Never waits, and never throws. Whoever tells does not hear it. */
+  /** Never waits or throws. The sender does not receive its own messages. */
   publish(topic: string, text: string): void
-  /** Hears what others tell from now on. */
   subscribe(topic: string, listener: (text: string) => void): Disposable
 }
 
-/** Hands what has come in to those who listen for its topic. */
+/** Dispatches received messages to the listeners of their topics. */
 export interface TopicListeners extends Pick<PubSub, 'subscribe'> {
   deliver(topic: string, text: string): void
 }

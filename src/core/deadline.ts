@@ -2,15 +2,15 @@ import { type Clock, pausedMs, type Timer } from './clock.ts'
 
 export interface Deadline extends Disposable {
   readonly signal: AbortSignal
-  /** Stops the time until disposed of; several pauses may overlap. */
+  /** Stops the time until disposed of; pauses may overlap. */
   pause(): Disposable
-  /** Gives the whole time again from now, but no more than `mostMs` in all; pauses do not count. */
+  /** Restarts the full time from now, up to `maxMs` in all; pauses do not count. */
   restart(maxMs: number): void
 }
 
 /**
- * A signal that aborts with `reason()` after `ms`, or with its parent's reason before that. Dispose of it when done.
- * `late`: the process was paused when time ran out, so that the other side may have had less of it.
+ * A signal that aborts with `reason()` after `ms`, or earlier with its parent's reason. Dispose of it when done.
+ * `late`: the process was paused when the time ran out, so the other side may have had less of it.
  */
 export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Error, parent?: AbortSignal): Deadline {
   const controller = new AbortController()
@@ -20,7 +20,7 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   const start = (left: number): Timer =>
     clock.after(left, () => {
       const rest = due - clock.monotonic()
-      // Restarts only move the end, since they may come thousands of times a second.
+      // Restarts only move `due`, because they can come thousands of times a second.
       if (isRestarted && rest > 0) timer = start(rest)
       else controller.abort(reason((timer.lateMs ?? 0) >= pausedMs))
     })
@@ -64,9 +64,9 @@ export function deadline(clock: Clock, ms: number, reason: (late: boolean) => Er
   }
 }
 
-/** Waits for shared work on behalf of one waiter: its signal ends the waiting, never the work. */
+/** Waits for shared work; the signal ends the waiting, not the work. */
 export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  // Whoever has stopped waiting need not hear how it ended.
+  // Avoid an unhandled rejection after the waiter has left.
   work.catch(() => {})
   if (signal.aborted) throw signal.reason
   const { promise, reject } = Promise.withResolvers<never>()
@@ -80,8 +80,8 @@ export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise
 }
 
 /**
- * Waits for work until its signal aborts, also when the work does not listen. Like `waitFor` of core, without the race
- * of two promises, which costs more than all else that it does: this runs twice in every call.
+ * Waits for work until the signal aborts, even if the work ignores it. Like `waitFor` without `Promise.race`, which
+ * cost more than everything else here: this runs twice in every call.
  */
 export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -89,7 +89,7 @@ export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
     const done = () => signal.removeEventListener('abort', stop)
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
-    // Whoever has stopped waiting need not hear how it ended.
+    // Handles late rejections, too.
     work.then(
       (value) => {
         done()

@@ -1,15 +1,15 @@
 import type { Json } from './json.ts'
 
-/** How one error code behaves at every border. The only place where codes meet numbers. */
+/** How an error code maps to each protocol; the only place that maps codes to numbers. */
 interface ErrorKind {
-  /** JSON-RPC number where the failure is not a tool result; our own lie outside -32768…-32000. */
+  /** JSON-RPC code if the failure is not a tool result; our own lie outside -32768…-32000. */
   readonly rpc: number
   readonly http: number
-  /** Whether the same call may succeed later without anyone changing anything. */
+  /** Whether the same call may succeed later without changes. */
   readonly retryable: boolean
-  /** Whether it is the server's own failure, so that a circuit breaker counts it. */
+  /** The server's own failure, so the circuit breaker counts it. */
   readonly serverFault: boolean
-  /** Somebody was refused something, by a rule or a limit: audit calls it a denial. */
+  /** Refused by a rule or a limit: audit records DENY. */
   readonly denial?: true
   /** A JSON-RPC error even for `tools/call`, because the request itself is wrong. */
   readonly malformed?: true
@@ -53,36 +53,36 @@ export type ErrorCode = keyof typeof errorKinds
 export interface ErrorDetails {
   readonly server?: string | undefined
   readonly rule?: string
-  /** When the same call may be tried again: a whole number of at least 1. */
+  /** A whole number of at least 1. */
   readonly retryAfterMs?: number | undefined
-  /** What audit calls the reason, where the code does not say it all. */
+  /** The audit reason, if the code is not specific enough. */
   readonly auditReason?: string
-  /** What a client over HTTP is told to ask its identity provider for (`WWW-Authenticate`). */
+  /** For `WWW-Authenticate`: what an HTTP client should request from its identity provider. */
   readonly challenge?: string
-  /** Surely nothing of the request reached the server: sending it again is safe, whatever the tool does (F12). */
+  /** Nothing of the request reached the server, so resending is safe for any tool (F12). */
   readonly unsent?: true
   /**
-   * The server answered that it does not know the session in which the request was sent; it may have run all the same.
-   * `fresh`: nothing had been answered in that session before, so that another one would not help.
+   * The server did not recognize the session of the request; it may have run it all the same. `fresh`: nothing had been
+   * answered in that session before, so a new one would not help.
    */
   readonly sessionEnded?: 'established' | 'fresh'
   /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
   readonly resendable?: true
-  /** This process was paused when the time of the call ran out, which says nothing about the server. */
+  /** This process was paused when the call timed out, so the timeout says nothing about the server. */
   readonly late?: true
-  /** Why it was really refused, where the caller is told that there is no such thing (`policy.hideDenied`). */
+  /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */
   readonly concealed?: ToolwayError
   readonly cause?: unknown
 }
 
-/** Clients read `retryAfterMs` as a whole number of milliseconds; waits are computed from clocks and jitter. */
+/** Clients expect whole milliseconds; waits are computed from clocks and jitter. */
 function wholeRetryAfter(details: ErrorDetails): ErrorDetails {
   const { retryAfterMs } = details
   if (retryAfterMs === undefined || (Number.isInteger(retryAfterMs) && retryAfterMs >= 1)) return details
   return { ...details, retryAfterMs: Number.isFinite(retryAfterMs) ? Math.max(1, Math.ceil(retryAfterMs)) : undefined }
 }
 
-/** Every failure of our own. The message is a sentence that says what happened and what to do about it. */
+/** All errors of our own. The message says what happened and what to do about it. */
 export class ToolwayError extends Error {
   override readonly name = 'ToolwayError'
   readonly code: ErrorCode
@@ -98,18 +98,18 @@ export class ToolwayError extends Error {
     return errorKinds[this.code]
   }
 
-  /** What audit and metrics call it: the true reason, where the caller is not told. */
+  /** The real reason for audit and metrics, even if it is hidden from the caller. */
   get truth(): ToolwayError {
     return this.details.concealed ?? this
   }
 
-  /** The same to the caller, with the true reason for the record. */
+  /** A copy that looks the same to the caller and carries the real reason for the record. */
   concealing(truth: ToolwayError | undefined): ToolwayError {
     if (truth === undefined) return this
     return new ToolwayError(this.code, this.message, { ...this.details, concealed: truth })
   }
 
-  /** The object that callers find in `_meta["dev.toolway/error"]` or in a JSON-RPC error's `data`. */
+  /** Callers find it in `_meta["dev.toolway/error"]` or in the `data` of a JSON-RPC error. */
   get data(): { code: ErrorCode; rule?: string; server?: string; retryAfterMs?: number } {
     const { rule, server, retryAfterMs } = this.details
     return {
@@ -120,21 +120,21 @@ export class ToolwayError extends Error {
     }
   }
 
-  /** Makes anything thrown one of ours; what nobody expected is INTERNAL and keeps its cause for the log alone. */
+  /** Converts anything thrown. Unexpected errors become INTERNAL; only the log gets their cause. */
   static from(thrown: unknown): ToolwayError {
     if (thrown instanceof ToolwayError) return thrown
     return new ToolwayError('INTERNAL', 'Toolway failed to handle this call; its log has the cause.', { cause: thrown })
   }
 }
 
-/** A client cannot be asked for this: MCP has no such request, or the client did not declare that it takes it. */
+/** The client cannot receive this request: MCP does not define it, or the client did not declare support. */
 export class UnsupportedRequest extends ToolwayError {
   constructor(message: string) {
     super('INVALID_ARGUMENTS', message)
   }
 }
 
-/** An error object that a server answered with. It reaches the caller unchanged (T2). */
+/** An error object from a server. It reaches the caller unchanged (T2). */
 export class ServerError extends Error {
   override readonly name = 'ServerError'
   readonly error: Json<RpcErrorObject>
@@ -151,7 +151,7 @@ export interface RpcErrorObject {
   readonly data?: unknown
 }
 
-/** An address cannot be had; the message says what to do about it. */
+/** The listen address is unavailable; the message says what to do. */
 export class CannotListen extends Error {
   override readonly name = 'CannotListen'
 }

@@ -4,8 +4,8 @@ import { isAbsolute, sep } from 'node:path'
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * The folder of the user. A variable that is empty or relative would lead to wherever we were started, and there anybody
- * may have put a token, or a program.
+ * The user's home folder. Ignores empty and relative variables: they would lead to the working directory, where anybody
+ * may have placed a token or a program.
  */
 export const homeOf = ({ HOME = '', USERPROFILE = '' }: Variables): string =>
   [HOME, USERPROFILE].find((folder) => isAbsolute(folder)) ?? homeOfAccount()
@@ -14,12 +14,12 @@ function homeOfAccount(): string {
   try {
     return userInfo().homedir
   } catch {
-    // Containers run as users that nobody has heard of.
+    // In containers, the user id may have no account.
     return sep
   }
 }
 
-/** The user of the operating system; a container may have none. */
+/** The name of the OS user, or its id if it has no account, as in containers. */
 export function osUser(): string {
   try {
     return userInfo().username

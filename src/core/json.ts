@@ -4,14 +4,14 @@ import { elements, members } from '../lib/json-text/scan.ts'
 import { maxDepth } from '../lib/json-text/skip.ts'
 
 /**
- * A JSON value kept as the bytes it came in, as the value it means, or both.
- * Each is made from the other at most once, so what is only carried is never parsed and never re-serialised.
+ * A JSON value, kept as received bytes, as a parsed value, or both. Each is made from the other at most once, so
+ * pass-through data is neither parsed nor serialized again.
  */
 export class Json<T = unknown> {
   #value: T | undefined
   #bytes: Buffer | undefined
   #parsed: boolean
-  /** Whether the bytes came from outside, so that they may say more than the value. */
+  /** The bytes came from outside, so they may hold more than the value (digits, for example). */
   readonly #received: boolean
   #exact: T | undefined
 
@@ -26,12 +26,12 @@ export class Json<T = unknown> {
     return new Json<T>(value, undefined, true)
   }
 
-  /** The bytes must be one complete JSON value; whoever framed them has seen to that. */
+  /** The bytes must be one complete JSON value; the caller has validated them. */
   static raw<T = unknown>(bytes: Buffer): Json<T> {
     return new Json<T>(undefined, bytes, false)
   }
 
-  /** The same where the bytes were parsed already: the value must be what they mean; `exact` if no number was rounded. */
+  /** For bytes that are already parsed: `value` must be their value; `exact` if no number was rounded. */
   static read<T>(value: T, bytes: Buffer, exact = false): Json<T> {
     const json = new Json<T>(value, bytes, true)
     if (exact) json.#exact = value
@@ -39,12 +39,12 @@ export class Json<T = unknown> {
   }
 
   /**
-   * Reads text that no door has looked at. Throws where it is not JSON, nests too deeply to be written again, or has a
-   * member twice, so that its bytes may be passed on.
+   * Parses unvalidated text. Throws if it is not JSON, nests too deeply or repeats a member, so that its bytes are safe
+   * to pass on.
    */
   static parse(text: string): Json {
     const value: unknown = JSON.parse(text)
-    // Line breaks can only stand between tokens; a server may expect each message on one line.
+    // Raw line breaks occur only between tokens; a server may expect each message on one line.
     const bytes = Buffer.from(text.replace(/[\r\n]/g, ' ').trim())
     const { members: written, depth } = extentOf(bytes)
     if (depth > maxDepth) throw new SyntaxError(`it nests deeper than ${maxDepth} levels`)
@@ -65,13 +65,13 @@ export class Json<T = unknown> {
     return this.#bytes
   }
 
-  /** The value with a `Numeral` in the place of each number that a double cannot hold; mostly the value itself. */
+  /** The value with a `Numeral` for each number that a double cannot hold; usually the value itself. */
   get exact(): T {
     this.#exact ??= this.#received ? exactValue(this.bytes, this.value) : this.value
     return this.#exact
   }
 
-  /** A member of an object, in the bytes in which it came. */
+  /** A member of an object, with its original bytes. */
   member(name: string): Json | undefined {
     const { value } = this
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
@@ -80,7 +80,7 @@ export class Json<T = unknown> {
     return slice === undefined ? Json.of(inner) : Json.read(inner, slice)
   }
 
-  /** The elements of an array likewise; none for anything else. */
+  /** The elements of an array, with their original bytes; none for other values. */
   items(): readonly Json[] {
     const { value } = this
     if (!Array.isArray(value)) return []

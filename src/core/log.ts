@@ -1,18 +1,17 @@
-/** The log as features see it: facts first, then one sentence. */
+/** Structured log: fields first, then one sentence. */
 export interface Log {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void
   warn(facts: object, message: string): void
   error(facts: object, message: string): void
-  /** Has each line go through this before it is written; a log that is not written down may do without. */
+  /** Sets a filter that redacts each line before it is written; optional for logs that are not stored. */
   conceal?(conceal: (line: string) => string): void
-  /** Whether lines of a level go anywhere; a log that does not say takes all of them. */
+  /** Without it, all levels are enabled. */
   isLevelEnabled?(level: string): boolean
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** A log whose lines all carry the same facts. */
 export const labelledLog = (log: Log, facts: object): Log => ({
   debug: (more, message) => log.debug({ ...facts, ...more }, message),
   info: (more, message) => log.info({ ...facts, ...more }, message),

@@ -2,27 +2,27 @@ import type { Operation } from './audit.ts'
 import type { Call } from './call.ts'
 import type { Trail } from './trail.ts'
 
-/** How an operation ended. `answered` with `isError` is a tool's own failure, `failed` is ours or a server's. */
+/** `tool_error`: the tool reported a failure (`isError`). `failed`: an error of ours or of the server. */
 export interface CallOutcome {
   readonly kind: 'answered' | 'tool_error' | 'denied' | 'failed'
   /** One of our codes, or `rpc -32602` for a server's own error. */
   readonly code?: string
 }
 
-/** An operation that is over, with all that happened to it. */
+/** A finished operation. */
 export interface Observed {
   readonly call: Call
   readonly operation: Operation
-  /** When it began, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly at: number
-  /** When it began, by the monotonic clock that the steps of its trail go by. */
+  /** On the monotonic clock of the trail's steps. */
   readonly start: number
   readonly ms: number
   readonly outcome: CallOutcome
   readonly trail: Trail
 }
 
-/** Whoever watches calls. Must not throw, must not keep the call's arguments or result. */
+/** Must not throw, and must not keep the call's arguments or result. */
 export interface Observer {
   began?(call: Call, operation: Operation): void
   ended(observed: Observed): void

@@ -1,30 +1,30 @@
 import type { ToolwayError } from './errors.ts'
 import { Json } from './json.ts'
 
-/** What a call came to. A tool that reports failure (`isError`) has still produced a result. */
+/** The result of a call. A tool that reports failure (`isError`) still has one. */
 export interface Result {
   readonly body: Json<ResultBody>
   readonly isError: boolean
-  /** It has none of the members by which eras differ: whoever hands it on need not look for them. */
+  /** Has no members that differ between eras, so that nobody needs to look for them. */
   readonly plain?: true
-  /** For listings: what the record of them tells. */
+  /** For listings: what the audit record shows of them. */
   readonly listing?: Listing
-  /** What was refused, where the result tells it in a form of its own. */
+  /** The refusal that this result reports in its own format. */
   readonly refusal?: ToolwayError
-  /** What a scan found in it, by kind. */
+  /** Kinds of findings of the result scan. */
   readonly findings?: readonly string[]
-  /** It was not fetched for this call: it had been kept, or another call that asked for the same has brought it. */
+  /** Came from the cache, or from an identical call at the same time. */
   readonly cached?: true
 }
 
-/** How many were asked for by name, how many are shown, and what they cost a model. */
+/** How many were requested by name, how many are shown, and their token cost. */
 export interface Listing {
   readonly requested?: number
   readonly returned: number
   readonly tokens?: number
 }
 
-/** The result object of `tools/call`, `resources/read` or `prompts/get`; every field may be present, unknown ones too. */
+/** The result object of `tools/call`, `resources/read` or `prompts/get`, including unknown fields. */
 export interface ResultBody {
   readonly content?: readonly Content[]
   readonly structuredContent?: unknown
@@ -40,7 +40,7 @@ export interface Content {
 
 export const resultOf = (body: ResultBody): Result => ({ body: Json.of(body), isError: body.isError === true })
 
-/** A failure of our own as a tool result: a sentence that a model can act on, and the code for programs (E1). */
+/** One of our own errors as a tool result: a message for the model, and the code for programs (E1). */
 export const refusedResult = (error: ToolwayError): Result => ({
   ...resultOf({
     content: [{ type: 'text', text: error.message }],
@@ -52,6 +52,6 @@ export const refusedResult = (error: ToolwayError): Result => ({
 
 export const textResult = (text: string): Result => resultOf({ content: [{ type: 'text', text }] })
 
-/** An answer for programs and for models alike: structured content, and the same as JSON text. */
+/** Structured content, and the same as JSON text for models. */
 export const structuredResult = (value: object): Result =>
   resultOf({ content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value })

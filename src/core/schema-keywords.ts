@@ -9,7 +9,7 @@ const count: Shape = (value) => Number.isSafeInteger(value) && (value as number)
 const names: Shape = (value) => Array.isArray(value) && value.every(text)
 const namesByName: Shape = (value) => isObject(value) && Object.values(value).every(names)
 
-/** Keywords that say something about a value, and what they look like. Titles, defaults and ids say nothing. */
+/** Keywords that constrain a value, with the shape of their values. Titles, defaults and ids constrain nothing. */
 export const assertions: Readonly<Record<string, Shape | undefined>> = {
   type: (value) => text(value) || names(value),
   enum: Array.isArray,
@@ -23,7 +23,7 @@ export const assertions: Readonly<Record<string, Shape | undefined>> = {
   dependentRequired: namesByName,
 }
 
-/** Keywords that hold subschemas: one, a list of them, or one for each name. */
+/** Keywords that hold subschemas: one, a list, or a map by name. */
 export const applicators: Readonly<Record<string, 'one' | 'list' | 'map' | undefined>> = {
   ...each('one', 'additionalItems additionalProperties contains else if items not propertyNames then'),
   ...each('one', 'unevaluatedItems unevaluatedProperties'),
@@ -35,7 +35,7 @@ export const applicators: Readonly<Record<string, 'one' | 'list' | 'map' | undef
 export const isListOfItems = (keyword: string, value: unknown): value is readonly unknown[] =>
   keyword === 'items' && Array.isArray(value)
 
-/** Before the latest draft, `dependencies` could name what else must be there. */
+/** Before the latest draft, `dependencies` could list required properties. */
 export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
 
 export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

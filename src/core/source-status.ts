@@ -1,28 +1,27 @@
 /**
- * `needs-auth`: it is there, and somebody has to sign in before it can be used. `starting`: its first connection or
- * listing in this run is under way.
+ * `needs-auth`: reachable, but somebody has to sign in first. `starting`: the first connection or listing of this run
+ * is in progress.
  */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
 export interface SourceStatus {
   readonly health: Health
-  /** Why, in a sentence; empty when there is nothing to say. */
+  /** A sentence; may be empty. */
   readonly reason: string
-  /** Since when, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly since: number
   readonly description: string
   readonly transport: 'stdio' | 'http' | 'sse' | 'in-process'
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
   readonly lastError?: string
-  /** Mean time of its recent calls. */
+  /** Mean duration of recent calls. */
   readonly latencyMs?: number
   readonly breaker: 'closed' | 'open' | 'half-open'
-  /** Only the breaker holds calls back: the server is reachable, and what it offers is current. */
+  /** Only the breaker blocks calls: the server is reachable and its listing is current. */
   readonly heldBack?: true
 }
 
-/** A source in one line: what it is called, how it is, how many tools it has. */
 export interface ServerSummary {
   readonly name: string
   readonly status: SourceStatus

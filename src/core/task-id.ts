@@ -1,16 +1,16 @@
-/** A task as callers know it: which tool has started it, and its own id, sealed for the caller it belongs to. */
+/** A task id as callers see it: the tool that started the task, and the server's id, sealed for its caller. */
 export interface TaskId {
   readonly server: string
   readonly tool: string
   readonly sealed: string
-  /** The one that has started it, where there are several. */
+  /** The replica that started it, if there are several. */
   readonly replica?: string | undefined
 }
 
 export const writeTaskId = ({ server, tool, sealed, replica }: TaskId): string =>
   `${Buffer.from(JSON.stringify(replica === undefined ? [server, tool] : [server, tool, replica])).toString('base64url')}.${sealed}`
 
-/** Undefined for whatever is no id of ours. */
+/** Undefined if the id is not one of ours. */
 export function readTaskId(id: string): TaskId | undefined {
   const [where = '', sealed = '', ...more] = id.split('.')
   if (sealed === '' || more.length > 0) return undefined

@@ -3,11 +3,11 @@ import type { Definition } from './entry.ts'
 
 const schemaLengths = new WeakMap<object, number>()
 
-/** What a tool costs a model's context: its name, description and schema, about four characters a token. */
+/** Estimated context cost of a tool: name, description and schema at four characters per token. */
 export const tokensOf = (name: string, { description, inputSchema }: Definition): number =>
   Math.ceil((name.length + (description?.length ?? 0) + lengthOf(inputSchema)) / 4)
 
-/** A schema is written out once, however often a registry of thousands is summed up. */
+/** Cached, because sums over thousands of tools would serialize every schema again. */
 function lengthOf(schema: Definition['inputSchema']): number {
   if (schema === undefined) return 0
   let length = schemaLengths.get(schema)
@@ -22,7 +22,7 @@ export const exposures: readonly Exposure[] = ['direct', 'meta', 'both', 'code']
 
 const known = new WeakMap<readonly Served[], number>()
 
-/** What a list of tools costs a model's context. Added up once: views give the same list until something changes. */
+/** Cached per list: views return the same list until something changes. */
 export function costOf(tools: readonly Served[]): number {
   const before = known.get(tools)
   if (before !== undefined) return before
@@ -31,7 +31,7 @@ export function costOf(tools: readonly Served[]): number {
   return sum
 }
 
-/** What a caller's tools would cost in each exposure mode (B8). */
+/** Cost of a caller's tools in each exposure mode (B8). */
 export const costsOf = (view: View): Readonly<Record<Exposure, number>> => ({
   direct: costOf(view.shown('direct')),
   meta: costOf(view.shown('meta')),

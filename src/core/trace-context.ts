@@ -1,21 +1,21 @@
-/** A place in a distributed trace, as the W3C writes it in headers and MCP in `_meta`. */
+/** A W3C trace context, in headers or in MCP's `_meta`. */
 export interface TraceContext {
   readonly traceparent: string
   readonly tracestate?: string
   readonly baggage?: string
 }
 
-/** Longer ones are somebody's mistake, or an attempt to have us carry something else. */
+/** Limits of the W3C; longer values are mistakes or attempts to smuggle data. */
 const maxState = 512
 const maxBaggage = 8_192
 const maxStates = 32
 const maxBaggageMembers = 180
 
-/** Version, trace id, span id, flags; what a later version adds stands behind them. */
+/** Version, trace id, span id, flags; later versions append fields. */
 const written = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 const nothing = /^0+$/
 
-/** Nothing that could end a header. */
+/** No characters that could end a header. */
 const plain = /^[\x20-\x7e\t]*$/
 const stateMember =
   /^(?:[a-z][a-z0-9_\-*/]{0,255}|[a-z0-9][a-z0-9_\-*/]{0,240}@[a-z][a-z0-9_\-*/]{0,13})=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]$/
@@ -23,8 +23,8 @@ const baggageMember =
   /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*=[ \t]*(?:[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+[ \t]*)?(?:;[\x20-\x2b\x2d-\x7e\t]*)?$/
 
 /**
- * Reads a place in a trace from headers or from `_meta`. Strictly, as the W3C wants it: what is malformed counts as
- * not there, so that whatever is read may go into headers again.
+ * Reads a trace context from headers or `_meta`. Strict, as the W3C demands: malformed values count as absent, so the
+ * result is safe to put into headers again.
  */
 export function readTraceContext(source: Readonly<Record<string, unknown>> | TraceContext): TraceContext | undefined {
   const { traceparent, tracestate, baggage } = source
@@ -37,7 +37,7 @@ export function readTraceContext(source: Readonly<Record<string, unknown>> | Tra
   }
 }
 
-/** The same in the words of the version that we speak. */
+/** Rewrites it in version 00. */
 function placeOf(traceparent: string): string | undefined {
   const [, version, trace = '', span = '', flags = '', more] = written.exec(traceparent) ?? []
   if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return undefined
@@ -48,7 +48,7 @@ const isState = (value: unknown): value is string => isList(value, stateMember, 
 
 const isBaggage = (value: unknown): value is string => isList(value, baggageMember, maxBaggageMembers, maxBaggage)
 
-/** Empty members are allowed between the commas, but not nothing else. */
+/** Empty members are allowed between commas, but at least one must not be empty. */
 function isList(value: unknown, member: RegExp, most: number, longest: number): value is string {
   if (typeof value !== 'string' || value.length > longest || !plain.test(value)) return false
   const members = value
@@ -62,7 +62,6 @@ export const traceIdOf = ({ traceparent }: TraceContext): string => traceparent.
 
 export const spanIdOf = ({ traceparent }: TraceContext): string => traceparent.slice(36, 52)
 
-/** What the flags say; the last bit is about being sampled. */
 export const flagsOf = ({ traceparent }: TraceContext): number => Number.parseInt(traceparent.slice(53, 55), 16)
 
 export const isSampled = (context: TraceContext): boolean => (flagsOf(context) & 1) === 1

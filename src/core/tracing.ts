@@ -1,10 +1,10 @@
 import type { Call } from './call.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/** Gives calls their places in traces, before anything happens to them: servers have to know theirs (F16). */
+/** Assigns trace contexts before a call runs, because servers receive them (F16). */
 export interface Tracing {
-  /** The place of a call that comes in, behind whoever made it. */
+  /** The context of an incoming call, as a child of the caller's. */
   enter(call: Call): TraceContext
-  /** The place of one attempt at a call; undefined where the attempt has none of its own. */
+  /** The context of one attempt; undefined if it has no span of its own. */
   attempt(call: Call): TraceContext | undefined
 }

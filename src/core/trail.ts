@@ -1,28 +1,27 @@
 import type { TraceContext } from './trace-context.ts'
 
 /**
- * What happens to a call on its way, for whoever watches: metrics, traces, the dashboard. Layers write it, nobody on
- * the way reads it, so that watching can never change what a call does.
+ * What happened to a call, for metrics, traces and the dashboard. Interceptors only write it, so that observing cannot
+ * change what a call does.
  */
 export interface Trail {
-  /** How the cache dealt with it, where it was asked. */
+  /** Undefined if the cache was not consulted. */
   cache?: 'hit' | 'miss' | 'joined'
-  /** What a scan found in its result, by kind. */
+  /** Kinds of findings of the result scan. */
   findings?: readonly string[]
-  /** Stretches of time within the call, in the order in which they began. */
+  /** In the order in which they began. */
   readonly steps: TrailStep[]
-  /** The place of the call itself in a trace, where it has one. */
   readonly trace?: TraceContext
 }
 
-/** One stretch of time: waiting for a person, for a place, for a server. */
+/** A timed step: waiting for a person, for a slot, for a server. */
 export interface TrailStep {
   readonly name: 'approve' | 'queue' | 'attempt'
-  /** By the clock's monotonic time, in milliseconds. */
+  /** `performance.now()`. */
   readonly start: number
   end?: number
-  /** The code of what ended it badly. */
+  /** Error code, if it failed. */
   error?: string
-  /** Its own place in a trace, where what happens elsewhere belongs to it. */
+  /** Set if the step is a span of its own, under which remote work belongs. */
   readonly trace?: TraceContext
 }

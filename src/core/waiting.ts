@@ -2,11 +2,10 @@ import type { Peer } from './call.ts'
 import type { Clock } from './clock.ts'
 import { Json } from './json.ts'
 
-/** How long somebody waits for servers that are still starting, and who hears of it. */
+/** How long to wait for servers that are still starting. */
 export interface Wait {
-  /** Ends the waiting with its reason. */
   readonly signal?: AbortSignal
-  /** For each server; its own call timeout, if none is given. */
+  /** Per server; defaults to the server's call timeout. */
   readonly timeoutMs?: number | undefined
   /** Called every second with the servers that are still starting. */
   progress?(waitedMs: number, servers: readonly string[]): void
@@ -14,7 +13,6 @@ export interface Wait {
 
 const progressEveryMs = 1_000
 
-/** Calls `tick` every second until disposed of. */
 export function everySecond(clock: Clock, tick: () => void): Disposable {
   let timer: Disposable
   const next = () => {
@@ -28,8 +26,8 @@ export function everySecond(clock: Clock, tick: () => void): Disposable {
 }
 
 /**
- * Tells a caller that asked for progress what its call is waiting for. The numbers stay far below 1, so that what the
- * tool itself reports under the same token later is larger.
+ * Reports progress to the caller while its call waits for servers. The values stay far below 1, so that progress of the
+ * tool itself, under the same token, is larger.
  */
 export function tellWaiting(
   { progressToken }: Readonly<Record<string, unknown>>,

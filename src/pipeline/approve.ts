@@ -10,10 +10,10 @@ import { onceFree } from './compose.ts'
 import { step } from './observe.ts'
 import { personMs } from './timeout.ts'
 
-/** The rule by which a tool needs a person's yes; undefined where it needs none. */
+/** The rule that requires a person's approval; undefined if none does. */
 export type NeedsApproval = (entry: Entry) => string | undefined
 
-/** Asks the person behind the caller before a tool runs that needs a yes. Whoever cannot be asked has not said it. */
+/** Asks the person behind the caller before a tool runs that needs approval. Refuses if nobody can be asked. */
 export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor => {
   return onceFree((call) => {
     const rule = needsApproval(call.entry) ?? call.approval
@@ -59,13 +59,13 @@ const question = ({ caller }: Call, tool: string, args: string) => ({
   },
 })
 
-/** How much is shown of one value and of one name: whoever sends much in one must not hide the next. */
+/** Limits per value and per name, so that one long value cannot hide the next. */
 const maxValue = 200
 const maxName = 100
-/** More than this nobody reads before they say yes. */
+/** Nobody reads more than this before approving. */
 const maxInAll = 4_000
 
-/** Every argument by its name, each value shortened on its own; undefined where that is too much for a person. */
+/** All arguments by name, each value shortened separately; undefined if the whole is too long for a person to read. */
 function shown(args: object): string | undefined {
   const parts: string[] = []
   let length = 0
@@ -78,13 +78,13 @@ function shown(args: object): string | undefined {
   return `{${parts.join(',')}}`
 }
 
-/** What a person decides about must be seen as it is. */
+/** Escapes invisible characters: the person must see what they approve. */
 function shownValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value, maxValue)
   return shortened(JSON.stringify(value), maxValue, speltOut)
 }
 
-/** The note on what is missing stands outside the quotes, where no text of a caller can stand. */
+/** The note about the omitted text stays outside the quotes, where a caller cannot forge it. */
 const quoted = (text: string, longest: number): string =>
   shortened(text, longest, (part) => speltOut(JSON.stringify(part)))
 

@@ -9,7 +9,7 @@ import type { Result } from '../core/result.ts'
 import type { RefuseCall } from './policy.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 
-/** What operations on entries are called in the record. */
+/** Operation names in the audit log. */
 export const operations: Readonly<Record<Kind, Operation>> = {
   tool: 'call_tool',
   resource: 'read_resource',
@@ -21,18 +21,18 @@ export interface AuditOptions {
   readonly log: Audit
   readonly decide: Decide
   readonly refuse: RefuseCall
-  /** What is recorded; the usual operation on this kind of entry unless given. */
+  /** Defaults to the usual operation of the entry's kind. */
   readonly operation: Operation | undefined
   readonly refusals: Refusals
 }
 
 /**
- * Decides about a call once, records it before and after (F11), and refuses what policy denies. A response leaves only
- * when its record is as durable as `audit.sync` asks for. Denials beyond the limit of a principal are counted instead
- * of recorded one by one (B7).
+ * Decides about a call once, audits it before and after (F11), and refuses what policy denies. A response is sent only
+ * after its record is as durable as `audit.sync` demands. Denials above a principal's limit are counted instead of
+ * audited one by one (B7).
  */
 export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: AuditOptions): Interceptor => {
-  /** A decision that fails is no decision: nothing runs, and that is written down. */
+  /** If the decision throws, the call does not run, and the failure is audited. */
   const decided = (call: Call): Decision => {
     try {
       return decide(call.caller, call.entry)
@@ -61,21 +61,21 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
     try {
       const result = await (decision.allowed ? next(call) : refuse(call, decision))
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
-      // Most reads have nothing to wait for, and every turn of the loop counts.
+      // Most reads have nothing to wait for; skip the extra event loop turn.
       if (waiting) await waiting
       return result
     } catch (thrown) {
-      // A record that could not be written is told once, not once more about itself.
+      // If the record could not be written, do not try to record that failure as well.
       if (!(thrown instanceof ToolwayError) || thrown.code !== 'AUDIT_UNAVAILABLE') await ended(endingOf(thrown))
       throw thrown
     }
   }
 }
 
-/** How each attempt ended, where there were several; the trail has them. */
+/** Outcome of each attempt, if there were several. */
 function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {
   const { steps = [] } = trail ?? {}
-  // Nearly all calls have one step or two.
+  // Nearly all calls have one or two steps.
   if (steps.length < 2) return undefined
   const attempts = steps.filter(({ name }) => name === 'attempt')
   return attempts.length < 2 ? undefined : { attempts: attempts.map(({ error }) => error ?? 'ok') }
@@ -86,7 +86,6 @@ const outcomeOf = ({ refusal, isError, findings }: Result, rule: string): Ending
 
 type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 
-/** How a failure is written down. */
 export function endingOf(thrown: unknown): Ending {
   if (thrown instanceof ServerError) return { decision: 'ERROR', reason: 'server_error', is_error: true }
   const { code, kind, details } = ToolwayError.from(thrown).truth
@@ -97,10 +96,9 @@ export function endingOf(thrown: unknown): Ending {
 
 const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
 
-/** The operator's own credential is no flood's: each of its refusals is written down. */
+/** Every refusal of the operator's own credential is audited. */
 const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin ? {} : refusals.admit(who))
 
-/** Who a record is about. */
 const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
   agent,
   principal,
@@ -108,7 +106,7 @@ const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
   ...(address !== undefined && { address }),
 })
 
-/** Made in one piece and always of one shape: every call needs one, and pieces put together cost more than all in them. */
+/** Always one literal of one shape, because every call creates one: merging objects was slower. */
 function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, refused: boolean): AuditSubject {
   return {
     call: id,
@@ -126,30 +124,29 @@ function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, re
   }
 }
 
-/** What carries other calls changes nothing but through them, and they are written down themselves. */
+/** Calls that carry other calls change nothing themselves; the inner calls are audited. */
 const mayWrite = ({ traits }: Entry, operation: Operation): boolean =>
   !traits.readOnly && !traits.carries && operation !== 'complete' && operation !== 'subscribe'
 
-/** Which of many resources a template stands for is part of what was asked. */
+/** For a template, the record needs to name the resource that was read. */
 function argumentsOf({ input, entry }: Call): Readonly<Record<string, unknown>> {
   const { uri } = input
   return uri === undefined || uri === entry.name ? input.arguments.exact : { ...input.arguments.exact, uri }
 }
 
-/** What somebody asked of a view. */
 type Asked = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool'>
 
 /**
- * A view whose listings are written down, and so is asking in vain: what is not found never becomes a call, and would
- * leave no trace otherwise. Whoever asks in vain too often is told so and counted (B7).
+ * A view that audits listings and failed lookups: a lookup that finds nothing never becomes a call and would leave no
+ * trace. Too many failed lookups are refused and counted (B7).
  */
 export function auditedView(view: View, caller: Caller, log: Audit, refusals: Refusals): View {
   const subject = (asked: Asked) => ({ call: randomUUID(), ...whoOf(caller), ...asked, write: false })
 
   const inVain = (asked: Asked, thrown: unknown, start: number) => {
-    // A server that cannot be reached is not what somebody may not have.
+    // An unreachable server is not a refusal.
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
-    // Spellings come from anybody and may be anything.
+    // `brief`: the name is untrusted text of any length.
     return log.end({ ...subject(asked), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }
 
@@ -177,7 +174,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
       const page = listed(kind, cursor, start)
       refusals.settle()
       const shown = { decision: 'ALLOW', is_error: false, latency_ms: since(start), returned: page.count } as const
-      // A list changes nothing: nobody waits for the record of it. About four characters to a token.
+      // A listing changes nothing, so do not wait for its record. A token is about four characters.
       log
         .end({ ...subject({ operation: 'list', kind }), ...shown, tokens: Math.ceil(page.items.length / 4) })
         ?.catch(ignored)
@@ -188,5 +185,5 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
   }
 }
 
-/** Whoever writes the records tells the log that it cannot. */
+/** The audit writer logs its own failures. */
 const ignored = () => {}

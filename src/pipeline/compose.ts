@@ -5,8 +5,8 @@ export const compose = (interceptors: readonly Interceptor[], last: Handler): Ha
   interceptors.reduceRight<Handler>((next, interceptor) => (call) => interceptor(call, next), last)
 
 /**
- * An interceptor that only lets calls through: `check` throws or rejects for those that it stops. Most checks can tell
- * at once, and every promise that a call does not need counts.
+ * An interceptor that only checks: `check` throws or rejects to stop a call. Most checks are synchronous; calls then
+ * pay for no extra promise.
  */
 export const onceFree = (check: (call: Call) => Promise<unknown> | undefined): Interceptor => {
   return (call, next) => {

@@ -11,7 +11,7 @@ export interface RateLimits {
   readonly clock: Clock
 }
 
-/** Lets through as many calls a minute as every limit that a call meets allows (F8); a refused one counts nowhere. */
+/** Enforces all rate limits that apply to a call (F8); a refused call counts toward none of them. */
 export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor => {
   const judge = (call: Call, limits: readonly Limit[], taken: Taken): void => {
     if (taken.allowed) return

@@ -2,50 +2,49 @@ import type { Config } from '../../config/schema.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 
-/** What a call shows about its server: it works, it fails, or nothing. */
+/** What a call shows about its server. `nothing`: it does not count. */
 export type BreakerOutcome = 'answered' | 'failed' | 'nothing'
 
 export type BreakerState = SourceStatus['breaker']
 
 export interface BreakerStatus {
   readonly state: BreakerState
-  /** Since when, in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly since: number
-  /** Failures in a row. */
+  /** Consecutive failures. */
   readonly failures: number
-  /** How long nothing is let through, while that is so. */
+  /** Set while the breaker is open. */
   readonly retryAfterMs?: number
-  /** Why it opened, until it closes. */
+  /** Why it opened; set until it closes. */
   readonly reason?: string
 }
 
-/** Stands before one server: closed lets calls through, open lets none, half-open a few that try. */
+/** The circuit breaker of one server. Closed lets all calls through, open none, half-open a few probes. */
 export interface Breaker extends Disposable {
   readonly status: BreakerStatus
-  /** Lets a call through, for which `leave` is due with what is given here; undefined if it must not go on. */
+  /** Returns a ticket for `leave`, or undefined if the call must not proceed. */
   enter(): number | undefined
   leave(ticket: number, outcome: BreakerOutcome): void
   /**
-   * The server fails elsewhere: until it has answered here, or for as long as it would be left alone, one failure is
-   * enough. Holds back nothing by itself. Tells whether that is news.
+   * The server fails at another replica: for `openFor`, or until it answers here, one failure opens this breaker. Does
+   * not block calls. Returns whether this is news.
    */
   hint(): boolean
 }
 
 export interface BreakerOptions {
-  /** As it is now: a configuration that is loaded anew counts from the next call on. */
+  /** Read on each use, so that a reload applies from the next call on. */
   config(): BreakerConfig
-  /** Since when it counts as closed. */
   readonly start: number
   readonly clock: Clock
   random(): number
   changed(state: BreakerState): void
 }
 
-/** However often it fails to come back, a server is tried again within two minutes, unless it is given longer anyway. */
+/** Upper bound of the doubled open time, unless `openFor` is longer. */
 const maxPauseMs = 120_000
 
-/** Gateways that gave up together do not come back together. */
+/** Gateways that opened together must not probe together. */
 const jitter = 0.2
 
 export function createBreaker({ config, start, clock, random, changed }: BreakerOptions): Breaker {
@@ -54,10 +53,10 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
   let since = start
   let failures = 0
   let reason = ''
-  /** Each change begins a new time: calls that were let through in an older one have no say any more. */
+  /** Incremented with each state change; tickets of an earlier state are ignored. */
   let time = 0
   let probes = 0
-  /** How often it has opened without having closed in between. */
+  /** Consecutive openings without closing in between. */
   let openings = 0
   let until = 0
   let hintedUntil = 0
@@ -142,14 +141,14 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
   }
 }
 
-/** How finely the window moves: what is counted is up to a tenth of its length younger than the window says. */
+/** The window moves in slices, so it can be up to a tenth shorter than configured. */
 const slices = 10
 
-/** How many calls there were lately, and how many of them failed; as large with a million of them as with one. */
+/** Counts recent calls and failures in constant memory. */
 interface Window {
   readonly calls: number
   readonly failures: number
-  /** Counts a call that ended now; whatever is older than the window is forgotten. */
+  /** Counts a call that ended now, and drops counts older than the window. */
   add(failed: boolean, now: number, lengthMs: number): void
   clear(): void
 }
@@ -160,7 +159,7 @@ export function createWindow(): Window {
   let calls = 0
   let failures = 0
   let length = 0
-  /** The number of the youngest slice, counted from the epoch. */
+  /** Number of the newest slice, counted from zero of the clock. */
   let latest = 0
 
   const clear = () => {
@@ -171,7 +170,7 @@ export function createWindow(): Window {
   }
 
   const moveTo = (slice: number) => {
-    // A clock that was set back would keep what is counted for as long as it was wrong.
+    // If the clock goes back, old counts would stay until it catches up.
     if (slice < latest || slice - latest >= slices) clear()
     else {
       for (let next = latest + 1; next <= slice; next++) {
@@ -208,7 +207,6 @@ export function createWindow(): Window {
   }
 }
 
-/** When the breaker of one server opens, and how it closes again. */
 export type BreakerConfig = Config['breaker']
 
 interface Written {
@@ -216,7 +214,7 @@ interface Written {
   readonly mcpServers: Readonly<Record<string, Pick<Config['mcpServers'][string], 'breaker'>>>
 }
 
-/** What holds for each server: its own words, and those of the section `breaker` where it is silent. */
+/** Settings of each server: its own, with defaults from the section `breaker`. */
 export function breakerConfigs({ breaker, mcpServers }: Written): (server: string) => BreakerConfig | undefined {
   const configs = new Map(
     Object.entries(mcpServers).map(([server, own]) => [server, { ...breaker, ...own.breaker } as BreakerConfig]),

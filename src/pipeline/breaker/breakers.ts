@@ -13,7 +13,7 @@ import {
 } from './breaker.ts'
 
 export interface BreakersOptions {
-  /** As it is now; undefined for what has no breaker, such as our own tools. */
+  /** The current settings; undefined for sources without a breaker, such as our own tools. */
   configOf(server: string): BreakerConfig | undefined
   readonly clock: Clock
   readonly log: Log
@@ -25,16 +25,16 @@ export interface Breakers extends Disposable {
   readonly interceptor: Interceptor
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
-  /** The server fails at another replica: one failure here is enough to open its breaker, for a while. */
+  /** The server fails at another replica: for a while, one failure here opens its breaker. */
   hint(server: string): void
-  /** The server is gone, or another one has its name now. */
+  /** The server was removed, or its name now belongs to another one. */
   forget(server: string): void
 }
 
-/** How soon to come back while another call tries whether the server has recovered. */
+/** Retry-After while another call probes the server. */
 const triedMs = 1_000
 
-/** Holds calls back from servers that fail, so that nobody waits for them and they can recover. */
+/** Blocks calls to failing servers, so that callers do not wait and the servers can recover. */
 export function createBreakers({ configOf, clock, log, random = Math.random }: BreakersOptions): Breakers {
   const breakers = new Map<string, Breaker>()
   const listeners = new Set<(server: string, state: BreakerState) => void>()
@@ -107,20 +107,20 @@ function tell(log: Log, server: string, state: BreakerState, { status: { reason,
   else log.warn({ server, reason, forMs: retryAfterMs }, 'a server fails: its breaker has opened')
 }
 
-/** A timer may be early by a hair, and a place was perhaps waited for. */
+/** Timers can fire slightly early, and the call may have waited in a queue. */
 const asGoodAsAll = 0.9
 
-/** What it says about a server that a call to it ended with something thrown. Only its own failures count (J3). */
+/** Classifies a thrown error. Only the server's own failures count (J3). */
 function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome {
   if (thrown instanceof ServerError) return 'answered'
-  // Once the call is over, whatever comes of it is the doing of whoever ended it.
+  // After an abort, the error only reflects who aborted the call.
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'failed' : 'nothing'
   if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
-  // A server that was restarted forgets sessions, and all calls in one learn of it at the same time.
+  // A restarted server loses its sessions, and all calls in one session fail at the same time.
   return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
 }
 
-/** A server that had less time than the operator gives it may have been about to answer. */
+/** A timeout counts only if the server had the time that the operator allows it. */
 function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   const own = entry.traits.timeoutMs
   const { reason } = signal

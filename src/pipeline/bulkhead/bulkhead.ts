@@ -13,16 +13,14 @@ import {
   takePlace,
 } from './waiting-room.ts'
 
-/** All of it is asked anew for each call, so that a configuration that is loaded anew counts at once. */
+/** The limits are read on each call, so that a reload applies at once. */
 export interface BulkheadOptions {
-  /** Calls in flight at a server; undefined for what runs in this process. */
+  /** Undefined for sources in this process. */
   serverLimit(server: string): number | undefined
   agentLimit(agent: string): number | undefined
-  /** Calls in flight in all. */
   total(): number
-  /** Calls that may wait for a place. */
   queue(): number
-  /** How long one may wait; never longer than half the time that the call has. */
+  /** Upper bound for waiting; half the call's timeout if that is shorter. */
   readonly maxWaitMs?: number
   readonly clock: Clock
 }
@@ -41,26 +39,27 @@ export interface BulkheadStats extends BulkheadLoad {
 export interface Bulkhead {
   readonly interceptor: Interceptor
   stats(): BulkheadStats
-  /** The limits are others now: who may go on does, and what is no longer limited is forgotten. */
+  /** Applies changed limits: admits waiting calls and drops counters that no longer have a limit. */
   limitsChanged(): void
 }
 
-/** As long as it is better to wait than to hear that one should come back. */
+/** Beyond this, a caller is better off with an error and a Retry-After. */
 const usualWaitMs = 5_000
 
 /**
- * Keeps places for each server, each agent and the whole (B7), so that what fills one leaves room for the others. A
- * call without a place waits its turn. One that only carries others needs none: it would keep them from having it.
+ * Limits the calls in flight per server, per agent and in all (B7), so that one busy server or agent leaves room for
+ * others. A call without a slot waits. Calls that carry other calls need none: they would take the slots of their inner
+ * calls.
  */
 export function bulkhead(options: BulkheadOptions): Bulkhead {
   const { clock } = options
-  // Its limit is asked for with the first call, like all the others.
+  // The actual limit is read with the first call.
   const whole = createPlaces(Number.POSITIVE_INFINITY)
   const servers = new Map<string, Places>()
   const agents = new Map<string, Places>()
   const room = createWaitingRoom(options)
 
-  /** Takes a place of each, or none of any. */
+  /** Takes a slot of each, or none. */
   const take = ({ server, agent }: Needs): boolean => {
     if (!hasPlace(whole) || !hasPlace(server) || !hasPlace(agent)) return false
     takePlace(whole)
@@ -77,13 +76,13 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
       const agent = placesOf(agents, caller.agent, options.agentLimit(caller.agent))
       whole.limit = options.total()
       const needs = { whole, server, agent }
-      // Whoever waits does so because a place is missing: one for whom none is missing overtakes nobody.
+      // Queued calls wait for a slot that is taken, so a call that finds all its slots free overtakes nobody.
       if (!take(needs)) await step(call.trail, 'queue', room.wait(call, needs, maxWaitOf(call, options)))
       const start = clock.monotonic()
       try {
-        // It may have been called off just when it got its place.
+        // The call may have been cancelled just as it got its slot.
         call.signal.throwIfAborted()
-        // What runs may not listen, and must not keep its place when the call is over.
+        // A handler that ignores the signal must not keep its slot after the call ended.
         return await endWith(call.signal, next(call))
       } finally {
         const heldMs = Math.max(clock.monotonic() - start, 0)
@@ -117,7 +116,7 @@ function placesOf(all: Map<string, Places>, name: string, limit: number | undefi
 
 function limitAnew(all: Map<string, Places>, limitOf: (name: string) => number | undefined): void {
   for (const [name, places] of all) {
-    // Whoever still waits for something without a limit need not.
+    // Waiting calls still hold this object: lift its limit before it is dropped.
     places.limit = limitOf(name) ?? Number.POSITIVE_INFINITY
     if (places.limit === Number.POSITIVE_INFINITY) all.delete(name)
   }

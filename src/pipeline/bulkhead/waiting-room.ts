@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { callAgain, durationText } from '../../lib/duration.ts'
 
-/** Calls of one agent to one server, the oldest first. */
+/** Waiting calls of one agent to one server, oldest first. */
 export interface WaitingQueue {
   readonly key: string
   readonly waiters: Set<QueuedCall>
@@ -16,24 +16,24 @@ export interface QueuedCall {
   refuse(error: Error): void
 }
 
-/** How long a call waits, and what sets it. */
+/** How long a call waits, and the setting or rule that this comes from. */
 export interface MaxWait {
   readonly ms: number
   readonly from: string
 }
 
-/** Where calls wait for a place: bounded, for a bounded time, and in turn. */
+/** A bounded queue for calls without a free slot. */
 export interface WaitingRoom {
   readonly size: number
-  /** Settles when the call may go on, its places taken; rejects when it has waited too long or is over. */
+  /** Resolves with the slots taken; rejects if the call waits too long or is aborted. */
   wait(call: Call, needs: Needs, maxWait: MaxWait): Promise<void>
-  /** Asks the first of each lane, in turn, whether it goes on now; one who does not keeps its turn. */
+  /** Offers a turn to the first call of each queue; a queue whose call cannot proceed keeps its position. */
   serve(goesOn: (needs: Needs) => boolean): void
 }
 
 /**
- * Agents take turns at every server: lanes stand in a ring, and one that was served goes to its end. One that cannot
- * be served yet keeps its place in the ring, so that its turn comes as soon as it can.
+ * Round robin over agents and servers: a served queue goes to the end. One that cannot be served yet keeps its
+ * position, so that it is served as soon as it can.
  */
 export function createWaitingRoom(options: { queue(): number; readonly clock: Clock }): WaitingRoom {
   const lanes = new Map<string, WaitingQueue>()
@@ -50,7 +50,7 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
     counted(waiter.needs, -1)
   }
 
-  /** The last of the longest lane leaves for one of a shorter lane: who fills the room takes it from nobody else. */
+  /** Evicts the newest call of the longest queue in favour of a shorter queue, so that no agent can fill the room. */
   const makeRoom = (forLane: string): boolean => {
     let longest: WaitingQueue | undefined
     for (const lane of lanes.values()) if (lane.waiters.size > (longest?.waiters.size ?? 0)) longest = lane
@@ -69,7 +69,7 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
     async wait(call, needs, { ms, from }) {
       const { signal } = call
       signal.throwIfAborted()
-      // Neither has a space in its name, so no two lanes have the same key.
+      // Neither name contains a space, so keys are unique.
       const key = `${call.caller.agent} ${call.entry.server}`
       if (size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'as many are waiting as may wait')
       const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -98,25 +98,24 @@ export function createWaitingRoom(options: { queue(): number; readonly clock: Cl
         if (!first || !hasPlace(first.needs.whole)) return
         if (!goesOn(first.needs)) continue
         first.goOn()
-        // At the end of the ring it comes up again in this same round.
+        // At the end of the map, this loop visits it again.
         if (lanes.delete(lane.key)) lanes.set(lane.key, lane)
       }
     },
   }
 }
 
-/** What a call needs a place of. */
 export interface Needs {
   readonly whole: Places
   readonly server: Places | undefined
   readonly agent: Places | undefined
 }
 
-/** Sooner than this nobody should come back, however quick the calls are; later than that is a guess about nothing. */
+/** Bounds for Retry-After: never sooner, however short the calls are; beyond the upper bound it is only a guess. */
 const soonestMs = 100
 const latestMs = 60_000
 
-/** Refuses a call for which there is no place (B7): what is full, and when there may be room again. */
+/** The error for a call without a free slot (B7): names what is full and when to retry. */
 function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, why: string): ToolwayError {
   const full: (readonly [string, Places])[] = []
   if (server && !hasPlace(server)) full.push([`The server ${entry.server}`, server])
@@ -130,19 +129,19 @@ function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, wh
   return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })
 }
 
-/** The places of a server, of an agent, or of the whole gateway. */
+/** Slots of a server, of an agent, or of the whole gateway. */
 export interface Places {
   limit: number
   inFlight: number
-  /** Calls that need one of these, and perhaps others too. */
+  /** Calls that wait for one of these slots, and perhaps for others too. */
   waiting: number
-  /** How long a place was held lately; undefined before the first was given back. */
+  /** Moving average of how long slots were held; undefined before the first release. */
   meanMs: number | undefined
 }
 
 export const createPlaces = (limit: number): Places => ({ limit, inFlight: 0, waiting: 0, meanMs: undefined })
 
-/** Whether there is one to take; whatever has no limit always has. */
+/** Without a limit there is always a slot. */
 export const hasPlace = (places: Places | undefined): boolean => places === undefined || places.inFlight < places.limit
 
 export function takePlace(places: Places | undefined): void {
@@ -152,12 +151,12 @@ export function takePlace(places: Places | undefined): void {
 export function giveBack(places: Places | undefined, heldMs: number): void {
   if (!places) return
   places.inFlight--
-  // The mean follows the last calls, so that estimates are about now.
+  // Exponential moving average, so that estimates follow recent calls.
   places.meanMs = places.meanMs === undefined ? heldMs : places.meanMs * 0.8 + heldMs * 0.2
 }
 
-/** What is reckoned with where nothing is known yet. */
+/** Assumed duration before the first call has ended. */
 const unknownMs = 1_000
 
-/** How long it takes until those who wait have had their turn, at the pace of the last calls. */
+/** Estimated time until all waiting calls have been served. */
 const backlogMs = ({ limit, waiting, meanMs = unknownMs }: Places): number => (meanMs * (waiting + 1)) / limit
