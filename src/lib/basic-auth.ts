@@ -2,7 +2,7 @@
 export const basicAuth = (user: string, password: string): string =>
   `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 
-/** The same from the user information of a URL; undefined where it has none. */
+/** The same from a URL; undefined if it has no credentials. */
 export function basicAuthOf({ username, password }: URL): string | undefined {
   return username === '' && password === '' ? undefined : basicAuth(decoded(username), decoded(password))
 }
@@ -15,7 +15,7 @@ export function urlSecrets(url: URL): string[] {
     : [url.password, decoded(url.password), authorization.slice('Basic '.length)].filter((secret) => secret !== '')
 }
 
-/** As written where a `%` is not an escape. */
+/** Returned unchanged if a `%` is not an escape. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

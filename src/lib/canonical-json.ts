@@ -1,11 +1,10 @@
 import { Numeral } from './exact-number.ts'
 
-/** Far from where a recursion would end. */
+/** Far below the depth at which recursion fails. */
 export const deepest = 256
 
 export interface CanonicalLimits {
   readonly characters?: number
-  /** How deeply objects and arrays may be nested. */
   readonly depth?: number
 }
 
@@ -14,14 +13,12 @@ interface Budget {
   depth: number
 }
 
-/** Says that a value is longer than the caller wanted to have it. */
 export class TooLong extends Error {}
 
 /**
  * Canonical JSON (RFC 8785): no white space, members sorted by the UTF-16 code units of their names, numbers and
- * strings as `JSON.stringify` writes them. What JSON cannot hold is left out or null, as there; a BigInt and what is
- * nested too deeply (or in a circle) throw. Parsing the text and making it canonical again gives the same text.
- * Throws `TooLong` soon after the limit of characters.
+ * strings as `JSON.stringify` writes them. Like there, values without a JSON form are omitted or null; BigInts and
+ * values that are circular or nested too deeply throw. Throws `TooLong` soon after the limit of characters.
  */
 export function canonical(value: unknown, limits: CanonicalLimits = {}): string {
   const { characters = Number.POSITIVE_INFINITY, depth = deepest } = limits

@@ -1,4 +1,4 @@
-/** A number in the digits it was written in, where no double has exactly that value. */
+/** A number as written, for values that no double represents exactly. */
 export class Numeral {
   readonly source: string
 
@@ -6,13 +6,13 @@ export class Numeral {
     this.source = source
   }
 
-  /** `JSON.stringify` writes the digits as they are. */
+  /** Makes `JSON.stringify` write the original digits. */
   toJSON(): unknown {
     return (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON(this.source)
   }
 }
 
-/** A number of 16 digits or with an exponent: shorter ones are exact. Texts that look alike only cost a second look. */
+/** Matches numbers with 16 digits or an exponent; shorter ones are exact. A false match only costs time. */
 const long = /[0-9.]{16}|[0-9.][eE][+-]?[0-9]/
 
 /** Parses JSON; numbers that a double would round become `Numeral`s. */
@@ -20,7 +20,7 @@ export function parseExactly(text: string): unknown {
   return long.test(text) ? JSON.parse(text, revive as (key: string, value: unknown) => unknown) : JSON.parse(text)
 }
 
-/** The same where the text was parsed already: the given value, unless a number in it was rounded. */
+/** For text that is already parsed: returns the given value, unless a number in it was rounded. */
 export function exactValue<T>(bytes: Buffer, value: T): T {
   if (!long.test(bytes.toString('latin1'))) return value
   let rounded = false
@@ -37,14 +37,14 @@ const revive = (_key: string, value: unknown, { source }: { readonly source?: st
     ? new Numeral(source)
     : value
 
-/** `digits`, without zeros around them, times ten to the `power`; zero has no digits. */
+/** `digits` times ten to the `power`, without leading and trailing zeros; zero has no digits. */
 export interface Decimal {
   readonly negative: boolean
   readonly digits: string
   readonly power: number
 }
 
-/** Reads a number of JSON, in linear time; undefined for anything else. */
+/** Parses a JSON number in linear time; undefined for anything else. */
 export function decimalOf(source: string): Decimal | undefined {
   const [, sign, whole, fraction = '', power = '0'] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? []
   if (whole === undefined) return undefined
@@ -52,13 +52,13 @@ export function decimalOf(source: string): Decimal | undefined {
   let start = 0
   let end = all.length
   while (start < end && all[start] === '0') start++
-  // A pattern for zeros at the end would try every run of zeros from each of its places.
+  // A loop, because a regular expression for trailing zeros takes quadratic time.
   while (end > start && all[end - 1] === '0') end--
   if (start === end) return { negative: false, digits: '', power: 0 }
   return { negative: sign === '-', digits: all.slice(start, end), power: Number(power) + whole.length - end }
 }
 
-/** The same text for all ways to write one number: its digits without zeros around them, and the power of ten. */
+/** The same text for all spellings of one number. */
 export function decimalForm(source: string): string {
   const decimal = decimalOf(source)
   if (decimal === undefined) return source

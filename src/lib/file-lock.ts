@@ -40,7 +40,7 @@ async function created(path: string, mine: string): Promise<boolean> {
 
 async function isAbandoned(path: string, held: string): Promise<boolean> {
   const [pid = '', host] = held.split(' ')
-  // Whether a process lives can be asked on its own machine only.
+  // A process can only be checked on its own machine.
   if (/^\d+$/.test(pid) && host === hostname()) return !isRunning(Number(pid))
   const { mtimeMs } = (await stat(path).catch(() => undefined)) ?? {}
   return mtimeMs !== undefined && Date.now() - mtimeMs > maxAgeMs

@@ -1,4 +1,4 @@
-/** A page that says one thing to whoever comes back from an authorization server; it loads nothing and runs nothing. */
+/** A page with one sentence, shown after the redirect from an authorization server; no scripts, no resources. */
 export function plainPage(sentence: string, link?: { readonly href: string; readonly text: string }): PlainPage {
   const back = link ? `<p><a href="${escaped(link.href)}">${escaped(link.text)}</a></p>` : ''
   return {
@@ -6,7 +6,7 @@ export function plainPage(sentence: string, link?: { readonly href: string; read
       'content-type': 'text/html; charset=utf-8',
       'cache-control': 'no-store',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-      // The address holds a code, which is nobody else's business.
+      // The address contains an authorization code.
       'referrer-policy': 'no-referrer',
       'x-content-type-options': 'nosniff',
     },

@@ -1,8 +1,8 @@
 const longest = 64
 
-/** The candidates that a misspelt word may have meant, nearest first: at most three, often none. */
+/** The candidates that a misspelt word may have meant, nearest first: at most three. */
 export function nearMisses(word: string, candidates: Iterable<string>): string[] {
-  // Words come from callers and the comparison is quadratic: nobody misspells a whole page.
+  // Words come from callers and the comparison is quadratic, so bound it.
   if (word.length > longest) return []
   const wanted = folded(word)
   const found: { candidate: string; distance: number }[] = []
@@ -22,20 +22,19 @@ export function nearMisses(word: string, candidates: Iterable<string>): string[]
     .map(({ candidate }) => candidate)
 }
 
-/** The one candidate that was most likely meant. */
 export const nearMiss = (word: string, candidates: Iterable<string>): string | undefined =>
   nearMisses(word, candidates)[0]
 
-/** `; did you mean "a" or "b"?` to end a sentence with, or `otherwise` where nothing comes near. */
+/** `; did you mean "a" or "b"?` as the end of a sentence, or `otherwise` if no candidate is near. */
 export function didYouMean(word: string, candidates: Iterable<string>, otherwise = '.'): string {
   const near = nearMisses(word, candidates)
   return near.length === 0 ? otherwise : `; did you mean ${near.map((name) => `"${name}"`).join(' or ')}?`
 }
 
-/** Case and separators are what people get wrong most: read_only and readonly are readOnly. */
+/** Case and separators are the most frequent mistakes: read_only and readonly mean readOnly. */
 const folded = (word: string) => word.toLowerCase().replace(/[\s_.-]/g, '')
 
-/** Insertions, deletions, replacements and swapped neighbours between two words. */
+/** Counts insertions, deletions, replacements and swaps of neighbours. */
 export function editDistance(from: string, to: string): number {
   let before: number[] = []
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column)

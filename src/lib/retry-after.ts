@@ -1,4 +1,4 @@
-/** Reads a Retry-After header: seconds or an HTTP date. Undefined where it is missing or unreadable. */
+/** Reads a Retry-After header: seconds or an HTTP date. Undefined if it is missing or invalid. */
 export function retryAfterMs(value: string | undefined, now: number): number | undefined {
   const written = value?.trim() ?? ''
   if (/^\d{1,9}(?:\.\d{1,6})?$/.test(written)) return Math.ceil(Number(written) * 1_000)

@@ -1,18 +1,18 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 
-/** Hands something to a caller that only the same caller can hand back, unread and unchanged. */
+/** Seals values that a caller keeps for us: only the same caller can return them, and cannot read or change them. */
 export interface Seal {
-  /** The replica that what is sealed belongs to, where there are several. */
+  /** The replica that issued the sealed value, if there are several. */
   readonly replica?: string
   close(text: string, binding: string): string
-  /** What was sealed under the same binding; undefined for anything else. */
+  /** Undefined unless it was sealed under the same binding. */
   open(sealed: string, binding: string): string | undefined
 }
 
 const nonceLength = 12
 const tagLength = 16
 
-/** Encrypts and authenticates; the binding is authenticated with it and need not be sent. */
+/** AES-256-GCM; the binding is authenticated data and is not sent. */
 export function createSeal(secret: string, replica?: string): Seal {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'toolway seal', 32))
   return {
@@ -25,7 +25,7 @@ export function createSeal(secret: string, replica?: string): Seal {
     },
     open(sealed, binding) {
       const bytes = Buffer.from(sealed, 'base64url')
-      // Not every spelling that decodes is one that we wrote.
+      // Only accept the canonical encoding: others decode to the same bytes.
       if (bytes.length < nonceLength + tagLength || bytes.toString('base64url') !== sealed) return undefined
       const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, nonceLength))
       decipher.setAAD(Buffer.from(binding)).setAuthTag(bytes.subarray(-tagLength))

@@ -1,6 +1,6 @@
 /**
- * Matches `*` (any run of characters, also none) in linear time: patterns come from configuration and from callers,
- * so no pattern may be able to stall the process.
+ * Matches `*` (any run of characters, or none) in linear time: patterns come from configuration and callers, and none
+ * may stall the process.
  */
 export function matches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')

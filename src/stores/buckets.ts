@@ -1,27 +1,27 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Taken } from '../core/stores.ts'
 
-/** How many buckets one call looks through for an unused one when there is no room. */
+/** How many buckets one call inspects for an unused one to evict. */
 const looksThrough = 8
 
 const allowed: Taken = { allowed: true }
 
 /**
- * Buckets in this process (F8). A bucket without a call in the last minute need not be remembered: what nobody touched
- * from one turn to the next, a minute apart at least, is dropped as a whole. One that holds calls is never dropped,
- * since that would allow them again.
+ * Buckets in this process (F8). A bucket without a call in the last minute can be dropped: two generations of buckets
+ * rotate at most once a minute, and the older one is dropped as a whole. A bucket that holds calls is never dropped,
+ * because that would allow them again.
  */
 export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly size: number } {
   let young = new Map<string, CallTimes>()
   let old = new Map<string, CallTimes>()
   let turnedAt = Number.NEGATIVE_INFINITY
   let latest = Number.NEGATIVE_INFINITY
-  /** Those of the call at hand; kept only to be used again. */
+  /** Buckets of the current call; reused to avoid allocations. */
   const found: CallTimes[] = []
 
   const turn = (now: number) => {
     if (now - turnedAt < windowMs) return
-    // After two minutes nobody has touched the young ones either: the first call after one minute would have turned.
+    // After two minutes, the young ones are unused as well: a call after one minute would have rotated.
     old = now - turnedAt < 2 * windowMs ? young : new Map()
     young = new Map()
     turnedAt = now
@@ -33,7 +33,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
     for (const [key, times] of among) {
       if (looked++ === looksThrough) return
       among.delete(key)
-      // Behind the others, so that the next call looks at those.
+      // Move it to the end, so that the next call inspects others.
       if (times.count(now) > 0) among.set(key, times)
     }
   }
@@ -54,7 +54,7 @@ export function memoryBuckets({ most = 100_000 } = {}): Buckets & { readonly siz
       return young.size + old.size
     },
     take(buckets, time) {
-      // Workers of one machine read the same clock, but what they send may arrive in another order.
+      // Workers of one machine share the clock, but their messages can arrive out of order.
       const now = Math.max(time, latest)
       latest = now
       turn(now)
@@ -82,19 +82,18 @@ function noRoom(retryAfterMs: number): ToolwayError {
   return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
 }
 
-/** The window in which calls are counted. */
 export const windowMs = 60_000
 
 /**
- * Up to so many calls a minute each is counted at its own millisecond. Above it, calls of a quarter of a second are
- * counted together, at the time of the last of them: never too early, and so never more than the limit in any window.
+ * Up to this limit, each call has its own timestamp. Above it, calls within 250 ms share one group with the time of the
+ * last: never too early, so no window exceeds the limit.
  */
 export const maxExact = 240
 export const groupMs = windowMs / maxExact
 
-/** When the calls of the last minute were, in groups: a sliding window that needs at most 500 numbers. */
+/** Times of the calls in the last minute, in groups: a sliding window of at most 500 numbers. */
 interface CallTimes {
-  /** How many calls the window that ends now holds. */
+  /** Calls in the window that ends now. */
   count(now: number): number
   /** Milliseconds until the window holds fewer than `limit` calls; zero if it does now. */
   waitMs(limit: number, now: number): number
@@ -102,11 +101,10 @@ interface CallTimes {
 }
 
 function createCallTimes(): CallTimes {
-  /** Pairs: the time of the last call of a group, and how many it has. Those before `head` have left the window. */
+  /** Pairs: time of the group's last call, number of calls. Those before `head` have left the window. */
   let groups: number[] = []
   let head = 0
   let total = 0
-  /** When the last group began. */
   let begun = 0
 
   const leave = (now: number) => {

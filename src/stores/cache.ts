@@ -1,6 +1,6 @@
 import type { CachedAnswer, CacheLimits, CacheStore, Mark } from '../core/stores.ts'
 
-/** One kept answer, between the one used before it and the one used after it. */
+/** A cached result; `older` and `newer` form the LRU list. */
 interface Item {
   readonly group: Group
   readonly key: string
@@ -17,12 +17,12 @@ interface Group {
   readonly items: Map<string, Item>
 }
 
-/** What an item takes beside its bytes and its key: a slot in the map, its object, a buffer and what holds its memory. */
+/** Estimated size besides bytes and key: map slot, object, buffer and its backing store. */
 const overhead = 512
 
 /**
- * Results in this process. Whatever was used longest ago makes room; what has expired goes when somebody asks for it
- * or its room is needed, so that nothing has to run on time. The limits are read anew with each answer.
+ * Results in this process, evicted by LRU. Expired results are removed on access or when room is needed, so there is no
+ * timer. The limits are read on each put.
  */
 export function memoryCache(limits: CacheLimits): CacheStore {
   const groups = new Map<string, Group>()
@@ -87,11 +87,11 @@ export function memoryCache(limits: CacheLimits): CacheStore {
       const group = groups.get(name)
       if (group === undefined) return
       group.mark = ++lastMark
-      // Each item is put once and dropped at most once: what this costs was paid with the putting.
+      // Each item is put once and dropped at most once, so the amortized cost is constant.
       for (const item of group.items.values()) remove(item)
     },
     clear() {
-      // Marks given before are those of groups that are no more.
+      // Earlier marks belong to groups that no longer exist.
       groups.clear()
       ends = emptyRing()
       entries = 0
@@ -101,12 +101,12 @@ export function memoryCache(limits: CacheLimits): CacheStore {
   }
 }
 
-/** A clock that was set back must not keep answers for as long as it was wrong. */
+/** If the clock goes back, results must not live longer. */
 const isFresh = ({ keptAt, expiresAt }: Item, now: number): boolean => keptAt <= now && now < expiresAt
 
 const sizeOf = (key: string, { bytes }: CachedAnswer): number => bytes.length + 2 * key.length + overhead
 
-/** Bytes that keep nothing else alive: most are slices of whatever a server sent with them. */
+/** Copies slices, because a slice would keep the whole message of the server in memory. */
 function alone(bytes: Buffer): Buffer {
   if (bytes.length === bytes.buffer.byteLength) return bytes
   const copy = Buffer.allocUnsafeSlow(bytes.length)
@@ -114,7 +114,7 @@ function alone(bytes: Buffer): Buffer {
   return copy
 }
 
-/** The place where a ring of items begins and ends: behind it is the oldest, before it the newest. */
+/** The sentinel of the circular LRU list: `newer` is the oldest item, `older` the newest. */
 function emptyRing(): Item {
   const group = { mark: 0 satisfies Mark, items: new Map() }
   const ends = { group, key: '', bytes: Buffer.alloc(0), size: 0, keptAt: 0, expiresAt: 0 } as Item

@@ -16,26 +16,25 @@ const storedKey = z.strictObject({
 })
 const content = z.strictObject({ version: z.literal(1), keys: z.array(storedKey) })
 
-/** An API key as the key file has it. */
 export type StoredKey = z.output<typeof storedKey>
 
-/** The key file cannot be trusted or understood; the message says what to do. */
+/** The key file is untrusted or invalid; the message says what to do. */
 export class KeyFileProblem extends Error {
   override readonly name = 'KeyFileProblem'
 }
 
-/** Some ten thousand keys. */
+/** Enough for about ten thousand keys. */
 const maxBytes = 4 * 1024 * 1024
 
 export const keyFile = (folder: string): string => join(folder, 'keys.json')
 
-/** Changes with the file, also where only its owner or mode does; undefined where there is none. */
+/** Changes with the file, its owner or its mode; undefined if there is no file. */
 export function keyFileMark(folder: string): string | undefined {
   const found = lstatSync(keyFile(folder), { bigint: true, throwIfNoEntry: false })
   return found && [found.ino, found.size, found.mtimeNs, found.ctimeNs, found.mode].join(' ')
 }
 
-/** Reads the key file; none is no keys. Throws a KeyFileProblem where others could have written it, or it is damaged. */
+/** A missing file means no keys. Throws a KeyFileProblem if others could have written the file, or if it is damaged. */
 export function readKeyFile(folder: string): readonly StoredKey[] {
   const path = keyFile(folder)
   const text = checkedText(path)
@@ -55,7 +54,7 @@ export function readKeyFile(folder: string): readonly StoredKey[] {
 function checkedText(path: string): string | undefined {
   let descriptor: number
   try {
-    // A link could lead to anything, and a pipe would never open.
+    // A link could lead to anything, and opening a pipe would block.
     descriptor = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
@@ -87,8 +86,8 @@ function asJson(text: string): unknown {
 }
 
 /**
- * Changes the keys, one writer at a time. The new file takes the place of the old one at once: whoever reads meanwhile
- * sees the one or the other, also after a power cut.
+ * Changes the keys, one writer at a time. The replacement is atomic: readers see the old or the new file, also after a
+ * power cut.
  */
 export async function changeKeyFile(
   folder: string,
@@ -101,12 +100,12 @@ export async function changeKeyFile(
   await writeAtomic(path, `${JSON.stringify({ version: 1, keys }, undefined, 2)}\n`)
 }
 
-/** What keys may be called: it stands in the key itself, in audit and on command lines. */
+/** Names appear in the key itself, in audit and on command lines. */
 export const keyName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
 /**
- * A new API key and the hash that is kept of it. Plain SHA-256 is right here: slow hashes make up for passwords that
- * can be guessed, and nobody guesses 32 random bytes. The name is in it, so that a key found somewhere can be revoked.
+ * A new API key and the hash to store. Plain SHA-256 is enough: slow hashes protect guessable passwords, and 32 random
+ * bytes cannot be guessed. The key contains its name, so that a leaked key can be revoked.
  */
 export function newApiKey(id: string): { readonly key: string; readonly hash: string } {
   const key = `twk_${id}_${randomBytes(32).toString('base64url')}`

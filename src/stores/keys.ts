@@ -3,27 +3,25 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { keyFile, keyFileMark, readKeyFile } from './key-file.ts'
 
-/** An API key of the configuration. */
 type ConfiguredKey = Config['auth']['keys'][number]
 
 interface KnownKey extends ConfiguredKey {
-  /** Milliseconds since the epoch; never if absent. */
+  /** Milliseconds since the epoch; absent if it never expires. */
   readonly expires?: number
 }
 
-/** API keys by their hash. */
 interface Keys {
-  /** Whether anybody was ever given one: then whoever shows none is nobody in particular. */
+  /** Whether any key was ever issued; requests without one are then anonymous. */
   readonly inUse: boolean
   find(hash: string): KnownKey | undefined
 }
 
-/** A key that was created or revoked meanwhile counts after this. */
+/** How long a created or revoked key takes to be noticed. */
 const lookMs = 1_000
 
 /**
- * The keys of the configuration and those of the key file, which is looked at again while Toolway runs. A key file
- * that cannot be trusted is no reason to stop: its keys are refused, the others go on.
+ * Keys of the configuration and of the key file, which is checked for changes while Toolway runs. If the key file is
+ * untrusted, only its keys are refused.
  */
 export function createKeys(options: {
   readonly configured: readonly ConfiguredKey[]
@@ -66,7 +64,7 @@ export function createKeys(options: {
     try {
       const now = keyFileMark(folder)
       if (now === mark) return
-      // Before it is read: what changes meanwhile is then seen the next time.
+      // Set before reading, so that a concurrent change is noticed the next time.
       mark = now
       fromFile = read()
       if (problem !== undefined) log.info({ file: keyFile(folder) }, 'The key file can be used again')
@@ -87,7 +85,7 @@ export function createKeys(options: {
   return {
     get inUse() {
       lookAgain()
-      // A file that cannot be trusted may hold keys all the same.
+      // An untrusted file may still contain keys.
       return configured.size > 0 || mark !== undefined || problem !== undefined
     },
     find(hash) {

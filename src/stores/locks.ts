@@ -5,10 +5,10 @@ import { ToolwayError } from '../core/errors.ts'
 import type { Locks } from '../core/stores.ts'
 import { lockFile } from '../lib/file-lock.ts'
 
-/** Longer than whatever is done under one: a refresh gives up before. */
+/** Longer than any work under a lock: a token refresh times out before. */
 const usualPatienceMs = 30_000
 
-/** Locks of this process alone. */
+/** Locks within this process. */
 export function memoryLocks(): Locks {
   const last = new Map<string, Promise<void>>()
   return {
@@ -28,8 +28,8 @@ export function memoryLocks(): Locks {
 }
 
 /**
- * Locks of all processes that share a state folder: several editors may each have started a Toolway with one
- * configuration. Within a process nobody waits by looking at a file.
+ * Locks across processes that share a state folder: several editors may each start a Toolway with one configuration.
+ * Waiters within one process do not poll the file.
  */
 export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Locks {
   const own = memoryLocks()
@@ -49,7 +49,7 @@ export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Lo
         }
       } catch (error) {
         await inside[Symbol.asyncDispose]()
-        // What the system says no to will not be had by waiting either.
+        // An OS error will not go away by waiting.
         if ((error as NodeJS.ErrnoException).code !== undefined) throw error
         throw new ToolwayError('OVERLOADED', `${(error as Error).message}.`, { unsent: true, cause: error })
       }

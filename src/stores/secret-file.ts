@@ -8,7 +8,7 @@ export interface SecretFile {
   make(): string
 }
 
-/** A secret that is made on the first start and kept for the next ones, readable by its owner alone. */
+/** A secret that is created on the first start and kept, readable only by its owner. */
 export async function keptSecret({ folder, name, make }: SecretFile): Promise<string> {
   const file = join(folder, name)
   return (await read(file)) ?? (await create(folder, file, make()))
@@ -21,12 +21,12 @@ async function read(file: string): Promise<string | undefined> {
   })
   if (text === undefined) return undefined
   const secret = text.trim()
-  // Zeros are what a crash of the machine leaves, and what anybody could guess.
+  // After a crash of the machine, the file may contain zeros, which anybody could guess.
   if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
   throw new Error(`${file} does not hold a secret; remove it and start again to get a new one`)
 }
 
-/** Written aside and linked into place, so that of two starts at once both end up with the same whole secret. */
+/** Written to a temporary file and linked, so that two concurrent starts end up with the same complete secret. */
 async function create(folder: string, file: string, secret: string): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const draft = `${file}.${randomBytes(6).toString('hex')}`
@@ -41,21 +41,21 @@ async function create(folder: string, file: string, secret: string): Promise<str
   return (await read(file)) as string
 }
 
-/** What checkpoints of the audit log are signed with: whoever can read it can forge them. */
+/** Signs the checkpoints of the audit log: anyone who can read it can forge them. */
 export const keptAuditKey = (folder: string): Promise<string> =>
   keptSecret({ folder, name: 'audit-key', make: () => randomBytes(32).toString('base64url') })
 
-/** A secret for one purpose, made of a key that serves several: who learns one of them learns nothing of the others. */
+/** Derives a secret for one purpose; it reveals neither the key nor the other secrets. */
 export const derivedSecret = (key: string, purpose: string): string =>
   Buffer.from(hkdfSync('sha256', key, '', `toolway ${purpose}`, 32)).toString('base64url')
 
-/** The secret that what callers hold is sealed with: kept, so that it stays good when Toolway starts again. */
+/** Seals what callers hold; kept, so that it stays valid after a restart. */
 export const keptSealSecret = (folder: string): Promise<string> =>
   keptSecret({ folder, name: 'seal', make: () => randomBytes(32).toString('base64url') })
 
 /**
- * The token that clients must send. It is kept: an endpoint whose token changes with every start cannot be pasted
- * into an editor.
+ * The token that clients must send. Kept, because a token that changes on every start cannot be put into an editor's
+ * configuration.
  */
 export const keptToken = (folder: string): Promise<string> =>
   keptSecret({ folder, name: 'token', make: () => `tw_${randomBytes(24).toString('base64url')}` })

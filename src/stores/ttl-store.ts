@@ -1,10 +1,10 @@
 import type { Clock } from '../core/clock.ts'
 import type { TtlStore } from '../core/stores.ts'
 
-/** As much as one process keeps, wherever it keeps it. */
+/** The limit of one process, in memory or in Redis. */
 export const ttlStoreBytes = 32 * 1024 * 1024
 
-/** Keepsakes of this process alone. */
+/** A TTL store in this process. */
 export function memoryTtlStore(clock: Clock, most = ttlStoreBytes): TtlStore {
   const kept = new Map<string, string>()
   const room = createRoom({ most, clock, leave: (key) => void kept.delete(key) })
@@ -21,23 +21,22 @@ export function memoryTtlStore(clock: Clock, most = ttlStoreBytes): TtlStore {
   }
 }
 
-/** Keeps account of what takes room and for how long, so that all of it together stays below a bound. */
+/** Tracks size and expiry of entries, and keeps their total below a bound. */
 interface Room {
-  /** This takes so much from now on. What was used longest ago leaves where that is too much for all. */
+  /** Adds or renews an entry; evicts the least recently used ones if the total is too large. */
   take(key: string, size: number, ttlMs: number): void
-  /** Whether it is there and has not had its time. */
   has(key: string): boolean
 }
 
 interface RoomOptions {
   readonly most: number
   readonly clock: Clock
-  /** It has had its time, or has to make room. */
+  /** Called when an entry expires or is evicted. */
   leave(key: string): void
 }
 
 export function createRoom({ most, clock, leave }: RoomOptions): Room {
-  /** In the order of their last use. */
+  /** In order of last use. */
   const taken = new Map<string, { readonly size: number; readonly until: number }>()
   let total = 0
 

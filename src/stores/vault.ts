@@ -7,15 +7,15 @@ import { createSeal, type Seal } from '../lib/seal.ts'
 import { keptSecret } from './secret-file.ts'
 
 /**
- * A vault in a folder of its own, one sealed file for each key. Names of files say nothing, and a file that is copied
- * over another does not open: each is bound to its key. What seals them lies beside, readable by its owner alone.
+ * A vault in a folder, one sealed file per key. File names reveal nothing, and each file is bound to its key, so a file
+ * copied over another does not open. The sealing key is stored beside the folder, readable only by its owner.
  */
 export function fileVault(stateFolder: string): Vault {
   const folder = join(stateFolder, 'vault')
   let opened: Promise<Seal> | undefined
   const seal = () => {
     opened ??= keptSecret({ folder: stateFolder, name: 'vault-key', make }).then(createSeal)
-    // A folder that could not be written to may be mended.
+    // Try again next time: the folder may be writable by then.
     opened.catch(() => {
       opened = undefined
     })
@@ -52,20 +52,20 @@ function absent(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT') throw error
 }
 
-/** What a vault keeps under a name. The name hides its key, so the key stands inside. */
+/** The name is a hash of the key, so the record contains the key. */
 interface VaultRecord {
   readonly key: string
   readonly text: string
 }
 
-/** Far above any token: whatever is larger was not written by us. */
+/** Far above any token: a larger record is not ours. */
 const longest = 256 * 1024
 
-/** Bound to its name: a record that is copied over another does not open. */
+/** Bound to its name: a record copied over another does not open. */
 export const closeRecord = (seal: Seal, name: string, record: VaultRecord): string =>
   seal.close(JSON.stringify({ key: record.key, text: record.text }), name)
 
-/** Undefined for what is damaged, lies under another name, or was sealed with another key. */
+/** Undefined if the record is damaged, has another name, or was sealed with another key. */
 export function openRecord(seal: Seal, name: string, sealed: string): VaultRecord | undefined {
   const content = sealed.length > longest ? undefined : seal.open(sealed.trim(), name)
   return content === undefined ? undefined : (JSON.parse(content) as VaultRecord)

@@ -13,13 +13,13 @@ import {
   wordsOf,
 } from './skip.ts'
 
-/** How much there is in JSON: the members of all its objects, and how deeply it nests. */
+/** The number of members in all objects, and the nesting depth. */
 export interface Extent {
   readonly members: number
   readonly depth: number
 }
 
-/** Measures the text. The bytes must be JSON. */
+/** The bytes must be valid JSON. */
 export function extentOf(bytes: Buffer): Extent {
   const words = wordsOf(bytes)
   let members = 0
@@ -39,24 +39,23 @@ export function extentOf(bytes: Buffer): Extent {
   return { members, depth }
 }
 
-/** Where something begins in bytes and where it ends. */
 export type JsonSpan = readonly [start: number, end: number]
 
-/** The same for a request, with the places of its `params` and of their `arguments`, where they are spelt plainly. */
+/** Also locates `params` and `params.arguments`, unless their keys contain escapes. */
 export interface RequestExtent extends Extent {
   readonly params: JsonSpan | undefined
   readonly arguments: JsonSpan | undefined
-  /** No number in it has 16 digits or an exponent: a double holds all of them. */
+  /** No number has 16 digits or an exponent, so doubles hold all of them. */
   readonly exact: boolean
 }
 
-/** Measures a request in one pass. The bytes must be a JSON object in which no key occurs twice. */
+/** Scans a request in one pass. The bytes must be a JSON object without duplicate keys. */
 export function requestExtent(bytes: Buffer): RequestExtent {
   const words = wordsOf(bytes)
   let members = 0
   let open = 0
   let depth = 0
-  /** The last string at the level of a name that matters. */
+  /** The last string at a level where `params` or `arguments` can be a key. */
   let key = 0
   let keyEnd = 0
   let params = 0
@@ -96,7 +95,7 @@ export function requestExtent(bytes: Buffer): RequestExtent {
   return { members, depth, params: spanOf(bytes, params, paramsEnd), arguments: spanOf(bytes, args, argsEnd), exact }
 }
 
-/** Without the white space around it. */
+/** Trims white space. */
 function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
   if (from === 0 || to === 0) return undefined
   const start = skipSpace(bytes, from)
@@ -105,7 +104,7 @@ function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
   return [start, end]
 }
 
-/** Counts the members of a value that was parsed: fewer than its text has where a key stood there twice. */
+/** Counts the members of a parsed value: fewer than its text has if a key was repeated. */
 export function countMembers(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let count = 0

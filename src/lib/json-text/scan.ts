@@ -13,13 +13,13 @@ import {
   wordsOf,
 } from './skip.ts'
 
-/** The top-level members of a JSON object: each key, decoded, with the bytes of its value, which are slices. */
+/** The top-level members of a JSON object: decoded keys, and values as slices. */
 export type Members = ReadonlyMap<string, Buffer>
 
 /**
- * Finds the members of one JSON object without building their values. `undefined` for anything that `JSON.parse`
- * would refuse, that is not an object, that nests deeper than `maxDepth`, or that has a top-level key twice:
- * two parsers that disagree about which one counts are how checks are got round.
+ * Finds the members of one JSON object without building their values. Undefined for anything that `JSON.parse` would
+ * refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a top-level key: parsers that
+ * disagree on which one counts let attackers bypass checks.
  */
 export function members(bytes: Buffer): Members | undefined {
   const found = new Map<string, Buffer>()
@@ -32,8 +32,8 @@ export function members(bytes: Buffer): Members | undefined {
 }
 
 /**
- * Finds the elements of one JSON array, as slices; `undefined` for anything else, as with `members`, and for one that
- * has more than `most`, of which no more is read: a slice is a hundred times as large as the digit that it may hold.
+ * Finds the elements of one JSON array, as slices; undefined for anything else, as with `members`. Stops with undefined
+ * after `most`: a slice is a hundred times as large as a one-digit element.
  */
 export function elements(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] | undefined {
   const words = wordsOf(bytes)
@@ -59,7 +59,7 @@ export function isJson(bytes: Buffer): boolean {
   return at !== none && skipSpace(bytes, at) === bytes.length
 }
 
-/** Whether brackets nest deeper than this. Works on any bytes, also where they are not JSON. */
+/** Whether brackets nest deeper than `limit`. Accepts any bytes, not only JSON. */
 export function depthExceeds(bytes: Buffer, limit: number): boolean {
   const words = wordsOf(bytes)
   let depth = 0
@@ -76,10 +76,7 @@ export function depthExceeds(bytes: Buffer, limit: number): boolean {
   return false
 }
 
-/**
- * Visits each member, as its key, where its value starts and ends, and where its key starts, until the visitor says
- * false; true if the bytes are one object and all of it was visited.
- */
+/** Visits each member until the visitor returns false. True if the bytes are one object and all of it was visited. */
 export function walk(
   bytes: Buffer,
   visit: (key: string, start: number, end: number, keyStart: number) => boolean,
@@ -112,12 +109,12 @@ function keyText(bytes: Buffer, from: number, to: number): string {
 }
 
 /**
- * Whether JSON text has more than `max` values: members of objects, elements of arrays, and the value itself. It looks at
- * the text alone, so that what takes long to parse is found out before it is parsed. Text that is not JSON is counted up
- * to where a parser would stop. An empty container counts as two.
+ * Whether JSON text has more than `max` values: members, elements and the value itself. Reads only the text, so that
+ * expensive input is found before it is parsed. In invalid JSON, it counts up to where a parser would stop. An empty
+ * container counts as two.
  */
 export function hasMoreValues(bytes: Buffer, max: number): boolean {
-  // No value is shorter than one byte.
+  // Every value takes at least one byte.
   if (bytes.length <= max) return false
   const words = wordsOf(bytes)
   let values = 1

@@ -3,16 +3,18 @@ import type { Buckets, Taken } from '../../core/stores.ts'
 import { groupMs, maxExact, windowMs } from '../buckets.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-/** Keys expire by the wall clock of Redis: a step forward of less than this loses no bucket. */
+/** Keys expire by the wall clock of Redis: if it steps forward by less than this, no bucket is lost. */
 const keptMs = 2 * 3_600_000
 
 /**
- * The sliding window of `stores/call-times.ts`, for several buckets at once and for all replicas one after the other.
- * The wall clock of Redis can jump, so time is a number of their own that replicas push forward: each adds what its
- * monotonic clock has counted since it heard the number, and the largest counts. The clock of Redis only says how much
- * time has passed when no replica knows, after all of them have started anew.
- * KEYS: the time, the buckets; ARGV: the time as this replica knows it, or '', the limits. A bucket is a hash: how many
- * calls (`n`), its first and last group (`h`, `t`), when the last one began (`b`), and `time count` of each group.
+ * The sliding window of `stores/buckets.ts`, for several buckets atomically and for all replicas. The wall clock of
+ * Redis can jump, so the script keeps a shared time that replicas advance: each adds what its monotonic clock counted
+ * since it last read the shared time, and the largest value wins. The clock of Redis only bridges the time while no
+ * replica knows the shared time, after all of them restarted.
+ *
+ * KEYS: the time, the buckets. ARGV: the shared time as this replica knows it, or '', then the limits. A bucket is a
+ * hash: the number of calls (`n`), its first and last group (`h`, `t`), when the last group began (`b`), and `time
+ * count` of each group.
  */
 const take = createScript(`
   local clock = redis.call('TIME')
@@ -82,21 +84,21 @@ const take = createScript(`
 
 export interface RedisBucketsOptions {
   readonly redis: SharedRedis
-  /** Counts while Redis is away: each replica then allows what all together should. */
+  /** Counts while Redis is down: each replica then allows the whole limit by itself. */
   readonly local: Buckets
-  /** `ours`: the time that each call brings along is that of all replicas. */
+  /** `ours`: the `now` of each call is already the shared time. */
   readonly time?: 'shared' | 'ours'
-  /** To know when an answer has come. */
+  /** Reads the time at which a response arrived. */
   monotonic(): number
 }
 
-/** Buckets that all replicas draw from (F8, B10): one script, so that nobody can come between looking and taking. */
+/** Buckets shared by all replicas (F8, B10). One script, so that checking and taking are atomic. */
 export function redisBuckets({ redis, local, time = 'shared', monotonic }: RedisBucketsOptions): Buckets {
-  /** The time of all replicas minus that of this one; never more, since it was read before it arrived. */
+  /** Shared time minus local time. A lower bound, because the shared time was read before the response arrived. */
   let ahead = time === 'ours' ? 0 : Number.NEGATIVE_INFINITY
   return {
     async take(buckets, now) {
-      // One slot, so that a cluster can run the script.
+      // One hash slot, so that Redis Cluster can run the script.
       const keys = ['time', ...buckets.map(({ key }) => `limit:${key}`)].map((key) => `${redis.prefix}{limits}:${key}`)
       const shared = Number.isFinite(ahead) ? String(now + ahead) : ''
       const limits = buckets.map(({ perMinute }) => String(perMinute))

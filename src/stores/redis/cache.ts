@@ -3,18 +3,18 @@ import type { Redis } from 'ioredis'
 import type { CacheLimits, CacheLookup, CacheStore, CacheUsage } from '../../core/stores.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-/** What an answer takes beside its bytes: its key, its place in the order of use, its size. */
+/** Estimated size besides the bytes: key, position in the LRU order, size. */
 const overhead = 256
-/** Clocks of replicas differ: an answer that was kept a moment from now is no reason to doubt them. */
+/** Tolerated clock difference between replicas. */
 const skewMs = 5_000
-/** Kept for longer than it counts, so that the reader's clock alone says when it is over. */
+/** Redis keeps results beyond their expiry, so that only the reader's clock decides. */
 const graceMs = 60_000
-/** At most so many make room for one; each answer that is kept makes more room. */
+/** Bounds the evictions per stored result; later results evict more. */
 const maxEvicted = 64
 
 /**
- * Keeps an answer if no one has dropped its group since it was asked for, and makes room by what was used longest ago.
- * KEYS: all, group, order, sizes, kept; ARGV: mark, field, bytes, size, now, expires, most entries, most bytes.
+ * Stores a result unless its group was dropped since the call began; evicts the least recently used ones. KEYS: all,
+ * group, order, sizes, kept; ARGV: mark, field, bytes, size, now, expires, most entries, most bytes.
  */
 const put = createScript(`
   local mark = (redis.call('GET', KEYS[1]) or '0') .. '.' .. (redis.call('GET', KEYS[2]) or '0')
@@ -48,23 +48,23 @@ const put = createScript(`
 `)
 
 /**
- * Results that replicas share (F13, B10). Dropping a group only changes its mark: what was kept under the mark before
- * is not found any more, and goes when its time is over or its room is needed. While Redis is away nothing is kept.
- * Replicas have only the wall clock in common: an answer of another time than theirs is dropped, never kept for longer.
+ * Results shared by replicas (F13, B10). Dropping a group only changes its mark: results under the old mark are no
+ * longer found, and expire or are evicted later. While Redis is down, nothing is cached. Replicas share only the wall
+ * clock: a result from outside its time is dropped, never kept longer.
  */
 export function redisCache(
   redis: SharedRedis,
   limits: CacheLimits,
   wallTime: (now: number) => number = () => Date.now(),
 ): CacheStore {
-  // One slot, so that a cluster can run the script.
+  // One hash slot, so that Redis Cluster can run the script.
   const at = (name: string) => `${redis.prefix}{cache}:${name}`
   const [all, order, sizes, kept] = [at('mark'), at('order'), at('sizes'), at('kept:')]
   const groupKey = (group: string) => at(`mark:${group}`)
   let usage: CacheUsage = { entries: 0, bytes: 0, evicted: 0 }
-  /** A mark that nothing is ever kept under. */
+  /** A mark that never matches. */
   const away: CacheLookup = { mark: '' }
-  /** Marks that could not be changed because Redis was away: nothing is given out before that is made up for. */
+  /** Marks that could not be changed while Redis was down; no results are returned before they are. */
   const owed = new Set<string>()
   const change = async (mark: string) => {
     owed.add(mark)
@@ -116,5 +116,5 @@ export function redisCache(
   }
 }
 
-/** Keys hold arguments, which are nobody's business in a list of keys. */
+/** Hashed, because keys contain arguments, which must not show in a list of keys. */
 const fieldOf = (group: string, key: string): string => hash('sha256', `${group.length} ${group} ${key}`, 'base64url')

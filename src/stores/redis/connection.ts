@@ -5,17 +5,15 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 
-/** Redis or Valkey, as far as it is there. Whoever asks has a way of its own to go on without it. */
+/** Redis or Valkey, possibly unavailable. Callers need a fallback. */
 export interface SharedRedis extends AsyncDisposable {
-  /** Whether it answers. */
   readonly up: boolean
-  /** Put in front of every key, so that several fleets can share one Redis. */
+  /** Key prefix, so that several clusters can share one Redis. */
   readonly prefix: string
-  /** What a command comes to; undefined where Redis is not there or too slow. Never rejects. */
+  /** Runs a command; undefined if Redis is unavailable or too slow. Never rejects. */
   ask<T>(command: (redis: Redis) => Promise<T>): Promise<T | undefined>
-  /** Hears when Redis comes and goes. */
   onChange(listener: (up: boolean) => void): Disposable
-  /** A connection of its own that hears what is published in these channels; it comes back by itself. */
+  /** Receives messages of these channels over a separate connection, which reconnects automatically. */
   subscribe(channels: readonly string[], hear: (channel: string, message: string) => void): AsyncDisposable
 }
 
@@ -26,16 +24,16 @@ export interface RedisOptions {
   readonly log: Log
 }
 
-/** A command that takes longer does not help a call any more. */
+/** A slower response is of no use to a call. */
 const patienceMs = 500
-/** So many commands in a row without an answer, and it counts as gone although the connection stands. */
+/** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
 const probeMs = 1_000
 const maxPauseMs = 2_000
 
-/** Connects in the background, again and again: neither start nor any call waits for Redis. */
+/** Connects and reconnects in the background: neither start nor calls wait for Redis. */
 export async function connectRedis({ url, prefix = 'toolway:', clock, log }: RedisOptions): Promise<SharedRedis> {
-  // Loaded where it is configured: most gateways run alone.
+  // Loaded only if configured: most gateways run without Redis.
   const { Redis: Client } = await import('ioredis')
   const listeners = new Set<(up: boolean) => void>()
   const where = new URL(url).host
@@ -54,7 +52,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
   const open = (): Redis => {
     const client = new Client(url, {
-      // A call must not wait in a queue for Redis to come back.
+      // Calls must not queue until Redis is back.
       enableOfflineQueue: false,
       maxRetriesPerRequest: 0,
       autoResendUnfulfilledCommands: false,
@@ -63,7 +61,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       retryStrategy: (times) => backoffMs(times, { firstMs: 50, maxMs: maxPauseMs }),
       reconnectOnError: null,
     })
-    // Told by `close`; without a listener it would end the process.
+    // `close` reports it; without a listener it would crash the process.
     client.on('error', () => {})
     return client
   }
@@ -74,7 +72,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   })
   client.on('close', () => settle(false, 'the connection is lost'))
 
-  /** A connection that stands but does not answer is tried until it does. */
+  /** Probes a connection that is open but does not respond. */
   const tryAgain = () => {
     probe ??= clock.after(probeMs, () => {
       probe = undefined
@@ -101,7 +99,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         unanswered = 0
         return answer
       } catch (thrown) {
-        // An answer that says no is an answer, and a fault of ours.
+        // An error reply is a response, and a bug of ours.
         if (isReply(thrown)) log.error({ err: thrown }, 'Redis refused a command')
         else if (++unanswered >= maxUnanswered && up) {
           settle(false, `it does not answer within ${patienceMs / 1000} s (a fixed limit)`)
@@ -118,7 +116,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     subscribe(channels, hear) {
       const ear = open()
       ear.on('message', hear)
-      // Not what the library does by itself: it gives up where the first try fails.
+      // ioredis subscribes again only if the first attempt succeeded.
       ear.on('ready', () => ear.subscribe(...channels).catch(() => {}))
       return {
         async [Symbol.asyncDispose]() {
@@ -136,7 +134,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
 
-/** For what there is no way to do without Redis. It says nothing about whoever asked, so trying again is all there is. */
+/** For operations without a fallback. It says nothing about the caller, so retrying is the only advice. */
 export const redisAway = (what: string): ToolwayError =>
   new ToolwayError(
     'OVERLOADED',
@@ -144,14 +142,13 @@ export const redisAway = (what: string): ToolwayError =>
     { retryAfterMs: 1_000, unsent: true },
   )
 
-/** Lets time pass. */
 export function pause(clock: Clock, ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   clock.after(ms, resolve)
   return promise
 }
 
-/** Runs a script by its hash; a Redis that does not know it (any more) is told. */
+/** Runs a script by its hash; sends the text if Redis does not have it (any more). */
 type Script = (
   client: Redis,
   keys: readonly string[],

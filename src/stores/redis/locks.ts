@@ -6,14 +6,14 @@ import type { Locks } from '../../core/stores.ts'
 import { memoryLocks } from '../locks.ts'
 import { createScript, pause, redisAway, type SharedRedis } from './connection.ts'
 
-/** A holder that has died keeps the others waiting for no longer than this. */
+/** How long the lock of a dead holder blocks the others. */
 const usualLeaseMs = 10_000
-/** Longer than whatever is done under one: a refresh gives up before. */
+/** Longer than any work under a lock: a token refresh times out before. */
 const usualPatienceMs = 30_000
-/** Between two looks whether it is free: at first short, since most are held for one request. */
+/** Poll intervals: short at first, because most locks are held for one request. */
 const [firstPauseMs, maxPauseMs] = [10, 250]
 
-/** KEYS: lock; ARGV: token, lease. Takes one that nobody else holds; the holder's own it prolongs. */
+/** KEYS: lock; ARGV: token, lease. Takes a free lock, or renews the holder's own. */
 const take = createScript(`
   local holder = redis.call('GET', KEYS[1])
   if holder and holder ~= ARGV[1] then return 0 end
@@ -21,7 +21,7 @@ const take = createScript(`
   return 1
 `)
 
-/** KEYS: lock; ARGV: token. One whose lease ran out may be somebody else's by now. */
+/** KEYS: lock; ARGV: token. After the lease expired, another replica may hold the lock. */
 const release = createScript(`
   if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
   return 0
@@ -36,8 +36,8 @@ export interface RedisLocksOptions {
 }
 
 /**
- * Locks of all replicas (B10). A lock is a lease that is prolonged while it is held: it outlives neither its holder nor,
- * for longer than one lease, a Redis that is away. Within a process nobody waits by asking Redis.
+ * Locks across replicas (B10): leases that are renewed while held. They expire with their holder, and one lease after
+ * Redis becomes unavailable. Waiters within one process do not poll Redis.
  */
 export function redisLocks(options: RedisLocksOptions): Locks {
   const { redis, clock, log, leaseMs = usualLeaseMs, patienceMs = usualPatienceMs } = options
@@ -66,7 +66,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
       try {
         await taken(key, token)
       } catch (error) {
-        // One that was not told of in time may have been taken all the same.
+        // The lock may have been taken even if the response did not arrive in time.
         await letGo()
         throw error
       }
@@ -81,7 +81,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
       }
 
       function prolong(): Disposable {
-        // Two may come to nothing before it runs out.
+        // A third of the lease: two renewals can fail before it expires.
         const renew = async () => {
           const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
           if (over) return void redis.ask((client) => release(client, [key], [token]))

@@ -5,14 +5,16 @@ import type { Membership, TakenOver } from '../../core/cluster.ts'
 import { createSeal, type Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-/** Each says so often that it is there, and looks who else is. */
+/** Heartbeat interval. */
 const beatMs = 1_000
-/** Who was not heard of for so long is gone. */
+/** A replica without a heartbeat for this long is gone. */
 const goneMs = 4_000
 /** Longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/** KEYS: session, prefix of replicas; ARGV: self, record. 0 where another one that is there has gone on with it. */
+/**
+ * KEYS: session, prefix of replicas; ARGV: self, record. Returns 0 if another live replica has taken the session over.
+ */
 const keep = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
@@ -22,8 +24,8 @@ const keep = createScript(`
 `)
 
 /**
- * KEYS: session, prefix of replicas; ARGV: self, one out of reach, our address. Gives who holds it and where, or what we
- * need for it. Whoever had our address before us is gone.
+ * KEYS: session, prefix of replicas; ARGV: self, an unreachable replica, our address. Returns the holder and its
+ * address, or the record if the session is now ours. A holder with our own address is our former self, and gone.
  */
 const takeOver = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
@@ -38,11 +40,11 @@ const takeOver = createScript(`
 export interface RedisMembershipOptions {
   readonly redis: SharedRedis
   readonly clock: Clock
-  /** What all replicas share, and nobody else knows. */
+  /** Shared by all replicas, and secret. */
   readonly secret: string
 }
 
-/** Joins the replicas that use the same Redis. While it is away, those that were known last are still asked. */
+/** Joins the replicas that use the same Redis. While Redis is down, the last known replicas stay in use. */
 export function redisMembership({ redis, clock, secret }: RedisMembershipOptions): RedisMembership {
   const self = randomBytes(6).toString('base64url').replaceAll('.', '_')
   const seal: Seal = createSeal(secret)
@@ -51,7 +53,10 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
-  /** Since when Redis has answered without a break: before that, who is missing there may only not have come back yet. */
+  /**
+   * Since when Redis has responded without interruption. Shortly after an outage, a replica missing there may only be
+   * late.
+   */
   let steadySince: number | undefined
   let heldUp = false
   const listeners = new Set<() => void>()
@@ -83,7 +88,10 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     if (!ended) timer = clock.after(beatMs, next, { promptly: true })
   }
 
-  /** After a pause others may have taken us for gone, and those who were paused with us have yet to say that they are there. */
+  /**
+   * After a pause of this process, others may consider us gone, and replicas paused with us have not sent a heartbeat
+   * yet.
+   */
   const next = () => {
     if ((timer?.lateMs ?? 0) >= pausedMs) lost()
     void beat()
@@ -97,7 +105,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     const sure = now - steadySince >= goneMs
     const found = new Map<string, string>()
     const missing: string[] = []
-    /** What we were before a restart: they were at our own address. */
+    /** Names of this replica before a restart: they have our address. */
     const former: string[] = []
     names.forEach((name, index) => {
       const place = addresses[index]
@@ -128,7 +136,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     },
     addressOf: (replica) => (replica === self ? undefined : known.get(replica)),
     unreachable(replica) {
-      // While Redis is away its address could not be learned again, and nobody can take its sessions over.
+      // While Redis is down, its address could not be learned again, and nobody could take over its sessions.
       if (redis.up) known.delete(replica)
     },
     async keep(session, record) {
@@ -143,7 +151,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       const keys = [at(`session:${session}`), at('replica:')]
       const told = await redis.ask((client) => takeOver(client, keys, [self, unreachable, address ?? '']))
       const taken = readTakenOver(told as readonly string[] | null | undefined)
-      // One that has only just joined.
+      // A replica that has just joined may not be known yet.
       if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
       return taken
     },
@@ -154,7 +162,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
       ended = true
       changes[Symbol.dispose]()
       timer?.[Symbol.dispose]()
-      // Others need not wait until it is missed.
+      // So that others need not wait for the heartbeat to expire.
       await redis.ask((client) => removing(client, [self]))
     },
   }
@@ -167,6 +175,6 @@ function readTakenOver(told: readonly string[] | null | undefined): TakenOver {
 }
 
 export interface RedisMembership extends Membership, AsyncDisposable {
-  /** Tells the others where this one takes requests. */
+  /** Announces where this replica accepts requests. */
   join(address: string): Promise<void>
 }

@@ -6,7 +6,10 @@ import { redisLocks } from './locks.ts'
 import { isUp } from './up.ts'
 import { redisVault } from './vault.ts'
 
-/** Grants of all replicas, and who renews them: kept apart, a token would be renewed by two who do not see each other. */
+/**
+ * OAuth grants and the locks for renewing them. They belong together: replicas with separate locks would renew one
+ * token twice.
+ */
 export interface RedisSafe {
   readonly vault: Vault
   readonly locks: Locks
@@ -24,7 +27,7 @@ export const redisSafe = (options: RedisSafeOptions): RedisSafe => ({
   locks: redisLocks(options),
 })
 
-/** The same over a connection of its own, for a command that needs nothing else of Redis. */
+/** The same with its own connection, for commands that need nothing else of Redis. */
 export async function openRedisSafe({
   url,
   ...around

@@ -21,20 +21,20 @@ export interface RedisStores extends AsyncDisposable {
   readonly membership: RedisMembership
   readonly pubSub: PubSub
   readonly ttlStore: TtlStore
-  /** Where grants are kept, where there is a key to seal them with. */
+  /** OAuth grants; undefined without a key to seal them. */
   readonly safe: RedisSafe | undefined
-  /** The secret that what callers hold is sealed with. */
+  /** Seals what callers hold. */
   readonly secret: string
 }
 
 export interface RedisStoresOptions {
   readonly url: string
-  /** What all replicas have in their configuration: what they seal is safe from whoever reads Redis. */
+  /** The key in the configuration of all replicas: protects sealed data from readers of Redis. */
   readonly key?: string | undefined
   readonly limits: CacheLimits
-  /** Counts while Redis is away. */
+  /** Counts while Redis is down. */
   readonly local: Buckets
-  /** The secret of this replica alone, where Redis is away when it starts. */
+  /** The secret of this replica alone, for a start while Redis is down. */
   ownSecret(): Promise<string>
   readonly clock: Clock
   readonly log: Log
@@ -66,7 +66,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   }
 }
 
-/** A secret that all replicas share: the first one makes it. Undefined while Redis is away. */
+/** The first replica creates it. Undefined while Redis is down. */
 function sharedSecret(redis: SharedRedis, name: string): Promise<string | undefined> {
   const key = `${redis.prefix}secret:${name}`
   return redis.ask(async (client) => {

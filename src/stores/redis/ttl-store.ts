@@ -3,17 +3,17 @@ import type { TtlStore } from '../../core/stores.ts'
 import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import type { SharedRedis } from './connection.ts'
 
-/** A larger one would hold up everybody's commands on their way. */
+/** A larger value would delay all other commands on the connection. */
 const longest = 4 * 1024 * 1024
 
 export interface RedisTtlStoreOptions {
   readonly redis: SharedRedis
   readonly clock: Clock
-  /** Of what this replica has kept or found: Redis holds no more than that for each of them. */
+  /** Bounds what this replica stores or reads; Redis holds no more than this per replica. */
   readonly most?: number
 }
 
-/** Keepsakes that all replicas find (B10). While Redis is away there are none. */
+/** A TTL store shared by all replicas (B10); empty while Redis is down. */
 export function redisTtlStore({ redis, clock, most = ttlStoreBytes }: RedisTtlStoreOptions): TtlStore {
   const at = (key: string) => `${redis.prefix}keepsake:${key}`
   const room = createRoom({ most, clock, leave: (key) => void redis.ask((client) => client.del(at(key))) })

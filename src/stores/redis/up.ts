@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
 import type { SharedRedis } from './connection.ts'
 
-/** What a start waits for Redis at most. */
+/** How long a start waits for Redis. */
 const patienceMs = 2_000
 
-/** Settles when Redis has answered, or has not for a while. */
+/** Resolves when Redis responds, or after the limit. */
 export async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {
   if (redis.up) return
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -7,22 +7,21 @@ import { derivedSecret } from '../secret-file.ts'
 import { closeRecord, openRecord } from '../vault.ts'
 import { pause, redisAway, type SharedRedis } from './connection.ts'
 
-/** For so long it is tried to write something down. */
+/** How long a write is retried. */
 const usualPatienceMs = 10_000
 const [firstPauseMs, maxPauseMs] = [50, 500]
 
 export interface RedisVaultOptions {
   readonly redis: SharedRedis
-  /** What all replicas have in their configuration, and Redis never sees. */
+  /** Shared by all replicas in their configuration; never sent to Redis. */
   readonly key: string
   readonly clock: Clock
   readonly patienceMs?: number
 }
 
 /**
- * A vault that all replicas share, in one hash (B10, B6). Names of fields say nothing without the key, and a value that
- * is copied over another does not open. Rejects while Redis is away: that nothing can be read does not mean that there
- * is nothing.
+ * A vault shared by all replicas, in one hash (B10, B6). Field names reveal nothing without the key, and a value copied
+ * to another field does not open. Rejects while Redis is down, because unreadable does not mean absent.
  */
 export function redisVault({ redis, key: secret, clock, patienceMs = usualPatienceMs }: RedisVaultOptions): Vault {
   const seal = createSeal(derivedSecret(secret, 'vault'))
@@ -46,7 +45,7 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
       const name = nameOf(key)
       const sealed = closeRecord(seal, name, { key, text })
       const end = clock.monotonic() + patienceMs
-      // Patiently: a refresh token is void once it was used, so that one that is not written down is a grant lost.
+      // Retry: a refresh token can be used only once, so a new one that is not stored means a lost grant.
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
         if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
         if (clock.monotonic() >= end) throw redisAway('what was granted')
