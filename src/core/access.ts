@@ -5,12 +5,8 @@ import type { Result } from './result.ts'
 import type { Health, ServerSummary } from './source-status.ts'
 import type { Wait } from './waiting.ts'
 
-/**
- * The only way in: inbound protocols, meta-tools, chat, code and the command line all use it, so nothing bypasses
- * policy.
- */
+/** The only way in for inbound protocols, meta-tools, chat, code and the command line: nothing bypasses policy. */
 export interface Access {
-  /** Runs a call through the whole pipeline. */
   readonly handle: Handler
   /** Completes an argument of the entry, under the same decision as a call. */
   readonly complete: Handler
@@ -25,7 +21,6 @@ export interface Access {
   rejected(who: {
     readonly address?: string
     readonly principal?: string
-    /** The agent that was asked for. */
     readonly asked?: string
     /** What was wrong: the refused Host or Origin, why a message could not be read. */
     readonly detail?: string
@@ -33,7 +28,6 @@ export interface Access {
     readonly code: ErrorCode
   }): void
   view(caller: Caller): View
-  /** What the servers offer this caller besides entries. */
   offers(caller: Caller): Offers
   /** Follows changes of a resource found in the caller's view, until disposed of. */
   subscribe(caller: Caller, served: Served, updated: () => void): Promise<AsyncDisposable>
@@ -46,10 +40,7 @@ export interface Access {
 }
 
 export interface View {
-  /**
-   * Waits for servers that are still starting, up to the list deadline; `brief`: up to the shorter deadline for servers
-   * with a remembered listing. Never rejects.
-   */
+  /** Waits for starting servers up to the list deadline; `brief`: up to that for remembered servers. Never rejects. */
   ready(brief?: 'brief'): Promise<void>
   /** Waits for one server as a call to it would. Does nothing for unknown servers. */
   started(server: string, wait?: Wait): Promise<void>
@@ -95,13 +86,12 @@ export interface Offers {
   readonly instructions: string
 }
 
-/** An entry as callers see it. */
 export interface Served {
   readonly name: string
   readonly entry: Entry
   /** The source's definition under the served name, with our `_meta` added. */
   readonly definition: Definition
-  /** For a resource found by its URI: that URI, as the source spells it. */
+  /** For a resource found by its URI, as the source spells it. */
   readonly uri?: string
 }
 

@@ -39,7 +39,6 @@ export interface ChainEnd {
   readonly hash: string
 }
 
-/** The audit log of this replica, as the archiver reads it. */
 export interface Spool {
   /** Identifies this log among all replicas; stays with its folder. */
   readonly replica: string
@@ -47,7 +46,6 @@ export interface Spool {
   publicKeys(): string
   /** The end of each lane on disk. Only records up to there may be copied: later ones may still be lost in a crash. */
   lanes(): ReadonlyMap<string, ChainEnd>
-  /** Records of a lane after `after`, in order, as far as they are on disk. */
   read(lane: string, after: number, most: number): Promise<readonly ArchiveRecord[]>
 }
 
@@ -67,7 +65,6 @@ export interface ArchiveQuery extends AuditFilter {
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit: number
-  /** All records instead of one per operation. */
   readonly raw?: boolean
 }
 
@@ -91,12 +88,10 @@ export interface ArrivalQuery extends AuditFilter {
   /** The first or the last matches; returned in order of arrival either way. */
   readonly which: 'first' | 'last'
   readonly limit: number
-  /** All records instead of one per operation. */
   readonly raw?: boolean
 }
 
 export interface ArchiveArrival extends ArchiveHit {
-  /** Position in order of arrival. */
   readonly position: number
 }
 
@@ -106,12 +101,10 @@ export interface ArchivedRecord extends Pick<ArchiveRecord, 'line' | 'time' | 'i
   readonly shown: boolean
 }
 
-/** Reads the audit records of all replicas. */
 export interface Archive {
   search(query: ArchiveQuery): Promise<ArchivePage>
   arrivals(query: ArrivalQuery): Promise<readonly ArchiveArrival[]>
   chains(): Promise<readonly ArchiveChain[]>
-  /** The records of a chain, in order and in batches. */
   records(chain: number): AsyncIterable<readonly ArchivedRecord[]>
   /** Copies of the signed checkpoints, stored apart from the records. */
   checkpoints(chain: number): Promise<readonly string[]>

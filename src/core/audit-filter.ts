@@ -25,7 +25,6 @@ export interface AuditFilter extends Partial<Readonly<Record<ComparedField, stri
   readonly tool?: string
   /** Anywhere in the arguments, ignoring case; also as `name=value`. */
   readonly text?: string
-  /** Whether the tool reported an error. */
   readonly is_error?: boolean
 }
 
@@ -37,9 +36,7 @@ export interface AuditCursor {
   readonly seq: number
 }
 
-/**
- * A prefix distinguishes archive cursors from those of the local index, so that a search continues in the same place.
- */
+/** A search continues where it began, in the archive or in the local index. */
 const cursorPrefixes = { local: '', archive: 'pg.' } as const
 
 export const isArchiveCursor = (text: string): boolean => text.startsWith(cursorPrefixes.archive)
@@ -58,7 +55,6 @@ export function parseCursor(text: string, source: keyof typeof cursorPrefixes): 
 
 /** What differs between SQLite and PostgreSQL. Methods that take a value bind it and return SQL. */
 export interface FilterDialect {
-  /** Selects one record per operation. */
   readonly shown: string
   /** The column that `AuditCursor.chain` refers to. */
   readonly chain: string
@@ -74,7 +70,6 @@ export interface FilterDialect {
 
 export interface FilterConditionOptions {
   readonly filter: AuditFilter
-  /** All records instead of one per operation. */
   readonly raw: boolean
   readonly cursor?: AuditCursor | undefined
   readonly newestFirst?: boolean

@@ -28,7 +28,6 @@ export interface AuditSubject {
   readonly server?: string
   /** The entry's own name (tool, prompt, URI, URI template), or the name that was not found. */
   readonly tool?: string
-  /** The operation may change something. */
   readonly write: boolean
   /** Truncates texts and arguments, because a refused caller must not fill the disk. Not stored. */
   readonly brief?: true | undefined
@@ -48,7 +47,6 @@ export interface AuditEnd extends AuditSubject {
   readonly code?: ErrorCode
   readonly is_error: boolean
   readonly latency_ms: number
-  /** Kinds of findings of the result scan. */
   readonly findings?: readonly string[]
   /** For listings: how many were requested by name, how many were shown, and their token cost. */
   readonly requested?: number

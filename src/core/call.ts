@@ -24,9 +24,7 @@ export interface Call {
   readonly timeoutKey?: string
   /** Call it when the server reports progress; set if that extends the timeout (V4). */
   readonly progressed?: (() => void) | undefined
-  /** Set once the call is in the pipeline. */
   readonly trail?: Trail
-  /** Set if the call is traced. */
   readonly trace?: TraceContext
 }
 
@@ -54,19 +52,15 @@ export interface Caller {
   readonly session: string
   readonly address?: string
   readonly capabilities: Capabilities
-  /** Reaches its client outside of any call, if that is possible. */
   readonly peer?: Peer
 }
 
 /** The channel back to this call's caller. */
 export interface Peer {
-  /**
-   * The caller accepts input-required results and sends a follow-up request; other callers are asked during the call.
-   */
+  /** The caller accepts input-required results and sends a follow-up; others are asked during the call. */
   readonly rounds: boolean
   /** Lowest level of log messages that the caller wants; undefined for none. */
   readonly logLevel: LogLevel | undefined
-  /** The wire request, for observers. */
   readonly request?: { readonly id: string | number; readonly revision: string }
   notify(method: string, params: Json): void
   ask(method: string, params: Json, signal: AbortSignal): Promise<Json>

@@ -1,10 +1,7 @@
 import type { Caller, Peer } from './call.ts'
 import type { TraceContext } from './trace-context.ts'
 
-/**
- * Answers conversations and uses tools on its own (S3, J5). The interface for the inbound protocols and the command
- * line.
- */
+/** Answers conversations and uses tools automatically (S3, J5). */
 export interface Chat {
   /** Models that can be requested, by their names in the configuration; the default is first. */
   models(): readonly string[]
@@ -17,7 +14,7 @@ export interface Chat {
 }
 
 export interface ChatRequest {
-  /** The parent id of the answer's calls in audit and traces. */
+  /** The parent of the answer's calls in audit and traces. */
   readonly id: string
   readonly caller: Caller
   /** For approval questions. */
@@ -33,7 +30,6 @@ export interface ChatRequest {
   readonly tools?: readonly OfferedTool[]
   /** `none` disables all tools, the client's and ours. */
   readonly toolChoice?: 'auto' | 'none' | 'required'
-  /** Whether to stream the answer. */
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
@@ -45,7 +41,6 @@ export interface ChatRequest {
   readonly codeExecution?: false | { readonly environment?: string; readonly timeoutMs?: number }
 }
 
-/** In the order in which they occur. */
 export type ChatEvent =
   /** The loop enters a stage; rounds count from 1. */
   | { readonly kind: 'stage'; readonly stage: ChatStage; readonly round: number }
@@ -65,7 +60,6 @@ export type ChatEvent =
       readonly durationMs: number
       readonly text: string
     }
-  /** A piece of the answer. */
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking'; readonly text: string }
   | ChatEnd
@@ -76,16 +70,14 @@ export interface ChatEnd {
   readonly kind: 'end'
   /** `calls`: the client must run `handed` and send the results. */
   readonly reason: 'stop' | 'length' | 'calls' | 'filtered' | 'steps'
-  /** Calls of the client's own tools. */
   readonly handed: readonly FunctionCall[]
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number }
-  /** The model that answered. */
   readonly model: string
   /** Fallbacks that were taken, one sentence each. */
   readonly notes: readonly string[]
 }
 
-/** A tool in OpenAI's format. */
+/** In OpenAI's format. */
 export interface OfferedTool {
   readonly name: string
   readonly description?: string
@@ -99,7 +91,7 @@ export interface FunctionCall {
   readonly function: { readonly name: string; readonly arguments: string }
 }
 
-/** A message in OpenAI's format. */
+/** In OpenAI's format. */
 export type ChatMessage =
   | { readonly role: 'system' | 'user'; readonly content: string | readonly ContentPart[] }
   | { readonly role: 'assistant'; readonly content: string | null; readonly tool_calls?: readonly FunctionCall[] }

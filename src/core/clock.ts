@@ -2,10 +2,7 @@
 export interface Clock {
   /** Wall clock in milliseconds since the epoch, for timestamps. It can jump. */
   now(): number
-  /**
-   * Monotonic clock in whole milliseconds, for durations and expiry. Its origin is arbitrary but the same for all
-   * processes of a machine; never compare it with `now()`.
-   */
+  /** For durations and expiry. The origin is the same for all processes of a machine; never compare it with `now()`. */
   monotonic(): number
   /**
    * Runs `callback` once after `ms`, unless disposed of first; does not keep the process alive. A late timer (the

@@ -19,10 +19,7 @@ export async function acquireLease(membership: Membership, name: string, unreach
 }
 
 export interface Leases extends Disposable {
-  /**
-   * Like `acquireLease`, and remembers the lease: reports `lost` only once, and registers it again if the store lost
-   * it.
-   */
+  /** Remembers the lease: reports `lost` only once, and registers it again if the store lost it. */
   acquire(name: string): Promise<Lease>
 }
 
@@ -60,10 +57,7 @@ export interface Membership {
   addressOf(replica: string): string | undefined
   /** Marks a replica as unreachable until the next membership update names it again. */
   unreachable(replica: string): void
-  /**
-   * Stores what another replica needs to continue our session; false if another one already continues it. Never
-   * rejects.
-   */
+  /** Stores what others need to continue our session; false if one of them already does. Never rejects. */
   keep(session: string, record: string): Promise<boolean>
   /** Notifies when stored sessions may have been lost, so that their holders store them again. */
   onReturn?(listener: () => void): Disposable
@@ -75,7 +69,6 @@ export interface Membership {
   forget(session: string): void
   /** Signs text for other replicas, which clients cannot forge. */
   sign(text: string): string
-  /** The text, if a replica of this cluster signed it. */
   verify(signed: string): string | undefined
 }
 
@@ -94,7 +87,6 @@ export interface PubSub {
   subscribe(topic: string, listener: (text: string) => void): Disposable
 }
 
-/** Dispatches received messages to the listeners of their topics. */
 export interface TopicListeners extends Pick<PubSub, 'subscribe'> {
   deliver(topic: string, text: string): void
 }

@@ -80,8 +80,8 @@ export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise
 }
 
 /**
- * Waits for work until the signal aborts, even if the work ignores it. Like `waitFor` without `Promise.race`, which
- * cost more than everything else here: this runs twice in every call.
+ * Waits until the signal aborts, even if the work ignores it. Unlike `waitFor`, it avoids `Promise.race`, which cost
+ * more than everything else here: this runs twice in every call.
  */
 export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
   new Promise((resolve, reject) => {
@@ -89,7 +89,6 @@ export const endWith = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
     const done = () => signal.removeEventListener('abort', stop)
     if (signal.aborted) stop()
     else signal.addEventListener('abort', stop, { once: true })
-    // Handles late rejections, too.
     work.then(
       (value) => {
         done()

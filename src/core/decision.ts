@@ -13,7 +13,6 @@ export interface Denial {
   readonly allowed: false
   readonly code: ErrorCode
   readonly rule: string
-  /** A sentence for the refused caller. */
   readonly reason: string
   /** One word per cause for audit (F11); defaults to the code in lower case. */
   readonly auditReason?: string

@@ -24,7 +24,6 @@ export interface Entry {
   /** The entry validates its own arguments, with better messages than a schema gives. */
   readonly checksItself?: true
   readonly run: Handler
-  /** Completes an argument, for prompts and templates whose source supports it. */
   readonly complete?: Handler
   /** Follows changes of a resource, named as its source spells it, until disposed of. */
   subscribe?(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
@@ -44,7 +43,6 @@ export interface Traits {
   readonly readOnly: boolean
   readonly idempotent: boolean
   readonly timeoutMs: number
-  /** The setting of the timeout, for error messages. */
   readonly timeoutKey?: string | undefined
   /** The total limit while the server reports progress, and its setting. */
   readonly maxTimeout?: { readonly ms: number; readonly key: string } | undefined

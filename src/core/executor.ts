@@ -21,14 +21,10 @@ export interface Isolation {
 export interface Program {
   readonly code: string
   readonly language: Language
-  /** Programs of one owner leave room for those of others. */
   readonly owner: string
   /** Our code, run before `code` in the same scope, once per environment; its lines do not count in errors. */
   readonly prelude?: string
-  /**
-   * Keeps variables between runs; the key is unique to a principal, a name and a language. Runs in one environment are
-   * sequential. Without it, nothing is kept.
-   */
+  /** Key of an environment that keeps variables between sequential runs; unique to principal, name and language. */
   readonly environment?: string
   /** Wall time, including waits for the host. */
   readonly timeoutMs: number
@@ -40,7 +36,6 @@ export interface Program {
   host(name: string, input: string, signal: AbortSignal): Promise<string>
 }
 
-/** An error that the program can catch. */
 export class HostRefusal extends Error {
   override readonly name = 'HostRefusal'
   readonly code: string
@@ -55,7 +50,6 @@ export interface ExecutionOutcome {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory' | 'cancelled' | 'refused'
   /** The value of the last expression or the returned value, as JSON text; absent for none. */
   readonly value?: string
-  /** What the program printed. */
   readonly logs: string
   /** One sentence for each output that was cut. */
   readonly truncated: readonly string[]
@@ -66,12 +60,9 @@ export interface ExecutionOutcome {
     /** In the program's code, counted from 1. */
     readonly line?: number
     readonly column?: number
-    /** The code of an uncaught host refusal. */
     readonly code?: string
   }
-  /** Undefined if it was refused. */
   readonly isolation: Tier | undefined
-  /** Why its environment was reset, if it was. */
   readonly reset?: string
   readonly durationMs: number
 }

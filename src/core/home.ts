@@ -3,10 +3,7 @@ import { isAbsolute, sep } from 'node:path'
 
 type Variables = Readonly<Record<string, string | undefined>>
 
-/**
- * The user's home folder. Ignores empty and relative variables: they would lead to the working directory, where anybody
- * may have placed a token or a program.
- */
+/** Ignores empty and relative variables: they lead to the working directory, where anyone may have placed files. */
 export const homeOf = ({ HOME = '', USERPROFILE = '' }: Variables): string =>
   [HOME, USERPROFILE].find((folder) => isAbsolute(folder)) ?? homeOfAccount()
 
@@ -14,12 +11,11 @@ function homeOfAccount(): string {
   try {
     return userInfo().homedir
   } catch {
-    // In containers, the user id may have no account.
     return sep
   }
 }
 
-/** The name of the OS user, or its id if it has no account, as in containers. */
+/** Falls back to the user id, because the user of a container may have no account. */
 export function osUser(): string {
   try {
     return userInfo().username

@@ -3,10 +3,7 @@ import { countMembers, extentOf } from '../lib/json-text/extent.ts'
 import { elements, members } from '../lib/json-text/scan.ts'
 import { maxDepth } from '../lib/json-text/skip.ts'
 
-/**
- * A JSON value, kept as received bytes, as a parsed value, or both. Each is made from the other at most once, so
- * pass-through data is neither parsed nor serialized again.
- */
+/** A JSON value as received bytes, as a parsed value, or both; each is made from the other at most once. */
 export class Json<T = unknown> {
   #value: T | undefined
   #bytes: Buffer | undefined
@@ -38,10 +35,7 @@ export class Json<T = unknown> {
     return json
   }
 
-  /**
-   * Parses unvalidated text. Throws if it is not JSON, nests too deeply or repeats a member, so that its bytes are safe
-   * to pass on.
-   */
+  /** For unvalidated text. Throws unless its bytes are safe to pass on: JSON, not too deep, no repeated members. */
   static parse(text: string): Json {
     const value: unknown = JSON.parse(text)
     // Raw line breaks occur only between tokens; a server may expect each message on one line.

@@ -9,7 +9,6 @@ export interface CallOutcome {
   readonly code?: string
 }
 
-/** A finished operation. */
 export interface Observed {
   readonly call: Call
   readonly operation: Operation

@@ -1,7 +1,6 @@
 import type { ToolwayError } from './errors.ts'
 import { Json } from './json.ts'
 
-/** The result of a call. A tool that reports failure (`isError`) still has one. */
 export interface Result {
   readonly body: Json<ResultBody>
   readonly isError: boolean
@@ -11,13 +10,11 @@ export interface Result {
   readonly listing?: Listing
   /** The refusal that this result reports in its own format. */
   readonly refusal?: ToolwayError
-  /** Kinds of findings of the result scan. */
   readonly findings?: readonly string[]
   /** Came from the cache, or from an identical call at the same time. */
   readonly cached?: true
 }
 
-/** How many were requested by name, how many are shown, and their token cost. */
 export interface Listing {
   readonly requested?: number
   readonly returned: number

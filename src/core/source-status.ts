@@ -1,7 +1,4 @@
-/**
- * `needs-auth`: reachable, but somebody has to sign in first. `starting`: the first connection or listing of this run
- * is in progress.
- */
+/** `needs-auth`: somebody has to sign in. `starting`: the first connection or listing of this run is in progress. */
 export type Health = 'healthy' | 'degraded' | 'unhealthy' | 'needs-auth' | 'starting' | 'stale' | 'disabled'
 
 export interface SourceStatus {
@@ -15,7 +12,6 @@ export interface SourceStatus {
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
   readonly lastError?: string
-  /** Mean duration of recent calls. */
   readonly latencyMs?: number
   readonly breaker: 'closed' | 'open' | 'half-open'
   /** Only the breaker blocks calls: the server is reachable and its listing is current. */

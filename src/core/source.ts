@@ -11,7 +11,6 @@ export interface Source extends AsyncDisposable {
   /** The entries known now; never waits. */
   entries(): readonly Entry[]
   status(): SourceStatus
-  /** Default timeout of a call, unless the call or the entry sets one. */
   readonly timeoutMs?: number
   /** Resolves when the entries are known or have failed to load. Never rejects. */
   ready(): Promise<void>

@@ -1,16 +1,10 @@
 import type { Definition, Entry } from './entry.ts'
 
-/**
- * A store for results, in this process or shared (F13). Its methods never throw or reject. `now` is
- * `clock.monotonic()`.
- */
+/** Never throws or rejects (F13). `now` is `clock.monotonic()`. */
 export interface CacheStore {
-  /** The cached result, if any, and the mark to store a new result with. */
+  /** The mark is for storing a new result. */
   get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
-  /**
-   * Stores a result, replacing the previous one. Does nothing if the group was dropped after the mark was issued: the
-   * result may be older than the change.
-   */
+  /** Does nothing if the group was dropped after the mark was issued: the result may be older than the change. */
   put(group: string, key: string, answer: CachedAnswer, now: number): void | Promise<void>
   /** Drops all results of a group, including those of calls in flight. */
   drop(group: string): void | Promise<void>
@@ -45,12 +39,8 @@ export interface CacheUsage {
   readonly evicted: number
 }
 
-/**
- * Stores texts for a while, in this process or in a shared store. It is best effort: entries may be evicted or lost
- * with their store. Its methods never throw or reject.
- */
+/** Best effort: entries may be evicted or lost with their store. Never throws or rejects. */
 export interface TtlStore {
-  /** Replaces the previous text. */
   set(key: string, text: string, ttlMs: number): void | Promise<void>
   /** Also restarts the TTL, because the entry is still in use. */
   get(key: string, ttlMs: number): string | undefined | Promise<string | undefined>
@@ -67,7 +57,6 @@ export type Taken =
   | { readonly allowed: true }
   | { readonly allowed: false; readonly key: string; readonly retryAfterMs: number }
 
-/** Rate limit state, in this process or in a shared store. */
 export interface Buckets {
   /**
    * Takes one call from every bucket, or none if one of them is exhausted; keys must be unique. `now` is
@@ -77,7 +66,6 @@ export interface Buckets {
   take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
 }
 
-/** A bucket, and the setting that demands it. */
 export interface Limit extends Bucket {
   readonly rule: string
   /** Completes "10 calls a minute": ` to files.read`, ` in all`, or empty. */
@@ -86,7 +74,7 @@ export interface Limit extends Bucket {
 
 export type LimitedEntry = Pick<Entry, 'kind' | 'server' | 'name' | 'aliases' | 'traits'>
 
-/** The limits that apply to a call of this agent; all of them must have room. */
+/** All of them must have room. */
 export type LimitsOf = (agent: string, entry: LimitedEntry) => readonly Limit[]
 
 /** Encrypted storage of small secrets. */

@@ -3,7 +3,6 @@ export interface TaskId {
   readonly server: string
   readonly tool: string
   readonly sealed: string
-  /** The replica that started it, if there are several. */
   readonly replica?: string | undefined
 }
 

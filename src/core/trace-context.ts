@@ -22,10 +22,7 @@ const stateMember =
 const baggageMember =
   /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+[ \t]*=[ \t]*(?:[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+[ \t]*)?(?:;[\x20-\x2b\x2d-\x7e\t]*)?$/
 
-/**
- * Reads a trace context from headers or `_meta`. Strict, as the W3C demands: malformed values count as absent, so the
- * result is safe to put into headers again.
- */
+/** Strict, as the W3C demands: malformed values count as absent, so the result is safe to put into headers. */
 export function readTraceContext(source: Readonly<Record<string, unknown>> | TraceContext): TraceContext | undefined {
   const { traceparent, tracestate, baggage } = source
   const place = typeof traceparent === 'string' ? placeOf(traceparent) : undefined

@@ -3,7 +3,6 @@ import type { TraceContext } from './trace-context.ts'
 
 /** Assigns trace contexts before a call runs, because servers receive them (F16). */
 export interface Tracing {
-  /** The context of an incoming call, as a child of the caller's. */
   enter(call: Call): TraceContext
   /** The context of one attempt; undefined if it has no span of its own. */
   attempt(call: Call): TraceContext | undefined

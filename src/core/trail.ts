@@ -1,11 +1,7 @@
 import type { TraceContext } from './trace-context.ts'
 
-/**
- * What happened to a call, for metrics, traces and the dashboard. Interceptors only write it, so that observing cannot
- * change what a call does.
- */
+/** What happened to a call, for metrics, traces and the dashboard. Interceptors write it and never read it. */
 export interface Trail {
-  /** Undefined if the cache was not consulted. */
   cache?: 'hit' | 'miss' | 'joined'
   /** Kinds of findings of the result scan. */
   findings?: readonly string[]
@@ -20,7 +16,6 @@ export interface TrailStep {
   /** `performance.now()`. */
   readonly start: number
   end?: number
-  /** Error code, if it failed. */
   error?: string
   /** Set if the step is a span of its own, under which remote work belongs. */
   readonly trace?: TraceContext

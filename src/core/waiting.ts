@@ -2,12 +2,11 @@ import type { Peer } from './call.ts'
 import type { Clock } from './clock.ts'
 import { Json } from './json.ts'
 
-/** How long to wait for servers that are still starting. */
 export interface Wait {
   readonly signal?: AbortSignal
   /** Per server; defaults to the server's call timeout. */
   readonly timeoutMs?: number | undefined
-  /** Called every second with the servers that are still starting. */
+  /** Called every second. */
   progress?(waitedMs: number, servers: readonly string[]): void
 }
 
@@ -25,10 +24,7 @@ export function everySecond(clock: Clock, tick: () => void): Disposable {
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
-/**
- * Reports progress to the caller while its call waits for servers. The values stay far below 1, so that progress of the
- * tool itself, under the same token, is larger.
- */
+/** Progress values stay far below 1, so that the tool's own progress under the same token is larger. */
 export function tellWaiting(
   { progressToken }: Readonly<Record<string, unknown>>,
   peer: Pick<Peer, 'notify'>,

@@ -47,9 +47,7 @@ export function hiddenCharacters(text: string): readonly HiddenCharacter[] {
 /** Terminal escape sequences: colours, cursor movements, titles. */
 const terminal = /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)/g
 
-/**
- * Removes hidden characters. Carriage returns that do not end a line become line feeds; `plain` converts all line ends.
- */
+/** Carriage returns that do not end a line become line feeds; `plain` converts all line ends. */
 export function withoutHidden(text: string, lineEnds: 'plain' | 'kept' = 'plain'): string {
   let lines = text
   if (anyLineEnd.test(text)) lines = text.replace(lineEnds === 'plain' ? everyLineEnd : loneReturns, '\n')

@@ -1,7 +1,4 @@
-/**
- * Matches `*` (any run of characters, or none) in linear time: patterns come from configuration and callers, and none
- * may stall the process.
- */
+/** Matches `*` in linear time: patterns come from configuration and callers, and none may stall the process. */
 export function matches(pattern: string, text: string): boolean {
   const parts = pattern.split('*')
   const first = parts[0] as string

@@ -9,7 +9,6 @@ import type { Result } from '../core/result.ts'
 import type { RefuseCall } from './policy.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 
-/** Operation names in the audit log. */
 export const operations: Readonly<Record<Kind, Operation>> = {
   tool: 'call_tool',
   resource: 'read_resource',
@@ -72,10 +71,8 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
   }
 }
 
-/** Outcome of each attempt, if there were several. */
 function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {
   const { steps = [] } = trail ?? {}
-  // Nearly all calls have one or two steps.
   if (steps.length < 2) return undefined
   const attempts = steps.filter(({ name }) => name === 'attempt')
   return attempts.length < 2 ? undefined : { attempts: attempts.map(({ error }) => error ?? 'ok') }

@@ -4,10 +4,7 @@ import type { Call, Handler, Interceptor } from '../core/call.ts'
 export const compose = (interceptors: readonly Interceptor[], last: Handler): Handler =>
   interceptors.reduceRight<Handler>((next, interceptor) => (call) => interceptor(call, next), last)
 
-/**
- * An interceptor that only checks: `check` throws or rejects to stop a call. Most checks are synchronous; calls then
- * pay for no extra promise.
- */
+/** An interceptor that only checks. Synchronous checks, the usual case, cost no extra promise. */
 export const onceFree = (check: (call: Call) => Promise<unknown> | undefined): Interceptor => {
   return (call, next) => {
     try {

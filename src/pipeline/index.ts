@@ -30,14 +30,12 @@ export interface PipelineOptions {
   readonly hideDenied?: boolean
   readonly actAs?: ActAs
   readonly validate: Validate
-  /** By server. */
   readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval
   /** Decides again under the current policy, if it changed after this pipeline was built. */
   readonly recheck: Recheck
   readonly cache: Interceptor
-  /** Scans results; undefined when scanning is off. */
   readonly scan?: Interceptor | undefined
   readonly retry: Interceptor
   readonly breaker: Interceptor
@@ -116,7 +114,7 @@ const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: fa
 /** Subscribing to a source that never reports changes is not an error. */
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
-/** Returns the caller as the agent that the call asks for; throws if it may not act as that agent. */
+/** Throws if the caller may not act as the agent it asks for. */
 type ActAs = (call: Pick<Call, 'caller' | 'entry'>, asked: string) => Caller
 
 /**
@@ -139,7 +137,6 @@ function asNamed(call: Call, actAs: ActAs): Call {
   }
 }
 
-/** Represents a subscription as a call, so that it can pass the interceptors. */
 const subscribing = (caller: Caller, entry: Entry, uri: string): Call => ({
   id: randomUUID(),
   caller,

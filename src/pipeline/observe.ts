@@ -10,15 +10,11 @@ import { operations } from './audit.ts'
 
 export interface Watch {
   readonly observers: readonly Observer[]
-  /** Undefined when tracing is off. */
   readonly tracing?: Tracing | undefined
   readonly clock: Clock
 }
 
-/**
- * Times a call, gives it a trail and reports its outcome. Without observers there is no interceptor, so it costs
- * nothing.
- */
+/** Times a call and reports its outcome. Without observers there is no interceptor, so it costs nothing. */
 export function observe({ observers, tracing, clock }: Watch, operation?: Operation): Interceptor[] {
   if (observers.length === 0) return []
   return [
@@ -45,10 +41,7 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
   ]
 }
 
-/**
- * Records each attempt, so it must come after `retry`. Calls that carry other calls record none: the attempts of the
- * inner calls then appear directly below them in the trail.
- */
+/** Records each attempt, so it comes after `retry`. Calls that carry others record none; their inner calls do. */
 export function attempt({ observers, tracing }: Watch): Interceptor[] {
   if (observers.length === 0) return []
   return [
@@ -86,7 +79,6 @@ function codeOf(thrown: unknown): string {
   return `rpc ${typeof code === 'number' ? code : 'unknown'}`
 }
 
-/** Records in the trail how long `work` takes. */
 export function step<T>(trail: Trail | undefined, name: TrailStep['name'], work: Promise<T>): Promise<T> {
   if (trail === undefined) return work
   const noted: TrailStep = { name, start: performance.now() }

@@ -22,10 +22,7 @@ export type Counted =
  */
 export interface Refusals extends Disposable {
   count(who: Who): Counted
-  /**
-   * Counts a refusal without a valid credential. These share one bucket per code, so that a flood of wrong tokens does
-   * not hide a refused Host or Origin.
-   */
+  /** Without a valid credential. One bucket per code, so that wrong tokens cannot hide a refused Host or Origin. */
   countStranger(who: Who, code: ErrorCode): Counted
   /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
   admit(who: Who): Note
@@ -54,7 +51,6 @@ const maxKey = 256
 interface Account {
   readonly bucket: Bucket
   suppressed: number
-  /** When the first suppressed refusal happened. */
   since: number
   who: Who
   /** Used by several principals, so `who` is a placeholder. */
@@ -188,7 +184,6 @@ function tooMany(retryAfterMs: number): ToolwayError {
 /** A token bucket with continuous refill, stored as the time at which it is full again. */
 interface Bucket {
   fullAt: number
-  /** Refill time of one token, and of the whole bucket. */
   readonly oneMs: number
   readonly allMs: number
 }
@@ -237,7 +232,6 @@ export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Ac
       latency_ms: 0,
       ...counted.note,
     })
-    // The request is rejected even if the record cannot be written.
     end?.catch(() => {})
   }
 }

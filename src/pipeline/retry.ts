@@ -55,10 +55,7 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
-/**
- * The last failure, with what the caller needs to know about earlier attempts. A server's own error stays unchanged
- * (T2).
- */
+/** Adds what the caller must know about earlier attempts. A server's own error stays unchanged (T2). */
 function told(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
@@ -73,15 +70,12 @@ function told(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
 
 /** Allows retries as a share of the calls, so that retries do not amplify an outage (F12). */
 interface Budget {
-  /** A call started: add its share. */
   earn(): void
-  /** Takes one retry from the budget; false if none is left. */
   spend(): boolean
 }
 
 /** Retries granted without earlier calls, so that rarely called servers get retries, too. */
 const reserve = 3
-/** Time until one retry of the reserve is restored. */
 const regainMs = 10_000
 /** Upper bound for saved retries. It covers a lost connection, where all calls in flight fail at once. */
 const most = 20
@@ -92,7 +86,6 @@ export function createBudget(share: number, clock: Clock): Budget {
   let left = free
   let spentAt = clock.monotonic()
 
-  /** Restores the part of the reserve that is due by now. */
   const regain = () => {
     const now = clock.monotonic()
     if (left < free) left = Math.min(left + Math.max(now - spentAt, 0) / regainMs, free)
@@ -112,7 +105,6 @@ export function createBudget(share: number, clock: Clock): Budget {
   }
 }
 
-/** Sleeps; rejects with the signal's reason when it aborts. */
 async function pause(ms: number, { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<void> {
   signal.throwIfAborted()
   const { promise, resolve, reject } = Promise.withResolvers<void>()

@@ -58,7 +58,6 @@ function afterProgress(call: Call, ms: number, atMaximum: boolean): string {
   return `${nameOf(call)} reported progress, then nothing for ${durationText(ms)} (${keyOf(call)}), and was cancelled. ${remedy(call)}`
 }
 
-/** Time limit for a person's answer. */
 export const personMs = 600_000
 
 const nobodyAnswers = () =>

@@ -22,10 +22,7 @@ export const validate = (check: Validate): Interceptor => {
   return onceFree(checked)
 }
 
-/**
- * Throws if an argument or a URI holds a forbidden path, SQL statement or URL; a promise only if the check is
- * asynchronous.
- */
+/** Throws on forbidden paths, SQL and URLs; returns a promise only if the check is asynchronous. */
 export type GuardCheck = (
   args: Readonly<Record<string, unknown>>,
   uri: string | undefined,

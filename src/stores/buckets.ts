@@ -85,8 +85,8 @@ function noRoom(retryAfterMs: number): ToolwayError {
 export const windowMs = 60_000
 
 /**
- * Up to this limit, each call has its own timestamp. Above it, calls within 250 ms share one group with the time of the
- * last: never too early, so no window exceeds the limit.
+ * Up to this limit, each call has its own timestamp. Above it, calls within 250 ms share the time of the last: never
+ * too early, so no window exceeds the limit.
  */
 export const maxExact = 240
 export const groupMs = windowMs / maxExact

@@ -21,8 +21,7 @@ interface Group {
 const overhead = 512
 
 /**
- * Results in this process, evicted by LRU. Expired results are removed on access or when room is needed, so there is no
- * timer. The limits are read on each put.
+ * An LRU cache. Expired results are removed on access or for room, so there is no timer. Limits are read on each put.
  */
 export function memoryCache(limits: CacheLimits): CacheStore {
   const groups = new Map<string, Group>()

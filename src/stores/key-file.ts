@@ -85,10 +85,7 @@ function asJson(text: string): unknown {
   }
 }
 
-/**
- * Changes the keys, one writer at a time. The replacement is atomic: readers see the old or the new file, also after a
- * power cut.
- */
+/** One writer at a time. Readers see the old or the new file, also after a power cut. */
 export async function changeKeyFile(
   folder: string,
   change: (keys: readonly StoredKey[]) => readonly StoredKey[],

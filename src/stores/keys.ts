@@ -19,10 +19,7 @@ interface Keys {
 /** How long a created or revoked key takes to be noticed. */
 const lookMs = 1_000
 
-/**
- * Keys of the configuration and of the key file, which is checked for changes while Toolway runs. If the key file is
- * untrusted, only its keys are refused.
- */
+/** The key file is checked for changes while Toolway runs. If it is untrusted, only its keys are refused. */
 export function createKeys(options: {
   readonly configured: readonly ConfiguredKey[]
   readonly folder: string

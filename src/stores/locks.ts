@@ -8,7 +8,6 @@ import { lockFile } from '../lib/file-lock.ts'
 /** Longer than any work under a lock: a token refresh times out before. */
 const usualPatienceMs = 30_000
 
-/** Locks within this process. */
 export function memoryLocks(): Locks {
   const last = new Map<string, Promise<void>>()
   return {
@@ -27,10 +26,7 @@ export function memoryLocks(): Locks {
   }
 }
 
-/**
- * Locks across processes that share a state folder: several editors may each start a Toolway with one configuration.
- * Waiters within one process do not poll the file.
- */
+/** For processes that share a state folder, such as several editors. Waiters in one process do not poll the file. */
 export function fileLocks(stateFolder: string, patienceMs = usualPatienceMs): Locks {
   const own = memoryLocks()
   const folder = join(stateFolder, 'locks')

@@ -53,9 +53,6 @@ export const derivedSecret = (key: string, purpose: string): string =>
 export const keptSealSecret = (folder: string): Promise<string> =>
   keptSecret({ folder, name: 'seal', make: () => randomBytes(32).toString('base64url') })
 
-/**
- * The token that clients must send. Kept, because a token that changes on every start cannot be put into an editor's
- * configuration.
- */
+/** Kept, because a token that changes on every start cannot be put into an editor's configuration. */
 export const keptToken = (folder: string): Promise<string> =>
   keptSecret({ folder, name: 'token', make: () => `tw_${randomBytes(24).toString('base64url')}` })

@@ -11,7 +11,6 @@ export interface BreakerStatus {
   readonly state: BreakerState
   /** Milliseconds since the epoch. */
   readonly since: number
-  /** Consecutive failures. */
   readonly failures: number
   /** Set while the breaker is open. */
   readonly retryAfterMs?: number
@@ -25,10 +24,7 @@ export interface Breaker extends Disposable {
   /** Returns a ticket for `leave`, or undefined if the call must not proceed. */
   enter(): number | undefined
   leave(ticket: number, outcome: BreakerOutcome): void
-  /**
-   * The server fails at another replica: for `openFor`, or until it answers here, one failure opens this breaker. Does
-   * not block calls. Returns whether this is news.
-   */
+  /** The server fails at another replica: for a while, one failure opens this breaker. Returns whether this is news. */
   hint(): boolean
 }
 
@@ -56,7 +52,6 @@ export function createBreaker({ config, start, clock, random, changed }: Breaker
   /** Incremented with each state change; tickets of an earlier state are ignored. */
   let time = 0
   let probes = 0
-  /** Consecutive openings without closing in between. */
   let openings = 0
   let until = 0
   let hintedUntil = 0
@@ -148,7 +143,6 @@ const slices = 10
 interface Window {
   readonly calls: number
   readonly failures: number
-  /** Counts a call that ended now, and drops counts older than the window. */
   add(failed: boolean, now: number, lengthMs: number): void
   clear(): void
 }

@@ -53,13 +53,11 @@ const usualWaitMs = 5_000
  */
 export function bulkhead(options: BulkheadOptions): Bulkhead {
   const { clock } = options
-  // The actual limit is read with the first call.
   const whole = createPlaces(Number.POSITIVE_INFINITY)
   const servers = new Map<string, Places>()
   const agents = new Map<string, Places>()
   const room = createWaitingRoom(options)
 
-  /** Takes a slot of each, or none. */
   const take = ({ server, agent }: Needs): boolean => {
     if (!hasPlace(whole) || !hasPlace(server) || !hasPlace(agent)) return false
     takePlace(whole)

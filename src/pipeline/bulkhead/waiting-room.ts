@@ -3,7 +3,6 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { callAgain, durationText } from '../../lib/duration.ts'
 
-/** Waiting calls of one agent to one server, oldest first. */
 export interface WaitingQueue {
   readonly key: string
   readonly waiters: Set<QueuedCall>
@@ -16,13 +15,12 @@ export interface QueuedCall {
   refuse(error: Error): void
 }
 
-/** How long a call waits, and the setting or rule that this comes from. */
+/** `from`: the setting or rule behind the limit, for the error message. */
 export interface MaxWait {
   readonly ms: number
   readonly from: string
 }
 
-/** A bounded queue for calls without a free slot. */
 export interface WaitingRoom {
   readonly size: number
   /** Resolves with the slots taken; rejects if the call waits too long or is aborted. */
@@ -31,10 +29,7 @@ export interface WaitingRoom {
   serve(goesOn: (needs: Needs) => boolean): void
 }
 
-/**
- * Round robin over agents and servers: a served queue goes to the end. One that cannot be served yet keeps its
- * position, so that it is served as soon as it can.
- */
+/** Round robin over agents and servers. A queue that cannot be served yet keeps its position. */
 export function createWaitingRoom(options: { queue(): number; readonly clock: Clock }): WaitingRoom {
   const lanes = new Map<string, WaitingQueue>()
   let size = 0
@@ -129,11 +124,9 @@ function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, wh
   return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })
 }
 
-/** Slots of a server, of an agent, or of the whole gateway. */
 export interface Places {
   limit: number
   inFlight: number
-  /** Calls that wait for one of these slots, and perhaps for others too. */
   waiting: number
   /** Moving average of how long slots were held; undefined before the first release. */
   meanMs: number | undefined
@@ -141,7 +134,6 @@ export interface Places {
 
 export const createPlaces = (limit: number): Places => ({ limit, inFlight: 0, waiting: 0, meanMs: undefined })
 
-/** Without a limit there is always a slot. */
 export const hasPlace = (places: Places | undefined): boolean => places === undefined || places.inFlight < places.limit
 
 export function takePlace(places: Places | undefined): void {
@@ -155,8 +147,6 @@ export function giveBack(places: Places | undefined, heldMs: number): void {
   places.meanMs = places.meanMs === undefined ? heldMs : places.meanMs * 0.8 + heldMs * 0.2
 }
 
-/** Assumed duration before the first call has ended. */
 const unknownMs = 1_000
 
-/** Estimated time until all waiting calls have been served. */
 const backlogMs = ({ limit, waiting, meanMs = unknownMs }: Places): number => (meanMs * (waiting + 1)) / limit

@@ -19,7 +19,6 @@ export interface Cache {
   /** Without rules, nothing is cached. */
   interceptor(rules: CacheRules | undefined): Interceptor
   stats(): CacheStats
-  /** Drops all results of a server. */
   invalidate(server: string): void
   clear(): void
   /** Something changed that servers can ask callers for, such as their roots. */

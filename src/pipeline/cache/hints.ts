@@ -5,7 +5,6 @@ import type { Plan } from './rules.ts'
 export interface Hints {
   /** False for results that ask for input or only started a task. */
   readonly complete: boolean
-  /** Undefined if the server does not say. */
   readonly ttlMs?: number
   /** Unknown values count as private. */
   readonly scope?: 'public' | 'private'
@@ -39,7 +38,6 @@ const everybody = Buffer.from('"public"')
 const mayHold = (body: Buffer): boolean =>
   body.includes('"resultType"') || body.includes('"ttlMs"') || body.includes('"cacheScope"') || body.includes('\\u')
 
-/** Invalid times count as 0. */
 function millisecondsOf(bytes: Buffer): number {
   const text = bytes.toString('latin1')
   return /^[0-9]/.test(text) ? Number(text) : 0
@@ -48,16 +46,12 @@ function millisecondsOf(bytes: Buffer): number {
 interface Lesson {
   /** 0 means not stored. */
   readonly keepMs: number
-  /** Whether calls that joined may use the result. */
   readonly joins: boolean
 }
 
 const alone: Lesson = { keepMs: 0, joins: false }
 
-/**
- * Decides how a result is cached, and updates the plan for later ones. Server hints can only restrict what the operator
- * configured.
- */
+/** Decides how a result is cached, and updates the plan. Server hints can only restrict the configuration. */
 export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers): Lesson {
   const { learnt, hinted } = plan
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)

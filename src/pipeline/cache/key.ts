@@ -47,7 +47,6 @@ function profilePart(capabilities: Capabilities): string {
   let profile = profiles.get(capabilities)
   if (profile === undefined) {
     profile = profileOf(capabilities)
-    // Clients can declare capabilities of any length.
     if (profile.length > longest) profile = hash('sha256', profile, 'base64url')
     profiles.set(capabilities, profile)
   }

@@ -22,7 +22,6 @@ export interface LayerOptions {
 export interface CacheCounts {
   hits: number
   misses: number
-  /** Calls that waited for another call's answer. */
   joined: number
 }
 
@@ -31,7 +30,6 @@ interface Started {
   readonly mark: Mark
 }
 
-/** The key and the state under which an answer is stored, taken when the call began. */
 interface CacheSlot {
   readonly key: string
   readonly mark: Mark
@@ -41,7 +39,6 @@ interface CacheSlot {
 /** Key in `_meta`. `refresh` skips the lookup; any other value bypasses the cache. */
 const wishKey = 'dev.toolway/cache'
 
-/** Answers cacheable calls according to their plans. */
 export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Plan) => Promise<Result> {
   const { store, members, clock, counts, callers } = options
   const flights = new Map<string, Started>()
@@ -89,8 +86,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     const flight = createFlight(call, {
       landed(result) {
         const { keepMs, joins } = learn(result, plan, members)
-        // A flight is replaced when the server asked its caller something or a newer flight started; do not store its
-        // result.
+        // Do not store if the server asked the caller something or a newer flight has started.
         if (keepMs > 0 && flights.get(key) === started) keep(result, keepMs)
         return joins
       },
@@ -144,9 +140,7 @@ type Outcome = { readonly result: Result } | { readonly error: unknown } | undef
 
 /** One call in flight, shared by all identical calls made at the same time (F13). */
 interface Flight {
-  /** The call that started the flight. */
   readonly lead: Call
-  /** Runs the call, and waits as `lead`. */
   start(next: Handler): Promise<Result>
   join(call: Call): Promise<Outcome>
 }
@@ -156,7 +150,6 @@ interface FlightOptions {
   landed(result: Result): boolean
   /** The server asked the lead's caller something: the flight is now private to the lead. */
   asked(): void
-  /** No further calls may join. */
   over(): void
 }
 
@@ -211,7 +204,6 @@ function createFlight(lead: Call, options: FlightOptions): Flight {
       options.asked()
       resolve(undefined)
       if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
-      // Never put a question for one caller to another.
       const gone = new ToolwayError('CANCELLED', 'The caller that this question is for has left.')
       if (!landed) abandon(gone)
       return Promise.reject(gone)

@@ -4,7 +4,6 @@ import type { Entry } from '../../core/entry.ts'
 import { matches } from '../../lib/wildcard.ts'
 import type { NeedsApproval } from '../approve.ts'
 
-/** How the results of one entry are cached. */
 export interface Plan {
   /** Hash of the server and the definition: a result of another server or another definition must not match. */
   readonly identity: string
@@ -24,7 +23,6 @@ export interface Plan {
 
 /** What earlier results showed. Except for `joins`, it only makes the cache more restrictive. */
 export interface Lessons {
-  /** Whether identical concurrent calls may share one result. */
   joins: boolean
   /** Results are kept per principal, because the server demands it or each principal has its own OAuth grant. */
   private: boolean
@@ -35,10 +33,9 @@ export interface Lessons {
 /** `writes`: a call may change what other calls return, so it invalidates. Undefined: not cached, no effect. */
 export type CacheRules = (entry: Entry) => Plan | 'writes' | undefined
 
-/** One result takes at most this fraction (1/16) of the cache. */
 const largestPart = 16
 
-/** The rules of one configuration; undefined if the cache is off. */
+/** Undefined if the cache is off. */
 export function cacheRules(
   config: Pick<Config, 'cache' | 'mcpServers' | 'naming'>,
   needsApproval: NeedsApproval,
@@ -57,8 +54,7 @@ export function cacheRules(
       maxBytes: Math.floor(cache.maxBytes / largestPart),
       hinted,
       shared: kind === 'tool' && cache.shared.some((pattern) => matches(pattern, `${server}.${name}`)),
-      // A server that must send a TTL also sends the scope: without `cacheScope: public`, a result is for one
-      // principal.
+      // Without `cacheScope: public`, a hinted result is for one principal.
       byAgent: cache.scope === 'agent' || hinted,
       session: mcpServers[server]?.session ?? 'shared',
       learnt: { joins: !hinted, private: isPersonal(mcpServers[server]), asks: false },
@@ -71,8 +67,7 @@ export function cacheRules(
     if (entry.kind !== 'tool') return forwarded ? planOf(entry, true) : 'nothing'
     if (needsApproval(entry) === undefined) {
       const listed = cache.tools.some((pattern) => isListed(pattern, entry))
-      // Built-in tools change nothing, but not all of them return the same twice (the time, for example): they must be
-      // listed.
+      // Native tools are cached only if listed: they change nothing, but may return something else next time.
       if (listed || (forwarded && entry.traits.readOnly)) return planOf(entry, false)
     }
     return forwarded && !entry.traits.readOnly ? 'writes' : 'nothing'

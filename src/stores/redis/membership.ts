@@ -12,9 +12,7 @@ const goneMs = 4_000
 /** Longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000
 
-/**
- * KEYS: session, prefix of replicas; ARGV: self, record. Returns 0 if another live replica has taken the session over.
- */
+/** KEYS: session, prefix of replicas; ARGV: self, record. Returns 0 if another live replica took the session over. */
 const keep = createScript(`
   local holder = redis.call('HGET', KEYS[1], 'holder')
   if holder and holder ~= ARGV[1] and redis.call('EXISTS', KEYS[2] .. holder) == 1 then return 0 end
@@ -53,10 +51,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   let address: string | undefined
   let timer: Timer | undefined
   let ended = false
-  /**
-   * Since when Redis has responded without interruption. Shortly after an outage, a replica missing there may only be
-   * late.
-   */
+  /** Since when Redis has responded. Shortly after an outage, a replica missing there may only be late. */
   let steadySince: number | undefined
   let heldUp = false
   const listeners = new Set<() => void>()
@@ -88,10 +83,7 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     if (!ended) timer = clock.after(beatMs, next, { promptly: true })
   }
 
-  /**
-   * After a pause of this process, others may consider us gone, and replicas paused with us have not sent a heartbeat
-   * yet.
-   */
+  /** After a pause, others may consider us gone, and replicas paused with us have sent no heartbeat yet. */
   const next = () => {
     if ((timer?.lateMs ?? 0) >= pausedMs) lost()
     void beat()

@@ -6,10 +6,7 @@ import { redisLocks } from './locks.ts'
 import { isUp } from './up.ts'
 import { redisVault } from './vault.ts'
 
-/**
- * OAuth grants and the locks for renewing them. They belong together: replicas with separate locks would renew one
- * token twice.
- */
+/** Grants and their locks belong together: replicas with separate locks would renew one token twice. */
 export interface RedisSafe {
   readonly vault: Vault
   readonly locks: Locks
