@@ -42,10 +42,11 @@ export interface ChainEnd {
 export interface Spool {
   /** Identifies this log among all replicas; stays with its folder. */
   readonly replica: string
-  /** Keys that verify its signatures, in PEM form. */
+  /** In PEM form. */
   publicKeys(): string
   /** The end of each lane on disk. Only records up to there may be copied: later ones may still be lost in a crash. */
   lanes(): ReadonlyMap<string, ChainEnd>
+  /** In order, as far as they are on disk. */
   read(lane: string, after: number, most: number): Promise<readonly ArchiveRecord[]>
 }
 
@@ -65,6 +66,7 @@ export interface ArchiveQuery extends AuditFilter {
   readonly before?: string
   readonly order?: 'newest' | 'oldest'
   readonly limit: number
+  /** All records instead of one per operation. */
   readonly raw?: boolean
 }
 
@@ -88,6 +90,7 @@ export interface ArrivalQuery extends AuditFilter {
   /** The first or the last matches; returned in order of arrival either way. */
   readonly which: 'first' | 'last'
   readonly limit: number
+  /** All records instead of one per operation. */
   readonly raw?: boolean
 }
 

@@ -55,6 +55,7 @@ export function parseCursor(text: string, source: keyof typeof cursorPrefixes): 
 
 /** What differs between SQLite and PostgreSQL. Methods that take a value bind it and return SQL. */
 export interface FilterDialect {
+  /** Selects one record per operation. */
   readonly shown: string
   /** The column that `AuditCursor.chain` refers to. */
   readonly chain: string
@@ -70,6 +71,7 @@ export interface FilterDialect {
 
 export interface FilterConditionOptions {
   readonly filter: AuditFilter
+  /** All records instead of one per operation. */
   readonly raw: boolean
   readonly cursor?: AuditCursor | undefined
   readonly newestFirst?: boolean

@@ -16,7 +16,7 @@ export interface Call {
   readonly peer: Peer
   /** Checks by the inbound protocol before the call runs; throws if entry or arguments do not fit. */
   readonly admit?: () => void
-  /** The rule by which this particular call needs a person's approval. */
+  /** Set if this particular call needs a person's approval: the rule that says so. */
   readonly approval?: string
   /** A hard limit set by the caller. Otherwise the entry's timeout applies, which progress restarts. */
   readonly timeoutMs?: number
@@ -52,10 +52,11 @@ export interface Caller {
   readonly session: string
   readonly address?: string
   readonly capabilities: Capabilities
+  /** Reaches its client outside of any call, if that is possible. */
   readonly peer?: Peer
 }
 
-/** The channel back to this call's caller. */
+/** Reaches only this call's caller. */
 export interface Peer {
   /** The caller accepts input-required results and sends a follow-up; others are asked during the call. */
   readonly rounds: boolean

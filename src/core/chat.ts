@@ -17,7 +17,6 @@ export interface ChatRequest {
   /** The parent of the answer's calls in audit and traces. */
   readonly id: string
   readonly caller: Caller
-  /** For approval questions. */
   readonly peer: Peer
   readonly signal: AbortSignal
   readonly trace?: TraceContext

@@ -1,6 +1,5 @@
 import type { Log } from './log.ts'
 
-/** The holder of something that only one replica can hold. */
 export type Lease =
   | { readonly heldBy: string; readonly address: string }
   /** `lost`: the previous holder is gone, and its state with it. */
@@ -74,7 +73,7 @@ export interface Membership {
 
 export type TakenOver = { readonly record: string } | { readonly heldBy: string; readonly address: string } | undefined
 
-/** The replica in a name of the form `replica.rest`. */
+/** For names of the form `replica.rest`. */
 export const ownerOf = (name: string): string => name.slice(0, Math.max(name.indexOf('.'), 0))
 
 /**

@@ -21,6 +21,7 @@ export interface Isolation {
 export interface Program {
   readonly code: string
   readonly language: Language
+  /** Programs of one owner leave room for those of others. */
   readonly owner: string
   /** Our code, run before `code` in the same scope, once per environment; its lines do not count in errors. */
   readonly prelude?: string
@@ -51,7 +52,7 @@ export interface ExecutionOutcome {
   /** The value of the last expression or the returned value, as JSON text; absent for none. */
   readonly value?: string
   readonly logs: string
-  /** One sentence for each output that was cut. */
+  /** One sentence for each cut. */
   readonly truncated: readonly string[]
   readonly error?: {
     /** The class of the exception, such as TypeError; or ours: TimeoutError, MemoryError, SyntaxError, … */
@@ -62,7 +63,9 @@ export interface ExecutionOutcome {
     readonly column?: number
     readonly code?: string
   }
+  /** Undefined if the program was refused. */
   readonly isolation: Tier | undefined
+  /** Why its environment was reset, if it was. */
   readonly reset?: string
   readonly durationMs: number
 }

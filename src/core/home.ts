@@ -11,6 +11,7 @@ function homeOfAccount(): string {
   try {
     return userInfo().homedir
   } catch {
+    // In containers, the user id may have no account.
     return sep
   }
 }

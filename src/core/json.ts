@@ -3,7 +3,7 @@ import { countMembers, extentOf } from '../lib/json-text/extent.ts'
 import { elements, members } from '../lib/json-text/scan.ts'
 import { maxDepth } from '../lib/json-text/skip.ts'
 
-/** A JSON value as received bytes, as a parsed value, or both; each is made from the other at most once. */
+/** A JSON value as bytes, as a parsed value, or both. Converted lazily, so pass-through data is never parsed. */
 export class Json<T = unknown> {
   #value: T | undefined
   #bytes: Buffer | undefined
@@ -65,7 +65,6 @@ export class Json<T = unknown> {
     return this.#exact
   }
 
-  /** A member of an object, with its original bytes. */
   member(name: string): Json | undefined {
     const { value } = this
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined

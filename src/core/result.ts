@@ -1,15 +1,16 @@
 import type { ToolwayError } from './errors.ts'
 import { Json } from './json.ts'
 
+/** A tool that reports failure (`isError`) still has a result. */
 export interface Result {
   readonly body: Json<ResultBody>
   readonly isError: boolean
-  /** Has no members that differ between eras, so that nobody needs to look for them. */
+  /** Has no members that differ between eras, so it needs no conversion. */
   readonly plain?: true
-  /** For listings: what the audit record shows of them. */
   readonly listing?: Listing
   /** The refusal that this result reports in its own format. */
   readonly refusal?: ToolwayError
+  /** Kinds of findings of the result scan. */
   readonly findings?: readonly string[]
   /** Came from the cache, or from an identical call at the same time. */
   readonly cached?: true

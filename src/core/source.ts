@@ -8,7 +8,7 @@ export interface Source extends AsyncDisposable {
   readonly origin: 'native' | 'forwarded'
   /** Higher wins a name conflict. */
   readonly priority: number
-  /** The entries known now; never waits. */
+  /** Never waits. */
   entries(): readonly Entry[]
   status(): SourceStatus
   readonly timeoutMs?: number

@@ -31,6 +31,7 @@ export function costOf(tools: readonly Served[]): number {
   return sum
 }
 
+/** The cost of a caller's tools in each exposure mode (B8). */
 export const costsOf = (view: View): Readonly<Record<Exposure, number>> => ({
   direct: costOf(view.shown('direct')),
   meta: costOf(view.shown('meta')),

@@ -1,16 +1,14 @@
 import type { TraceContext } from './trace-context.ts'
 
-/** What happened to a call, for metrics, traces and the dashboard. Interceptors write it and never read it. */
+/** What happened to a call, for audit, metrics, traces and the dashboard. It never affects what the call does. */
 export interface Trail {
   cache?: 'hit' | 'miss' | 'joined'
-  /** Kinds of findings of the result scan. */
   findings?: readonly string[]
   /** In the order in which they began. */
   readonly steps: TrailStep[]
   readonly trace?: TraceContext
 }
 
-/** A timed step: waiting for a person, for a slot, for a server. */
 export interface TrailStep {
   readonly name: 'approve' | 'queue' | 'attempt'
   /** `performance.now()`. */

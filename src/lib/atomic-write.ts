@@ -3,9 +3,9 @@ import { open, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 export interface AtomicWriteOptions {
-  /** Of the new file; readable by its owner alone unless given. */
+  /** Readable only by its owner by default. */
   readonly mode?: number
-  /** Whose the file is, where it is not ours. Only root can set it; for others it is ignored. */
+  /** For a file of another user. Only root can set it; ignored otherwise. */
   readonly owner?: { readonly uid: number; readonly gid: number } | undefined
 }
 

@@ -18,7 +18,8 @@ export class TooLong extends Error {}
 /**
  * Canonical JSON (RFC 8785): no white space, members sorted by the UTF-16 code units of their names, numbers and
  * strings as `JSON.stringify` writes them. Like there, values without a JSON form are omitted or null; BigInts and
- * values that are circular or nested too deeply throw. Throws `TooLong` soon after the limit of characters.
+ * values that are circular or nested too deeply throw. Canonicalizing the parsed text gives the same text. Throws
+ * `TooLong` soon after the limit of characters.
  */
 export function canonical(value: unknown, limits: CanonicalLimits = {}): string {
   const { characters = Number.POSITIVE_INFINITY, depth = deepest } = limits

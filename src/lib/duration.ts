@@ -1,4 +1,3 @@
-/** Milliseconds per unit. */
 export const durationUnits = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 
 const pattern = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/

@@ -8,7 +8,6 @@ for (let at = 0; at < letters.length; at += 2) table.set(letters[at] as string, 
 
 export const lookalikes = new RegExp(`[${[...table.keys()].join('')}]`, 'u')
 
-/** The Latin word that a reader sees. */
 export const latinFor = (word: string): string => [...word].map((letter) => table.get(letter) ?? letter).join('')
 
 const invisible = /[\p{Cf}\p{Mn}\p{Default_Ignorable_Code_Point}]/gu

@@ -34,7 +34,6 @@ export function didYouMean(word: string, candidates: Iterable<string>, otherwise
 /** Case and separators are the most frequent mistakes: read_only and readonly mean readOnly. */
 const folded = (word: string) => word.toLowerCase().replace(/[\s_.-]/g, '')
 
-/** Counts insertions, deletions, replacements and swaps of neighbours. */
 export function editDistance(from: string, to: string): number {
   let before: number[] = []
   let previous = Array.from({ length: to.length + 1 }, (_, column) => column)

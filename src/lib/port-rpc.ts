@@ -1,4 +1,4 @@
-/** Where messages are sent and received: the IPC channel of a child process, or a message port. */
+/** The IPC channel of a child process, or a message port. */
 export interface RpcPort {
   /** Throws or returns false if the other end is gone. */
   send(message: unknown): unknown
@@ -27,7 +27,7 @@ export interface RpcPeer<Remote extends RpcMethods> {
 
 export interface PortRpcOptions {
   readonly port: RpcPort
-  /** What the other side may call. */
+  /** Methods that the other side may call. */
   readonly methods: RpcMethods
   timeoutMs?(method: string): number
   readonly clock: { monotonic(): number; after(ms: number, callback: () => void): Disposable }
@@ -43,7 +43,6 @@ export interface PortRpcOptions {
 export const defaultTimeoutMs = 500
 /** After this many timeouts in a row, requests fail fast until the other side responds again. */
 const maxTimeouts = 3
-/** How often an unresponsive peer is probed. */
 const probeMs = 1_000
 /** Pending requests; bounds the memory while the peer is busy. */
 const maxPending = 10_000
@@ -117,7 +116,7 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
       const id = ++lastId
       const message = { id, ask: method, given: params }
       if (!isUp()) {
-        // Sent now and then as a probe; nobody waits for the response.
+        // Sent as a probe from time to time, without waiting for the response.
         if (clock.monotonic() - probedAt < probeMs) return undefined
         probedAt = clock.monotonic()
         send(message)

@@ -1,13 +1,11 @@
 import { BlockList, isIP } from 'node:net'
 import { basicAuthOf, urlSecrets } from './basic-auth.ts'
 
-/** An HTTP proxy from the environment. */
 export interface WebProxy {
   /** Its URL without the credential, for messages. */
   readonly origin: string
   /** The value of `Proxy-Authorization`, if its URL has credentials. */
   readonly authorization: string | undefined
-  /** The environment variable that names it. */
   readonly variable: string
 }
 
@@ -34,7 +32,7 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
   return { origin: url.origin, authorization: basicAuthOf(url), variable }
 }
 
-/** Credentials of proxies in an environment, for redaction. */
+/** For redaction. */
 export function proxySecrets(env: Environment): string[] {
   const named = [...variablesOf('https'), ...variablesOf('http')].map((name) => read(env[name] ?? ''))
   return named.flatMap((url) => (url?.password ? urlSecrets(url) : []))
@@ -92,7 +90,6 @@ export class ProxyError extends Error {
   readonly code = 'PROXY'
 }
 
-/** The error for a proxy that cannot be reached or does not speak HTTP. */
 export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause: Error): Error {
   const { code: reason } = cause as NodeJS.ErrnoException
   // Not the proxy: we closed the connection ourselves.
@@ -101,7 +98,6 @@ export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause:
   return new ProxyError(`the proxy ${origin} cannot be reached or does not answer (${reason}). ${advice}`, { cause })
 }
 
-/** The error for a proxy that rejected the request. */
 export function proxyRefused({ origin, variable, authorization }: WebProxy, to: URL, status: number): ProxyError {
   if (status === 407) {
     const [does, advice] = authorization

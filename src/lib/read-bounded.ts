@@ -1,4 +1,4 @@
-/** Reads a stream to its end; throws what `tooLarge` makes as soon as it has more than `maxBytes`. */
+/** Reads a stream to its end; throws `tooLarge()` as soon as it exceeds `maxBytes`. */
 export async function readBounded(
   stream: AsyncIterable<Uint8Array>,
   maxBytes: number,

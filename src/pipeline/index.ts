@@ -30,6 +30,7 @@ export interface PipelineOptions {
   readonly hideDenied?: boolean
   readonly actAs?: ActAs
   readonly validate: Validate
+  /** By server. */
   readonly guards: ReadonlyMap<string, GuardCheck>
   readonly limits: RateLimits
   readonly needsApproval: NeedsApproval

@@ -232,6 +232,7 @@ export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Ac
       latency_ms: 0,
       ...counted.note,
     })
+    // The request is rejected even if the record cannot be written.
     end?.catch(() => {})
   }
 }

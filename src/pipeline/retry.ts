@@ -76,6 +76,7 @@ interface Budget {
 
 /** Retries granted without earlier calls, so that rarely called servers get retries, too. */
 const reserve = 3
+/** Time until one retry of the reserve is restored. */
 const regainMs = 10_000
 /** Upper bound for saved retries. It covers a lost connection, where all calls in flight fail at once. */
 const most = 20

@@ -93,7 +93,6 @@ export const groupMs = windowMs / maxExact
 
 /** Times of the calls in the last minute, in groups: a sliding window of at most 500 numbers. */
 interface CallTimes {
-  /** Calls in the window that ends now. */
   count(now: number): number
   /** Milliseconds until the window holds fewer than `limit` calls; zero if it does now. */
   waitMs(limit: number, now: number): number

@@ -23,7 +23,6 @@ export class KeyFileProblem extends Error {
   override readonly name = 'KeyFileProblem'
 }
 
-/** Enough for about ten thousand keys. */
 const maxBytes = 4 * 1024 * 1024
 
 export const keyFile = (folder: string): string => join(folder, 'keys.json')

@@ -4,7 +4,6 @@ import type { TtlStore } from '../core/stores.ts'
 /** The limit of one process, in memory or in Redis. */
 export const ttlStoreBytes = 32 * 1024 * 1024
 
-/** A TTL store in this process. */
 export function memoryTtlStore(clock: Clock, most = ttlStoreBytes): TtlStore {
   const kept = new Map<string, string>()
   const room = createRoom({ most, clock, leave: (key) => void kept.delete(key) })
@@ -31,7 +30,6 @@ interface Room {
 interface RoomOptions {
   readonly most: number
   readonly clock: Clock
-  /** Called when an entry expires or is evicted. */
   leave(key: string): void
 }
 

@@ -95,7 +95,6 @@ export function requestExtent(bytes: Buffer): RequestExtent {
   return { members, depth, params: spanOf(bytes, params, paramsEnd), arguments: spanOf(bytes, args, argsEnd), exact }
 }
 
-/** Trims white space. */
 function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
   if (from === 0 || to === 0) return undefined
   const start = skipSpace(bytes, from)

@@ -30,7 +30,7 @@ const closers = new Uint8Array(maxDepth)
 
 const noWords = new Int32Array(0)
 
-/** A view of the bytes, four at a time, for long strings. */
+/** For skipping long strings four bytes at a time. */
 export function wordsOf(bytes: Buffer): Int32Array {
   if (bytes.length < 8 * near) return noWords
   const lead = -bytes.byteOffset & 3

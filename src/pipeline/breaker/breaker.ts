@@ -12,9 +12,8 @@ export interface BreakerStatus {
   /** Milliseconds since the epoch. */
   readonly since: number
   readonly failures: number
-  /** Set while the breaker is open. */
   readonly retryAfterMs?: number
-  /** Why it opened; set until it closes. */
+  /** Kept until it closes. */
   readonly reason?: string
 }
 

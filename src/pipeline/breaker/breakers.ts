@@ -20,12 +20,11 @@ export interface BreakersOptions {
   random?(): number
 }
 
-/** The breakers of all servers (J3). */
+/** One per server (J3). */
 export interface Breakers extends Disposable {
   readonly interceptor: Interceptor
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
-  /** The server fails at another replica: for a while, one failure here opens its breaker. */
   hint(server: string): void
   /** The server was removed, or its name now belongs to another one. */
   forget(server: string): void

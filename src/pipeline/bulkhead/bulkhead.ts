@@ -53,6 +53,7 @@ const usualWaitMs = 5_000
  */
 export function bulkhead(options: BulkheadOptions): Bulkhead {
   const { clock } = options
+  // The limit is read with the first call.
   const whole = createPlaces(Number.POSITIVE_INFINITY)
   const servers = new Map<string, Places>()
   const agents = new Map<string, Places>()

@@ -147,6 +147,7 @@ export function giveBack(places: Places | undefined, heldMs: number): void {
   places.meanMs = places.meanMs === undefined ? heldMs : places.meanMs * 0.8 + heldMs * 0.2
 }
 
+/** Assumed call duration before the first call has ended. */
 const unknownMs = 1_000
 
 const backlogMs = ({ limit, waiting, meanMs = unknownMs }: Places): number => (meanMs * (waiting + 1)) / limit

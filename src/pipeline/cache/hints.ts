@@ -44,7 +44,6 @@ function millisecondsOf(bytes: Buffer): number {
 }
 
 interface Lesson {
-  /** 0 means not stored. */
   readonly keepMs: number
   readonly joins: boolean
 }

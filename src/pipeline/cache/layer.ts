@@ -204,6 +204,7 @@ function createFlight(lead: Call, options: FlightOptions): Flight {
       options.asked()
       resolve(undefined)
       if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
+      // Never put a question for one caller to another.
       const gone = new ToolwayError('CANCELLED', 'The caller that this question is for has left.')
       if (!landed) abandon(gone)
       return Promise.reject(gone)

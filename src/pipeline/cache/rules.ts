@@ -35,7 +35,6 @@ export type CacheRules = (entry: Entry) => Plan | 'writes' | undefined
 
 const largestPart = 16
 
-/** Undefined if the cache is off. */
 export function cacheRules(
   config: Pick<Config, 'cache' | 'mcpServers' | 'naming'>,
   needsApproval: NeedsApproval,
@@ -54,7 +53,7 @@ export function cacheRules(
       maxBytes: Math.floor(cache.maxBytes / largestPart),
       hinted,
       shared: kind === 'tool' && cache.shared.some((pattern) => matches(pattern, `${server}.${name}`)),
-      // Without `cacheScope: public`, a hinted result is for one principal.
+      // `learn` makes hinted results private unless the server sends `cacheScope: public`.
       byAgent: cache.scope === 'agent' || hinted,
       session: mcpServers[server]?.session ?? 'shared',
       learnt: { joins: !hinted, private: isPersonal(mcpServers[server]), asks: false },

@@ -84,11 +84,10 @@ const take = createScript(`
 
 export interface RedisBucketsOptions {
   readonly redis: SharedRedis
-  /** Counts while Redis is down: each replica then allows the whole limit by itself. */
+  /** Counts while Redis is down: each replica then allows the whole limit. */
   readonly local: Buckets
   /** `ours`: the `now` of each call is already the shared time. */
   readonly time?: 'shared' | 'ours'
-  /** Reads the time at which a response arrived. */
   monotonic(): number
 }
 

@@ -5,9 +5,8 @@ import type { Membership, TakenOver } from '../../core/cluster.ts'
 import { createSeal, type Seal } from '../../lib/seal.ts'
 import { createScript, type SharedRedis } from './connection.ts'
 
-/** Heartbeat interval. */
 const beatMs = 1_000
-/** A replica without a heartbeat for this long is gone. */
+/** Without a heartbeat for this long, a replica is gone. */
 const goneMs = 4_000
 /** Longer than any session may be idle. */
 const sessionMs = 2 * 3_600_000

@@ -13,7 +13,7 @@ import { type RedisSafe, redisSafe } from './safe.ts'
 import { redisTtlStore } from './ttl-store.ts'
 import { isUp } from './up.ts'
 
-/** What replicas share through Redis (B10). */
+/** Shared by all replicas (B10). */
 export interface RedisStores extends AsyncDisposable {
   readonly redis: SharedRedis
   readonly buckets: Buckets
@@ -32,7 +32,6 @@ export interface RedisStoresOptions {
   /** The key in the configuration of all replicas: protects sealed data from readers of Redis. */
   readonly key?: string | undefined
   readonly limits: CacheLimits
-  /** Counts while Redis is down. */
   readonly local: Buckets
   /** The secret of this replica alone, for a start while Redis is down. */
   ownSecret(): Promise<string>

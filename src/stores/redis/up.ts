@@ -1,10 +1,9 @@
 import type { Clock } from '../../core/clock.ts'
 import type { SharedRedis } from './connection.ts'
 
-/** How long a start waits for Redis. */
 const patienceMs = 2_000
 
-/** Resolves when Redis responds, or after the limit. */
+/** Resolves when Redis responds, or after `patienceMs`. */
 export async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {
   if (redis.up) return
   const { promise, resolve } = Promise.withResolvers<void>()

@@ -7,7 +7,6 @@ import { derivedSecret } from '../secret-file.ts'
 import { closeRecord, openRecord } from '../vault.ts'
 import { pause, redisAway, type SharedRedis } from './connection.ts'
 
-/** How long a write is retried. */
 const usualPatienceMs = 10_000
 const [firstPauseMs, maxPauseMs] = [50, 500]
 
