@@ -144,7 +144,7 @@ test('B6, B11: what goes wrong says what to do, and who knocks without being ask
     stderr: expect.stringContaining('another authorization server'),
     stdout: '',
   })
-  expect(refused.page).toContain('That did not work')
+  expect(refused.page).toContain('evil.example.com')
   issuer.behaviour.metadata = { code_challenge_methods_supported: [] }
   expect(await toolway(['auth', 'files'], at)).toMatchObject({ code: 4, stderr: expect.stringContaining('PKCE') })
 })
