@@ -121,7 +121,7 @@ const programs: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
-/** Shows a page to whoever sits here. Where that cannot be done nothing happens: the address was printed, too. */
+/** Opens the page in a browser. A failure is ignored: the address was printed as well. */
 function openBrowser(url: string): void {
   const [program, ...args] = programs[process.platform] ?? ['xdg-open']
   if (!/^https?:/.test(url)) return

@@ -157,7 +157,7 @@ const lockStart = 0x40000000
 
 /**
  * The process that holds the lock of a lane, as the kernel lists it. Opening the file to find out would be wrong: that
- * takes the lane from whoever starts at the same moment.
+ * takes the lane from a gateway that starts at the same moment.
  */
 function holderOf(path: string): number | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino

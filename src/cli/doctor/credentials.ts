@@ -45,7 +45,7 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
   return problem(`${short(path)} does not contain a token`, `rm ${quoted(path)}   # the next start generates a new one`)
 }
 
-/** Whoever hears of it a week before can still hand out another one. */
+/** A warning one week ahead leaves time to replace the key. */
 const soonMs = 7 * 24 * 60 * 60 * 1000
 
 interface KeyCheckOptions {
@@ -91,7 +91,7 @@ function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: Key
   ]
 }
 
-/** The same key anew. */
+/** The command that creates a new key with the same agents and rights. */
 const renewal = ({ id, agents, admin }: StoredKey, command: string): string =>
   `${command} ${commandLine(['keys', 'create', id, ...agents.flatMap((agent) => ['--agent', agent]), ...(admin ? ['--admin'] : []), '--expires', '90d'])}`
 
