@@ -34,6 +34,8 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
   // Loaded lazily: the primary process only supervises workers and stays small.
   const { openWatching } = await import('../open.ts')
+  // Loading takes seconds on a busy machine; the primary process may have exited since.
+  if (worker?.stopped.aborted) return exit.failed
   await using gateway = await openWatching(shell, options, {
     change: (config) => listeningOn(config, options),
     print: (text) => void shell.stdout.write(text),

@@ -45,13 +45,14 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
 
   // Writing to a channel that has just closed emits an error; `disconnect` follows.
   worker.on('error', () => {})
-  worker.on('disconnect', () => {
+  const primaryExited = () => {
     // Without this, Node exits at once, with calls in progress.
     worker.exitedAfterDisconnect = true
     stop.abort()
     gone.resolve()
-  })
-  if (!worker.isConnected()) gone.resolve()
+  }
+  worker.on('disconnect', primaryExited)
+  if (!worker.isConnected()) primaryExited()
 
   const methods: WorkerMethods = {
     members: (members) => membership?.update(members),

@@ -166,7 +166,6 @@ describe('two JSON files, servers and rules', () => {
     await design.change('.mcp-gateway-rules.json', (text) => text.replace('"servers": ["filesystem"]', '"servers": []'))
     await until(async () => (await researcher.call('filesystem__read_text_file', { path })) === 'DENIED_BY_POLICY', {
       what: 'the server to be revoked',
-      withinMs: 10_000,
     })
     expect(await namesOf(researcher, 'filesystem')).toEqual([])
     expect(await backend.call('filesystem__read_text_file', { path })).toBe('hello')
@@ -175,7 +174,7 @@ describe('two JSON files, servers and rules', () => {
       const { mcpServers } = JSON.parse(text)
       return JSON.stringify({ mcpServers: { filesystem: mcpServers.filesystem } })
     })
-    await until(async () => (await namesOf(backend, 'memory')).length === 0, { what: 'memory to go', withinMs: 10_000 })
+    await until(async () => (await namesOf(backend, 'memory')).length === 0, { what: 'memory to go' })
     expect(await backend.call('memory__read_graph')).toMatch(/^(TOOL|SERVER)_NOT_FOUND$/)
   })
 })

@@ -95,7 +95,7 @@ async function serving(child: ChildProcess, port: string): Promise<AsyncDisposab
       .catch(() => false)
   const ended = exit.then(async ([code]) => Promise.reject(new Error(`it ended with ${code}: ${await printed}`)))
   ended.catch(() => {})
-  await Promise.race([until(isReady, { what: 'Toolway to listen', withinMs: 20_000 }), ended])
+  await Promise.race([until(isReady, { what: 'Toolway to listen' }), ended])
   return {
     async [Symbol.asyncDispose]() {
       if (child.exitCode === null && child.signalCode === null) process.kill(-(child.pid as number))

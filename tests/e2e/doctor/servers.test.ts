@@ -142,7 +142,7 @@ test('B11: an interrupted doctor ends with 130 and takes along what it started',
   await using at = await patient({ mute: behindShell(stdioServers.probe({ mute: true })) })
   const doctor = startDoctor(at)
   const ended = new Promise((resolve) => doctor.once('exit', resolve))
-  await until(() => at.left().length >= 3, { what: 'the server to start', withinMs: 20_000 })
+  await until(() => at.left().length >= 3, { what: 'the server to start' })
   doctor.kill('SIGINT')
   expect(await ended).toBe(130)
   await until(() => at.left().length === 0, { what: 'its processes to end' })

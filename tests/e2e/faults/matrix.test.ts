@@ -65,7 +65,7 @@ async function outcomeOf(server: string, tool: string, args: object, timeoutMs =
 /** The server is as good as new. */
 const recovered = (transport: Transport) => {
   const again = async () => (await outcomeOf(transport, 'read_thing', { key: 'again' })) === 'answered'
-  return until(again, { what: `${transport} to come back`, withinMs: 20_000 })
+  return until(again, { what: `${transport} to come back` })
 }
 
 interface Fault {

@@ -29,7 +29,7 @@ export async function allArrived(database: string, outcomes: readonly Outcome[])
     missing = answered.filter((mark) => !there.has(mark))
     return missing.length === 0
   }
-  await until(look, { what: 'all answered calls in PostgreSQL', withinMs: 20_000 }).catch((error) => {
+  await until(look, { what: 'all answered calls in PostgreSQL' }).catch((error) => {
     throw new Error(`${error.message}; missing: ${missing.length}, such as ${missing.slice(0, 3)}`)
   })
 }

@@ -64,7 +64,7 @@ withPart('redis-server', 'B10, F11: the audit of a fleet', () => {
       return answered.filter((mark) => !text.includes(mark))
     }
     expect(answered).toHaveLength(19)
-    await until(async () => (await missing()).length === 0, { what: 'all records', withinMs: 20_000 })
+    await until(async () => (await missing()).length === 0, { what: 'all records' })
     const { stdout } = await run(
       process.execPath,
       [toolwayMain, 'audit', 'verify', '--postgres', '--json', '--config', other.configFile as string],

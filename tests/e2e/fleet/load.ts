@@ -65,7 +65,7 @@ export async function startLoad(endpoint: Endpoint, options: LoadOptions = {}): 
     outcomes,
     async more(calls) {
       const enough = outcomes.length + calls
-      await until(() => outcomes.length >= enough, { what: `${calls} more calls`, withinMs: 30_000 })
+      await until(() => outcomes.length >= enough, { what: `${calls} more calls` })
     },
     async stop() {
       stopped = true

@@ -108,7 +108,7 @@ async function allSay({ replicas }: LocalFleet, store: keyof typeof named, up: 0
     const last = log.lines.findLast(({ message }) => message.startsWith(`${named[store]} `))
     return last?.message.startsWith(`${named[store]} answers`) === (up === 1)
   }
-  await until(() => replicas.every(noticed), { what: `${store} to be ${up ? 'there' : 'away'}`, withinMs: 20_000 })
+  await until(() => replicas.every(noticed), { what: `${store} to be ${up ? 'there' : 'away'}` })
   for (const { url, token } of replicas) {
     const page = await fetch(new URL('/metrics', url), { headers: { authorization: `Bearer ${token}` } })
     expect(await page.text()).toContain(`toolway_store_up{store="${store}"} ${up}`)

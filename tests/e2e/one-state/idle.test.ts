@@ -37,7 +37,7 @@ test.each(['legacy', 'modern'])(
       await longIdle()
       expect(await read(caller, 'notes__read')).toEqual({ id, keys: ['kept'] })
     }
-    await until(() => toolway.servers().length === 0, { what: 'the process to be stopped', withinMs: 20_000 })
+    await until(() => toolway.servers().length === 0, { what: 'the process to be stopped' })
   },
 )
 
@@ -81,7 +81,7 @@ test("V3, G2: stateful servers of a client's file have a process for each caller
   const before = await states()
   expect(before.map(({ keys }) => keys)).toEqual([['ann'], ['bob']])
   // A process that was started only to be listed is stopped.
-  await until(() => marked(mark).length === 4, { what: 'the other processes to be stopped', withinMs: 20_000 })
+  await until(() => marked(mark).length === 4, { what: 'the other processes to be stopped' })
   const used = marked(mark)
   await longIdle()
   expect(await states()).toEqual(before)

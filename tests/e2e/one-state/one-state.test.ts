@@ -63,7 +63,7 @@ async function write({ name, caller }: Person, canBeAsked: boolean) {
     const how = asks(index) && canBeAsked ? 'ask' : 'plain'
     return saidBy(await caller.call('notes__write', { key: `${name}/${index}`, how }))
   })
-  await until(() => caller.told('notifications/progress').length > 0, { what: 'a write to run', withinMs: 20_000 })
+  await until(() => caller.told('notifications/progress').length > 0, { what: 'a write to run' })
   cancel.abort()
   await Promise.allSettled(doomed)
   return { kept, written: await Promise.all(results) }
@@ -137,7 +137,7 @@ describe.each(['stdio', 'streamableHttp', 'sse'] as const)('the real server-ever
         { signal: cancel.signal, progress: true },
       )
       const running = () => first.caller.told('notifications/progress').length > 0
-      await until(running, { what: 'the operation to run', withinMs: 20_000 })
+      await until(running, { what: 'the operation to run' })
       cancel.abort()
       await cancelled.catch(() => {})
       for (const person of [first, await join('ann'), await join('bob')]) {

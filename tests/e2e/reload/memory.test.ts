@@ -15,7 +15,7 @@ test('G8: a world that is over leaves nothing in memory, however many there were
       await gateway.reload()
       gateway.view(gateway.local).page('tool')
     }
-    await until(() => gateway.generations() === 1, { what: 'old generations to end', withinMs: 10_000 })
+    await until(() => gateway.generations() === 1, { what: 'old generations to end' })
     return settledHeap()
   }
   const before = await reload(0, 5)

@@ -62,7 +62,7 @@ test.each(kinds)('G3: after an idle stop a %s client without roots is served as 
     await using rooted = await withRoot(kind, toolway, root)
     expect(await allowedTo(rooted)).toEqual([root])
   }
-  await until(() => toolway.servers().length === 0, { what: 'the idle processes to stop', withinMs: 20_000 })
+  await until(() => toolway.servers().length === 0, { what: 'the idle processes to stop' })
   const plain = open.use(
     await connectCaller(kind, toolway, { capabilities: { elicitation: {} }, answer: () => ({ action: 'decline' }) }),
   )
