@@ -9,7 +9,7 @@ import type { Entry } from '../src/core/entry.ts'
 import { Json } from '../src/core/json.ts'
 import type { CallOutcome, Observed, Observer } from '../src/core/observer.ts'
 import { textResult } from '../src/core/result.ts'
-import { createRecentCalls } from '../src/telemetry/calls/recent.ts'
+import { createRecentCalls } from '../src/telemetry/calls/call-records.ts'
 import { createMetrics } from '../src/telemetry/metrics/metrics.ts'
 import { createStats } from '../src/telemetry/stats/stats.ts'
 

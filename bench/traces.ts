@@ -1,11 +1,10 @@
 /** `node bench/traces.ts`: what watching a call costs, and what tracing it costs, in CPU time for each call. */
 import { setTimeout } from 'node:timers/promises'
 import { callOf, entryOf } from '../src/core/call.fixture.ts'
-import type { Call } from '../src/core/call.ts'
+import { type Call, compose } from '../src/core/call.ts'
 import { systemClock } from '../src/core/clock.ts'
 import { silentLog } from '../src/core/log.ts'
 import { textResult } from '../src/core/result.ts'
-import { compose } from '../src/pipeline/compose.ts'
 import { attempt, observe, type Watch } from '../src/pipeline/observe.ts'
 import { createExporter } from '../src/telemetry/traces/exporter.ts'
 import type { OtlpClient } from '../src/telemetry/traces/otlp-client.ts'

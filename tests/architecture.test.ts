@@ -121,7 +121,7 @@ describe('the house', () => {
     const measured = /clock\.now\(\) [-+]|[-+] clock\.now\(\)|(?:began|begun|started|start) = clock\.now\(\)/
     const wrong = files.filter((file) => measured.test(readFileSync(join(source, file), 'utf8')))
     // The dates of a reload and of a breaker's state are called what they are for readers.
-    const shown = ['runtime/reload.ts', 'pipeline/breaker/breakers.ts']
+    const shown = ['runtime/reload.ts', 'pipeline/breaker.ts']
     expect(wrong.filter((file) => !byDate.includes(file) && !shown.includes(file))).toEqual([])
   })
 

@@ -4,7 +4,7 @@ import { configSchema } from '../config/schema.ts'
 import type { Kind } from '../core/entry.ts'
 import { silentLog } from '../core/log.ts'
 import type { Source } from '../core/source.ts'
-import { createCatalogs } from './profiles.ts'
+import { createCatalogs } from './catalog.ts'
 import { callerOf, decideBy, fakeSource } from './source.fixture.ts'
 
 function setUp(sources: readonly Source[]) {

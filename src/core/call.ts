@@ -98,3 +98,19 @@ function sorted(value: unknown): unknown {
   const entries = Object.entries(value).map(([key, inner]) => [key, sorted(inner)] as const)
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
+
+/** Wraps a handler in interceptors, the first one outermost. The closures are built once, not per call. */
+export const compose = (interceptors: readonly Interceptor[], last: Handler): Handler =>
+  interceptors.reduceRight<Handler>((next, interceptor) => (call) => interceptor(call, next), last)
+
+/** An interceptor that only checks. Synchronous checks, the usual case, cost no extra promise. */
+export const onceFree = (check: (call: Call) => Promise<unknown> | undefined): Interceptor => {
+  return (call, next) => {
+    try {
+      const waiting = check(call)
+      return waiting ? waiting.then(() => next(call)) : next(call)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+}

@@ -1,7 +1,5 @@
 import { exactValue } from '../lib/exact-number.ts'
-import { countMembers, extentOf } from '../lib/json-text/extent.ts'
-import { elements, members } from '../lib/json-text/scan.ts'
-import { maxDepth } from '../lib/json-text/skip.ts'
+import { countMembers, elements, extentOf, maxDepth, members } from '../lib/json-text.ts'
 
 /** A JSON value as bytes, as a parsed value, or both. Converted lazily, so pass-through data is never parsed. */
 export class Json<T = unknown> {

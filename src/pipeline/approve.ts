@@ -1,4 +1,4 @@
-import { type Call, canBeAsked, type Interceptor } from '../core/call.ts'
+import { type Call, canBeAsked, type Interceptor, onceFree } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import type { Entry } from '../core/entry.ts'
@@ -6,7 +6,6 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { durationText } from '../lib/duration.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
-import { onceFree } from './compose.ts'
 import { step } from './observe.ts'
 import { personMs } from './timeout.ts'
 

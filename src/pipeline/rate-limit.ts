@@ -1,9 +1,8 @@
-import type { Call, Interceptor } from '../core/call.ts'
+import { type Call, type Interceptor, onceFree } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import { ToolwayError } from '../core/errors.ts'
 import type { Buckets, Limit, LimitsOf, Taken } from '../core/stores.ts'
 import { callAgain } from '../lib/duration.ts'
-import { onceFree } from './compose.ts'
 
 export interface RateLimits {
   readonly limitsOf: LimitsOf

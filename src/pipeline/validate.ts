@@ -1,6 +1,5 @@
-import type { Call, Interceptor } from '../core/call.ts'
+import { type Call, type Interceptor, onceFree } from '../core/call.ts'
 import type { Definition, Entry } from '../core/entry.ts'
-import { onceFree } from './compose.ts'
 
 /** Throws if the arguments do not match the schema; returns a promise only if the check is asynchronous. */
 export type Validate = (

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createEntryNumbers, createMemory } from './decision-cache.ts'
+import { createEntryNumbers, createMemory } from './rules.ts'
 import { permission } from './verdict.ts'
 
 const rulings = ['a', 'b', 'c'].map(permission)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createEntryNumbers } from './decision-cache.ts'
+import { createEntryNumbers } from './rules.ts'
 
 test('B7: what callers spell out at length is decided about and not kept', () => {
   let asked = 0

@@ -3,17 +3,23 @@ import type { Access } from '../core/access.ts'
 import type { Caller } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { hasMoreValues } from '../lib/json-text/scan.ts'
-import { joined } from '../wire/bytes.ts'
-import { createLineReader } from '../wire/line-reader.ts'
+import { hasMoreValues } from '../lib/json-text.ts'
+import { createLineReader, joined } from '../wire/bytes.ts'
 import { errorBytes, maxMessage, resultBytes } from '../wire/message.ts'
-import { actingAs, agentOfParams } from './auth/agent.ts'
-import type { ResponseChannel } from './calls/request-peer.ts'
+import { actingAs, agentOfParams } from './auth/identity.ts'
+import type { ResponseChannel } from './calls/operations.ts'
 import { errorResponse, ProtocolError, recordIfMalformed, recordMalformed, rpcCodes } from './errors.ts'
 import { type InboundRequest, readInbound } from './inbound-message.ts'
 import { createLineWriter } from './line-writer.ts'
-import { answerBatch, type Batch, batchBytes, isBatch, readBatch } from './mcp-legacy/batch.ts'
-import { createLegacyProtocol, type GatewayInfo } from './mcp-legacy/protocol.ts'
+import {
+  answerBatch,
+  type Batch,
+  batchBytes,
+  createLegacyProtocol,
+  type GatewayInfo,
+  isBatch,
+  readBatch,
+} from './mcp-legacy/protocol.ts'
 import { protocolOf } from './mcp-stateless/envelope.ts'
 import { createStatelessProtocol } from './mcp-stateless/protocol.ts'
 import { createStatelessStdio } from './mcp-stateless/stdio.ts'

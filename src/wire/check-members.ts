@@ -1,5 +1,4 @@
-import { countMembers, extentOf } from '../lib/json-text/extent.ts'
-import { elements, members, walk } from '../lib/json-text/scan.ts'
+import { countMembers, elements, extentOf, members, walk } from '../lib/json-text.ts'
 import { foldName } from '../lib/lookalikes.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
 

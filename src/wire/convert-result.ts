@@ -1,5 +1,4 @@
-import { members, walk } from '../lib/json-text/scan.ts'
-import { CLOSE_OBJECT, OPEN_OBJECT, skipSpace } from '../lib/json-text/skip.ts'
+import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../lib/json-text.ts'
 import { type Pieces, splice } from './bytes.ts'
 
 /** How long and by whom a list or resource may be cached. */

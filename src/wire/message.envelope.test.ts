@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { members } from '../lib/json-text/scan.ts'
+import { members } from '../lib/json-text.ts'
 import { readEnvelope } from './message.ts'
 
 const notesOf = (result: string) => readEnvelope(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`))?.notes

@@ -1,9 +1,10 @@
 import { Json } from '../core/json.ts'
-import { depthExceeds, isJson } from '../lib/json-text/scan.ts'
 import {
   CLOSE_OBJECT,
   COLON,
   COMMA,
+  depthExceeds,
+  isJson,
   maxDepth,
   none,
   OPEN_OBJECT,
@@ -13,7 +14,7 @@ import {
   skipValue,
   spells,
   wordsOf,
-} from '../lib/json-text/skip.ts'
+} from '../lib/json-text.ts'
 import { type Pieces, toCleanLine } from './bytes.ts'
 import { duplicateIn, misspelling } from './check-members.ts'
 import { envelopeMembers } from './defined-members.ts'

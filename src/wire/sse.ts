@@ -1,5 +1,4 @@
-import { createByteCollector, toOneLine } from './bytes.ts'
-import { createLineReader } from './line-reader.ts'
+import { createByteCollector, createLineReader, toOneLine } from './bytes.ts'
 
 export interface ServerSentEvent {
   /** The last id of the stream so far. */

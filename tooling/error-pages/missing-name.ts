@@ -1,4 +1,4 @@
-import { createCatalogs } from '../../src/catalog/profiles.ts'
+import { createCatalogs } from '../../src/catalog/catalog.ts'
 import { callerOf, decideBy, fakeSource, namingOf } from '../../src/catalog/source.fixture.ts'
 import type { View } from '../../src/core/access.ts'
 import { silentLog } from '../../src/core/log.ts'

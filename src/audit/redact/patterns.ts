@@ -1,6 +1,209 @@
 import { redacted } from './conceal.ts'
-import { searchTokens, type TokenSpan, tokenNeedles } from './find-tokens.ts'
 import { createFinder } from './finder.ts'
+import { type Alphabet, alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
+
+/** True if the range has a digit near its start or changes case often. Hyphenated words do neither. */
+function hasDigit(text: string, from: number, to: number): boolean {
+  const end = Math.min(to, from + 48)
+  let changes = 0
+  let before = -1
+  for (let at = from; at < end; at++) {
+    const kind = kindOf(text.charCodeAt(at))
+    if (kind === digit) return true
+    if (kind === other) continue
+    if (before !== -1 && kind !== before) changes++
+    before = kind
+  }
+  return changes >= 6
+}
+
+/**
+ * True if the range changes constantly between lower case, upper case and digits, with digits in several places.
+ * Identifiers (`createHmacSha256Digest`), paths, hashes and UUIDs do not.
+ */
+function looksRandom(text: string, from: number, to: number): boolean {
+  let changes = 0
+  let digits = 0
+  let letters = 0
+  let seen = 0
+  let before = -1
+  for (let at = from; at < to; at++) {
+    const kind = kindOf(text.charCodeAt(at))
+    if (kind === other) continue
+    letters++
+    seen |= 1 << kind
+    if (kind !== before) {
+      if (before !== -1) changes++
+      if (kind === digit) digits++
+    }
+    before = kind
+  }
+  return seen === all && digits >= 2 && changes * 3 >= letters && letters * 5 >= (to - from) * 4
+}
+
+const isHex = (text: string, from: number, to: number): boolean =>
+  /^(?:[0-9a-f]{32,128}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i.test(text.slice(from, to))
+
+const digit = 0
+const upper = 1
+const lower = 2
+const other = 3
+const all = 7
+
+function kindOf(code: number): number {
+  if (code >= 0x30 && code <= 0x39) return digit
+  if (code >= 0x41 && code <= 0x5a) return upper
+  return code >= 0x61 && code <= 0x7a ? lower : other
+}
+
+type TokenSpan = readonly [start: number, end: number]
+
+/** Checks for a token at a needle found from `start` to `end`. */
+type Examine = (text: string, start: number, end: number, runs: Runs) => TokenSpan | undefined
+
+/** Words that precede a credential: `API key: …`, `the token is …`. */
+const nouns = ['key', 'token', 'secret', 'password', 'credential']
+
+const examiners = new Map<string, Examine[]>()
+const add = (needle: string, examine: Examine) => examiners.set(needle, [...(examiners.get(needle) ?? []), examine])
+const inAnyCase = (word: string) => [word, word[0]?.toUpperCase() + word.slice(1), word.toUpperCase()]
+
+for (const format of tokenFormats) for (const prefix of format.prefixes) add(prefix, prefixed(format, prefix))
+for (const { word, alphabet, lengths } of contextFormats) {
+  const examine = afterWord(alphabet, lengths)
+  for (const needle of inAnyCase(word)) add(needle, examine)
+}
+for (const noun of nouns) for (const needle of inAnyCase(noun)) add(needle, afterNoun)
+
+/** Every text that holds a token contains at least one of these. */
+const tokenNeedles: readonly string[] = [...examiners.keys()]
+const byNeedle = [...examiners.values()]
+
+interface TokenSearch {
+  examine(needle: number, start: number, end: number): void
+  /** Sorted by start; without overlaps. */
+  spans(): readonly TokenSpan[]
+}
+
+function searchTokens(text: string): TokenSearch {
+  const runs = createRuns(text)
+  const spans: TokenSpan[] = []
+  return {
+    examine(needle, start, end) {
+      for (const examine of byNeedle[needle] ?? []) {
+        const span = examine(text, start, end, runs)
+        if (span) spans.push(span, ...(isAccessKeyId(text, start) ? secretsBeside(text, span) : []))
+      }
+    },
+    spans: () => withoutOverlap(spans),
+  }
+}
+
+function withoutOverlap(spans: TokenSpan[]): TokenSpan[] {
+  if (spans.length < 2) return spans
+  spans.sort((a, b) => a[0] - b[0])
+  const kept: [number, number][] = []
+  for (const [start, end] of spans) {
+    const last = kept.at(-1)
+    if (last && start < last[1]) last[1] = Math.max(last[1], end)
+    else kept.push([start, end])
+  }
+  return kept
+}
+
+function prefixed({ alphabet, min, max, needs, shape }: TokenFormat, prefix: string): Examine {
+  const strict = needs !== undefined || max !== undefined || shape !== undefined || prefix.length < 4
+  const sticky = shape && new RegExp(`(?:${shape.source})(?![A-Za-z0-9])`, 'y')
+  return (text, start, end, runs) => {
+    if (!startsToken(text, start, strict)) return undefined
+    if (sticky) {
+      sticky.lastIndex = end
+      return sticky.test(text) ? [start, sticky.lastIndex] : undefined
+    }
+    let last = runs.endOf(alphabet, end)
+    // The full stop of a sentence.
+    while (last > end && text.charCodeAt(last - 1) === 0x2e) last--
+    const length = last - end
+    if (length < min || (max !== undefined && (length > max || isAlphanumeric(text.charCodeAt(last))))) return undefined
+    if (needs === 'digit' && !hasDigit(text, end, last)) return undefined
+    if (needs === 'random' && !looksRandom(text, end, last)) return undefined
+    return [start, last]
+  }
+}
+
+/** A token starts at a word boundary or after an escape such as `%20`, `\n` or `\u003d`. */
+function startsToken(text: string, start: number, strict: boolean): boolean {
+  const before = text.charCodeAt(start - 1)
+  if (!isAlphanumeric(before) && (!strict || (before !== 0x5f && before !== 0x2d))) return true
+  return /(?:%[0-9A-Fa-f]{2}|\\[nrt]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2})$/.test(
+    text.slice(Math.max(0, start - 6), start),
+  )
+}
+
+function afterWord(alphabet: Alphabet, lengths: readonly number[]): Examine {
+  const letters = alphabets[alphabet]
+  const sizes = lengths.map((length) => `[${letters}]{${length}}`).join('|')
+  const value = new RegExp(`[^\\r\\n]{1,40}?(?<![${letters}])(${sizes})(?![${letters}])`, 'dy')
+  return (text, _, end) => {
+    value.lastIndex = end
+    const span = value.exec(text)?.indices?.[1]
+    return span && looksRandom(text, span[0], span[1]) ? span : undefined
+  }
+}
+
+const announced =
+  /s?["'`)\]]{0,2}[ \t]{0,3}(?:(?:is|was|=>?|:=?|->)[ \t]{0,3})?["'`(]?((?:[A-Za-z0-9_~.+/-]){20,256}={0,2})/dy
+const compound = /(?:api|access|auth|secret|private|client|app)[ _-]?$/i
+
+function afterNoun(text: string, start: number, end: number): TokenSpan | undefined {
+  announced.lastIndex = end
+  const span = announced.exec(text)?.indices?.[1]
+  if (!span) return undefined
+  const [from, to] = span
+  if (from === end) return undefined
+  if (looksRandom(text, from, to)) return span
+  // A hash or a UUID is a key only if the text calls it one.
+  return isHex(text, from, to) && compound.test(text.slice(Math.max(0, start - 8), start)) ? span : undefined
+}
+
+const isAccessKeyId = (text: string, start: number): boolean => /^A(?:KIA|SIA)/.test(text.slice(start, start + 4))
+
+/** An AWS access key ID and its secret usually appear next to each other. */
+function secretsBeside(text: string, [start, end]: TokenSpan): TokenSpan[] {
+  const from = Math.max(0, start - 160)
+  return [...text.slice(from, end + 160).matchAll(/(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g)]
+    .map(({ index }): TokenSpan => [from + index, from + index + 40])
+    .filter(([first, last]) => looksRandom(text, first, last))
+}
+
+interface Runs {
+  endOf(alphabet: Alphabet, from: number): number
+}
+
+const tables = Object.fromEntries(
+  Object.entries(alphabets).map(([name, letters]) => {
+    const allowed = new RegExp(`[${letters}]`)
+    return [name, Uint8Array.from({ length: 128 }, (_, code) => (allowed.test(String.fromCharCode(code)) ? 1 : 0))]
+  }),
+) as Readonly<Record<Alphabet, Uint8Array>>
+
+const isAlphanumeric = (code: number): boolean => tables.alnum[code] === 1
+
+/** Caches the last run of each alphabet: otherwise several prefixes inside one run make the search quadratic. */
+function createRuns(text: string): Runs {
+  const known: Partial<Record<Alphabet, TokenSpan>> = {}
+  return {
+    endOf(alphabet, from) {
+      const last = known[alphabet]
+      if (last && from >= last[0] && from <= last[1]) return last[1]
+      const table = tables[alphabet]
+      let end = from
+      while (table[text.charCodeAt(end)] === 1) end++
+      known[alphabet] = [from, end]
+      return end
+    },
+  }
+}
 
 interface Pattern {
   /** The text must contain one of these; finding them is much cheaper than the expression. */

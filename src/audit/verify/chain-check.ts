@@ -1,4 +1,3 @@
-import type { Verifier } from '../keys.ts'
 import { firstSeqOf, type LogLine } from '../log-files.ts'
 import {
   type AuditRecord,
@@ -6,6 +5,7 @@ import {
   isEvent,
   parseSealedLine,
   type SegmentRecord,
+  type Verifier,
   zeroHash,
 } from '../record.ts'
 import type { LaneHead } from '../write/head.ts'

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { openSpool } from '../archive/spool.ts'
 import { endOf, openLog, secret, verify } from '../audit.fixture.ts'
-import { signerOf } from '../keys.ts'
 import { segmentFileName } from '../log-files.ts'
+import { signerOf } from '../record.ts'
 import { openSearch } from '../search/search.ts'
 
 const some = { seq: 5, time: '2026-03-01T12:00:00.000Z', prev: '', hash: '', operation: 'x' }

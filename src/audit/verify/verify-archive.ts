@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Archive, ArchiveChain } from '../../core/audit-archive.ts'
 import { findArchiveMismatch, replicaFile } from '../archive/spool.ts'
-import { signerOf, type Verifier, verifiersOf } from '../keys.ts'
-import { parseRecord, parseSealedLine } from '../record.ts'
+import { parseRecord, parseSealedLine, signerOf, type Verifier, verifiersOf } from '../record.ts'
 import { type ChainFacts, createChainCheck, createProblems, type VerifyProblem } from './chain-check.ts'
 import type { LaneReport } from './verify.ts'
 

@@ -6,8 +6,7 @@ import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { type Folder, temporaryFolder } from '../../../tests/fixtures/folders.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { beginOf, endOf, openLog, recordsIn, secret, verify } from '../audit.fixture.ts'
-import { signerOf } from '../keys.ts'
-import { sealLine } from '../record.ts'
+import { sealLine, signerOf } from '../record.ts'
 import { verifyAudit } from './verify.ts'
 
 const hourMs = 60 * 60 * 1000

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Signer, signerOf, type Verifier, verifiersOf } from '../keys.ts'
 import { listLanes, listSegments, publicKeyFile, readLines } from '../log-files.ts'
+import { type Signer, signerOf, type Verifier, verifiersOf } from '../record.ts'
 import { type HeadState, type LaneHead, readHead, readMarks } from '../write/head.ts'
 import { type ChainFacts, createChainCheck, createProblems, type VerifyProblem } from './chain-check.ts'
 

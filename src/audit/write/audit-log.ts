@@ -2,10 +2,9 @@ import type { Audit, AuditBegin, AuditEnd } from '../../core/audit.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
-import { signerOf } from '../keys.ts'
-import type { Unrecorded } from '../record.ts'
+import { signerOf, type Unrecorded } from '../record.ts'
 import { argumentsJson, createNameQuoter, eventBody, type RedactText } from './event-body.ts'
-import { type FileSystem, nodeFileSystem } from './file-system.ts'
+import { type FileSystem, nodeFileSystem } from './log-file.ts'
 import { type AppendedRecord, createRecorder } from './recorder.ts'
 
 export interface AuditLogOptions {

@@ -1,12 +1,10 @@
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import { canonical } from '../../lib/canonical-json.ts'
-import type { Signer } from '../keys.ts'
 import { firstSeqOf, segmentFileName } from '../log-files.ts'
-import { type ChainedRecord, type ControlRecord, type SegmentRecord, sealLine } from '../record.ts'
-import { appendLine, type ChainPosition, openSegment, type Segment } from './commit.ts'
+import { type ChainedRecord, type ControlRecord, type SegmentRecord, type Signer, sealLine } from '../record.ts'
 import type { RecordBody, RecordPosition } from './event-body.ts'
-import type { FileSystem } from './file-system.ts'
+import { appendLine, type ChainPosition, type FileSystem, openSegment, type Segment } from './log-file.ts'
 import type { RecoveredLane } from './recover.ts'
 
 /** Distributes `Omit` over a union. */

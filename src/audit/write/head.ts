@@ -2,9 +2,9 @@ import { hash } from 'node:crypto'
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { canonical } from '../../lib/canonical-json.ts'
-import type { Signer } from '../keys.ts'
 import { listLanes, listSegments } from '../log-files.ts'
-import { type FileSystem, writeFully } from './file-system.ts'
+import type { Signer } from '../record.ts'
+import { type FileSystem, writeFully } from './log-file.ts'
 
 /**
  * `<lane>/head` records how far the lane is known to be on disk. It is rewritten in place after each sync, before

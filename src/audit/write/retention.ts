@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
 import { firstSeqOf, listLanes, listSegments } from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
-import type { FileSystem } from './file-system.ts'
+import type { FileSystem } from './log-file.ts'
 import { readFirstRecord, readSegmentTail } from './recover.ts'
 import {
   type AuditWriter,

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import type { CallFigures } from '../../telemetry/stats/latencies.ts'
+import type { CallFigures } from '../../telemetry/stats/history.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
 import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'

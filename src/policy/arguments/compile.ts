@@ -3,9 +3,8 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { _ } from 'ajv/dist/compile/codegen/index.js'
 import { RE2JS } from 're2js'
-import { budget, charge, chargeForWhole, stepsPerCheck } from './budget.ts'
 import { addExactKeywords, allDifferent, withExact } from './exact.ts'
-import { formats } from './plain.ts'
+import { budget, charge, chargeForWhole, formats, stepsPerCheck } from './keyword-checks.ts'
 import { type Cost, costKeyword, prepare } from './prepare.ts'
 
 /**

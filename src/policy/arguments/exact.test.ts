@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Json } from '../../core/json.ts'
 import { Numeral, parseExactly } from '../../lib/exact-number.ts'
-import { budget, stepsPerCheck } from './budget.ts'
 import { compare, isMultiple } from './exact.ts'
+import { budget, stepsPerCheck } from './keyword-checks.ts'
 import { type Fields, openValidator } from './validator.fixture.ts'
 
 /** Whether arguments, as text, fit a schema, as text: both with all their digits. */

@@ -2,7 +2,7 @@ import type { Ajv, FuncKeywordDefinition } from 'ajv'
 import { _, type Code } from 'ajv/dist/compile/codegen/index.js'
 import { isObject } from '../../core/schema-keywords.ts'
 import { type Decimal, decimalForm, decimalOf, Numeral } from '../../lib/exact-number.ts'
-import { budget, charge, chargeForWhole, stepsPerCheck } from './budget.ts'
+import { budget, charge, chargeForWhole, stepsPerCheck } from './keyword-checks.ts'
 import { wholeKeyword } from './prepare.ts'
 
 /*

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { BudgetSpent, budget, stepsPerCheck } from './budget.ts'
 import { compile } from './compile.ts'
-import { plainCheck } from './plain.ts'
+import { BudgetSpent, budget, plainCheck, stepsPerCheck } from './keyword-checks.ts'
 import { prepare } from './prepare.ts'
 
 type Fields = Record<string, unknown>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { misspeltArgument } from './spelling.ts'
+import { misspeltArgument } from './validate.ts'
 
 const schema = {
   type: 'object',

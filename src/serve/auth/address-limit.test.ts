@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { createAddressLimit, networkOf } from './address-limit.ts'
+import { createAddressLimit, networkOf } from './throttle.ts'
 
 const rate = { burst: 10, intervalMs: 1_000 }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { callOf } from '../../core/call.fixture.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { actingAs, agentOfParams, agentOfRequest } from './agent.ts'
+import { actingAs, agentOfParams, agentOfRequest } from './identity.ts'
 
 describe('G7: which agent a message asks for', () => {
   test('by header, else by query', () => {

@@ -1,6 +1,10 @@
 import type { ServerResponse } from 'node:http'
+import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
+import { ToolwayError } from '../../core/errors.ts'
+import type { ReceivedRequest } from '../http/request.ts'
+import { isObject, type Params } from '../inbound-message.ts'
 
 export type AuthIdentity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
 
@@ -50,3 +54,47 @@ export const createCredentialWatch =
     let timer = start()
     response.once('close', () => timer[Symbol.dispose]())
   }
+
+/** The agent named by the `Toolway-Agent` header or the `agent` query parameter (G7). */
+export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'headers' | 'url'>): string | undefined {
+  const named = headers['toolway-agent']
+  if (typeof named === 'string') return named
+  const query = url.indexOf('?')
+  return query < 0 ? undefined : (new URLSearchParams(url.slice(query + 1)).get('agent') ?? undefined)
+}
+
+/** The agent named in a message's `_meta`; it takes precedence over the HTTP request's. */
+export function agentOfParams({ _meta }: Params): string | undefined {
+  const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
+  if (named === undefined || typeof named === 'string') return named
+  throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
+}
+
+/** Resolves the agent that a caller acts as. Records and throws the denial if it may not. */
+export function agentFor(
+  access: Pick<Access, 'agentOf' | 'rejected'>,
+  who: Pick<Caller, 'agents' | 'principal' | 'address'> & StepUp,
+  asked: string | undefined,
+): string {
+  try {
+    return access.agentOf(who, asked)
+  } catch (thrown) {
+    const { principal, address } = who
+    const { code, message, details } = ToolwayError.from(thrown)
+    access.rejected({
+      principal,
+      code,
+      ...(address !== undefined && { address }),
+      ...(asked !== undefined && { asked }),
+    })
+    const challenge = asked === undefined ? undefined : who.stepUp?.(asked)
+    throw challenge === undefined ? thrown : new ToolwayError(code, message, { ...details, challenge })
+  }
+}
+
+/** By default acts as the agent named on connecting. Resolved per request, because the policy may have changed. */
+export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
+  const agent = agentFor(access, caller, asked)
+  if (agent === caller.agent && asked === caller.asked) return caller
+  return { ...caller, agent, ...(asked !== undefined && { asked }) }
+}

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { openTestDoor } from '../http/server.fixture.ts'
 import { openModernDoor } from '../mcp-stateless/stateless.fixture.ts'
-import { checkProgressToken } from './request-peer.ts'
+import { checkProgressToken } from './operations.ts'
 
 let stack = new AsyncDisposableStack()
 afterEach(async () => {

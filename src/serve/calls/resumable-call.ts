@@ -10,8 +10,7 @@ import {
   missingCapabilityError,
   requiredCapabilities,
 } from './client-capabilities.ts'
-import type { CallPeer } from './operations.ts'
-import { withProgressToken } from './request-peer.ts'
+import { type CallPeer, withProgressToken } from './operations.ts'
 
 /** One request of a call. A call that requires input continues with further requests. */
 export interface RequestTurn {

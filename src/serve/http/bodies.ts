@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpConfig } from '../../config/schema.ts'
-import { hasMoreValues } from '../../lib/json-text/scan.ts'
+import { hasMoreValues } from '../../lib/json-text.ts'
 import { createByteCollector } from '../../wire/bytes.ts'
-import { networkOf } from '../auth/address-limit.ts'
 import type { AuthIdentity } from '../auth/identity.ts'
+import { networkOf } from '../auth/throttle.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 

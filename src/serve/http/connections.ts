@@ -1,6 +1,6 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { networkOf } from '../auth/address-limit.ts'
+import { networkOf } from '../auth/throttle.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
 

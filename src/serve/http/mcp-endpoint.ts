@@ -7,11 +7,19 @@ import type { ErrorCode } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { type Id, resultBytes } from '../../wire/message.ts'
 import { legacyRevisions } from '../../wire/revisions.ts'
-import { actingAs, agentFor, agentOfParams, agentOfRequest } from '../auth/agent.ts'
 import { scopesRule } from '../auth/challenge.ts'
-import { type Authenticate, type AuthIdentity, createCredentialWatch, hasSameRights } from '../auth/identity.ts'
+import {
+  type Authenticate,
+  type AuthIdentity,
+  actingAs,
+  agentFor,
+  agentOfParams,
+  agentOfRequest,
+  createCredentialWatch,
+  hasSameRights,
+} from '../auth/identity.ts'
 import { type Admit, throttleRule } from '../auth/throttle.ts'
-import type { ResponseChannel } from '../calls/request-peer.ts'
+import type { ResponseChannel } from '../calls/operations.ts'
 import { clientAddress } from '../cluster/forward-request.ts'
 import { adoptSession, createOwnerRouting } from '../cluster/route-to-owner.ts'
 import {
@@ -30,8 +38,7 @@ import {
   type UnreadableMessage,
   withTraceContext,
 } from '../inbound-message.ts'
-import { answerBatch, isBatch, readBatch } from '../mcp-legacy/batch.ts'
-import { isLegacyRevision, type LegacyProtocol } from '../mcp-legacy/protocol.ts'
+import { answerBatch, isBatch, isLegacyRevision, type LegacyProtocol, readBatch } from '../mcp-legacy/protocol.ts'
 import type { StatelessHttp } from '../mcp-stateless/http.ts'
 import type { HttpSession, SessionStore } from '../session/session-store.ts'
 import type { RequestBodies } from './bodies.ts'

@@ -31,11 +31,10 @@ import { createSessionStore } from '../session/session-store.ts'
 import { createBodyReader } from './bodies.ts'
 import { acceptConnections, createConnectionLimit } from './connections.ts'
 import { allowedHosts, allowOrigin, answerPreflight, bracketed, isPreflight, offendingHeader } from './hosts.ts'
-import { answerUnreadable, checkSingleHeaders } from './invalid-requests.ts'
 import { listen, openPrivatePort } from './listen.ts'
 import { createMcpEndpoint } from './mcp-endpoint.ts'
 import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from './public-documents.ts'
-import type { ReceivedRequest } from './request.ts'
+import { answerUnreadable, checkSingleHeaders, type ReceivedRequest } from './request.ts'
 import { keepAliveMs } from './response.ts'
 
 /** Disposing of it lets requests in flight finish within `shutdownGrace`. */

@@ -1,5 +1,5 @@
 import { applicators, assertions, isListOfItems, isListOfNames, isObject } from '../../core/schema-keywords.ts'
-import { elements, members } from '../../lib/json-text/scan.ts'
+import { elements, members } from '../../lib/json-text.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
 /** Converted pages. */

@@ -12,9 +12,15 @@ import { tasksExtension } from '../../wire/defined-members.ts'
 import { resultPieces } from '../../wire/message.ts'
 import { metaKeys, modernRevision } from '../../wire/revisions.ts'
 import { gatewayCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
-import { argumentsOf, type CallPeer, createOperations, missingServersKey } from '../calls/operations.ts'
+import {
+  argumentsOf,
+  type CallPeer,
+  checkProgressToken,
+  createOperations,
+  missingServersKey,
+  type ResponseChannel,
+} from '../calls/operations.ts'
 import { createPendingCalls, invalidState } from '../calls/pending-calls.ts'
-import { checkProgressToken, type ResponseChannel } from '../calls/request-peer.ts'
 import { type RequestTurn, ResumableCall } from '../calls/resumable-call.ts'
 import { type EncodedResponse, HttpError, recordIfMalformed, rpcCodes } from '../errors.ts'
 import { definedParams, type InboundRequest, isObject, memberOf, type Params } from '../inbound-message.ts'

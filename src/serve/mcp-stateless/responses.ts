@@ -1,7 +1,7 @@
 import { type RpcErrorObject, ServerError, ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { members } from '../../lib/json-text/scan.ts'
+import { members } from '../../lib/json-text.ts'
 import { splice } from '../../wire/bytes.ts'
 import { AmbiguousMember, definedMembers } from '../../wire/check-members.ts'
 import { toModern } from '../../wire/convert-result.ts'

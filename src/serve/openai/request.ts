@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import type { ChatRequest } from '../../core/chat.ts'
-import { extentOf } from '../../lib/json-text/extent.ts'
-import { maxDepth } from '../../lib/json-text/skip.ts'
+import { extentOf, maxDepth } from '../../lib/json-text.ts'
 import { isObject } from '../inbound-message.ts'
 import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'

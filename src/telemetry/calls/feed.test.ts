@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createManualClock } from '../../../tests/fixtures/clock.ts'
 import { callOf } from '../../core/call.fixture.ts'
 import { observedOf } from '../metrics/observed.fixture.ts'
-import { createRecentCalls } from './recent.ts'
+import { createRecentCalls } from './call-records.ts'
 
 const open = (maxAtOnce = 200) => {
   const clock = createManualClock()

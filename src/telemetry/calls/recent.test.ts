@@ -6,8 +6,14 @@ import { Json } from '../../core/json.ts'
 import type { Observed } from '../../core/observer.ts'
 import type * as contract from '../../serve/admin/contract.ts'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
-import { type CallSummary, type CallTimeline, createCallRecorder } from './call-record.ts'
-import { createRecentCalls, type RecentCalls, type RecentCallsOptions } from './recent.ts'
+import {
+  type CallSummary,
+  type CallTimeline,
+  createCallRecorder,
+  createRecentCalls,
+  type RecentCalls,
+  type RecentCallsOptions,
+} from './call-records.ts'
 
 const open = (changes: Partial<RecentCallsOptions> = {}) => {
   const clock = createManualClock()

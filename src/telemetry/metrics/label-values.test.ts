@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { labelValues, other } from './labels.ts'
+import { labelValues, other } from './family.ts'
 
 const redact = (text: string) => text
 

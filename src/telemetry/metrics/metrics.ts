@@ -1,12 +1,26 @@
 import type { Clock } from '../../core/clock.ts'
-import type { Observer } from '../../core/observer.ts'
-import { callMetrics } from './call-metrics.ts'
-import { bucketOf, counterFamily, type MetricFamily, type ReadFamilyOptions, readFamily } from './family.ts'
-import { createLabels, safeRedact } from './labels.ts'
+import type { Entry } from '../../core/entry.ts'
+import { errorKinds } from '../../core/errors.ts'
+import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
+import {
+  bucketOf,
+  type Counter,
+  type CounterFamily,
+  counterFamily,
+  createLabels,
+  type Histogram,
+  histogramFamily,
+  type Labels,
+  type MetricFamily,
+  observe,
+  type ReadFamilyOptions,
+  readFamily,
+  safeRedact,
+  toolError,
+} from './family.ts'
 import { type ExpositionPage, pageOf } from './page.ts'
 import { processFamilies } from './process.ts'
 import { type Readings, readingFamilies } from './readings.ts'
-import { toolMetrics } from './tool-metrics.ts'
 
 export interface MetricsOptions {
   readonly version: string
@@ -68,5 +82,225 @@ export function createMetrics(options: MetricsOptions): Metrics {
     page: (accept) => pageOf(families, accept),
     text: () => pageOf(families).body,
     [Symbol.dispose]: () => running[Symbol.dispose](),
+  }
+}
+
+interface CallMetrics {
+  readonly families: readonly MetricFamily[]
+  count(observed: Observed, bucket: number): void
+  /** Counts a request rejected before it became a call. */
+  countDenial(code: string): void
+}
+
+type ByOutcome = Readonly<Record<CallOutcome['kind'], Counter>>
+
+/** Metrics by agent, operation and error code (F15). */
+function callMetrics(labels: Labels): CallMetrics {
+  const agents = counterFamily({
+    name: 'toolway_agent_calls_total',
+    help: 'Operations by agent and outcome: answered, tool_error, denied, failed.',
+    labels: ['agent', 'outcome'],
+  })
+  const operations = counterFamily({
+    name: 'toolway_operations_total',
+    help: 'Operations by kind and outcome: answered, tool_error, denied, failed.',
+    labels: ['operation', 'outcome'],
+  })
+  const duration = histogramFamily({
+    name: 'toolway_operation_duration_seconds',
+    help: 'How long operations took as callers see it, cached ones too; without those that were refused.',
+    labels: ['operation'],
+  })
+  const denials = counterFamily({
+    name: 'toolway_denials_total',
+    help: 'Operations and callers that were refused, by error code.',
+    labels: ['code'],
+  })
+  const limited = counterFamily({
+    name: 'toolway_rate_limited_total',
+    help: 'Operations that a rate limit refused, by agent; they are among the denials, too.',
+    labels: ['agent'],
+  })
+
+  const findings = counterFamily({
+    name: 'toolway_result_findings_total',
+    help: 'Results in which a scan found something, by kind; where scan.results is on.',
+    labels: ['kind'],
+  })
+
+  const byAgent = byLabel(labels.agent, (agent) => ({
+    outcomes: byOutcome(agents, agent),
+    limited: limited.of(agent),
+  }))
+  const byOperation = byLabel(labels.operation, (operation) => ({
+    outcomes: byOutcome(operations, operation),
+    duration: duration.of(operation),
+  }))
+  const byCode = byLabel(labels.error, (code) => denials.of(code))
+  for (const [code, kind] of Object.entries(errorKinds)) if ('denial' in kind) byCode(code)
+
+  return {
+    families: [operations, duration, agents, denials, limited, findings],
+    count({ call, operation, ms, outcome, trail }, bucket) {
+      for (const found of trail.findings ?? []) findings.of(found).value++
+      const { kind, code = 'DENIED_BY_POLICY' } = outcome
+      const agent = byAgent(call.caller.agent)
+      const kindOf = byOperation(operation)
+      agent.outcomes[kind].value++
+      kindOf.outcomes[kind].value++
+      if (kind !== 'denied') return observe(kindOf.duration, bucket, ms / 1000)
+      byCode(code).value++
+      if (code === 'RATE_LIMITED') agent.limited.value++
+    },
+    countDenial(code) {
+      byCode(code).value++
+    },
+  }
+}
+
+/** Creates all series at once: `rate()` misses the first failure of a series that starts with it. */
+const byOutcome = (family: CounterFamily, name: string): ByOutcome => ({
+  answered: family.of(name, 'answered'),
+  tool_error: family.of(name, 'tool_error'),
+  denied: family.of(name, 'denied'),
+  failed: family.of(name, 'failed'),
+})
+
+/** Caches by label; bounded by the number of labels. */
+function byLabel<Held>(labelOf: (name: string) => string, make: (label: string) => Held): (name: string) => Held {
+  const known = new Map<string, Held>()
+  return (name) => {
+    const label = labelOf(name)
+    const before = known.get(label)
+    if (before !== undefined) return before
+    const held = make(label)
+    known.set(label, held)
+    return held
+  }
+}
+
+interface ToolMetrics {
+  readonly families: readonly MetricFamily[]
+  count(observed: Observed, bucket: number): void
+}
+
+interface Held {
+  readonly tool: string
+  readonly server: string
+  readonly calls: Counter
+  /** Undefined for native tools. */
+  readonly duration: Histogram | undefined
+  hits?: Counter
+  misses?: Counter
+  joined?: Counter
+  readonly errors: Map<string, Counter>
+  readonly failures: Map<string, Counter>
+}
+
+/**
+ * Metrics of tool calls (F15). A call costs a few additions: the series are cached by entry, and label texts are built
+ * only for the first call of an entry.
+ */
+function toolMetrics(labels: Labels, isNative: (server: string) => boolean): ToolMetrics {
+  const native = counterFamily({
+    name: 'toolway_tool_native_calls_total',
+    help: 'Calls of tools that run inside Toolway, however they ended.',
+    labels: ['tool'],
+  })
+  const forwarded = counterFamily({
+    name: 'toolway_tool_forwarded_calls_total',
+    help: 'Calls of tools of MCP servers, however they ended: refused and cached ones, too.',
+    labels: ['server', 'tool'],
+  })
+  const duration = histogramFamily({
+    name: 'toolway_tool_forwarded_duration_seconds',
+    help: 'How long calls of tools of MCP servers took, without those that were refused or answered from the cache.',
+    labels: ['server', 'tool'],
+    // Each series takes 19 lines, and every server may have its own `other`.
+    most: 300,
+  })
+  const hits = counterFamily({
+    name: 'toolway_tool_cache_hits_total',
+    help: 'Calls that were answered from the cache.',
+    labels: ['tool'],
+  })
+  const misses = counterFamily({
+    name: 'toolway_tool_cache_misses_total',
+    help: 'Calls that might have been answered from the cache and were not in it.',
+    labels: ['tool'],
+  })
+  const joined = counterFamily({
+    name: 'toolway_tool_cache_joined_total',
+    help: 'Calls that waited for the answer to an equal one under way.',
+    labels: ['tool'],
+  })
+  const errors = counterFamily({
+    name: 'toolway_tool_errors_total',
+    help: 'Calls that failed, by error code; tool_error where the tool itself said so. Refusals are no errors.',
+    labels: ['tool', 'error'],
+  })
+  const failures = counterFamily({
+    name: 'toolway_server_errors_total',
+    help: 'The same by server.',
+    labels: ['server', 'error'],
+  })
+  const all = { hits: 0, misses: 0 }
+  const hitRate = readFamily({
+    name: 'toolway_tool_cache_hit_rate',
+    help: 'Hits per hits and misses since the start; NaN before the first of either.',
+    type: 'gauge',
+    read: () => [[[], all.hits / (all.hits + all.misses)]],
+  })
+
+  const known = new WeakMap<Entry, Held>()
+  const hold = (entry: Entry): Held => {
+    const tool = labels.tool(`${entry.server}.${entry.name}`)
+    const server = labels.server(entry.server)
+    const ours = isNative(entry.server)
+    const held: Held = {
+      ...{ tool, server, errors: new Map(), failures: new Map() },
+      calls: ours ? native.of(tool) : forwarded.of(server, tool),
+      duration: ours ? undefined : duration.of(server, tool),
+    }
+    known.set(entry, held)
+    return held
+  }
+
+  const countCache = (held: Held, cache: NonNullable<Observed['trail']['cache']>): void => {
+    if (cache === 'joined') {
+      held.joined ??= joined.of(held.tool)
+      held.joined.value++
+    } else if (cache === 'hit') {
+      held.hits ??= hits.of(held.tool)
+      held.hits.value++
+      all.hits++
+    } else {
+      held.misses ??= misses.of(held.tool)
+      held.misses.value++
+      all.misses++
+    }
+  }
+
+  const countError = ({ errors: byCode, failures: ofServer, tool, server }: Held, code: string): void => {
+    const error = labels.error(code)
+    const one = byCode.get(error) ?? errors.of(tool, error)
+    const another = ofServer.get(error) ?? failures.of(server, error)
+    byCode.set(error, one)
+    ofServer.set(error, another)
+    one.value++
+    another.value++
+  }
+
+  return {
+    families: [native, forwarded, duration, hits, misses, joined, hitRate, errors, failures],
+    count({ call, ms, outcome, trail }, bucket) {
+      const held = known.get(call.entry) ?? hold(call.entry)
+      held.calls.value++
+      if (trail.cache !== undefined) countCache(held, trail.cache)
+      if (outcome.kind === 'denied') return
+      if (outcome.kind !== 'answered')
+        countError(held, outcome.kind === 'failed' ? (outcome.code ?? 'INTERNAL') : toolError)
+      if (held.duration !== undefined && trail.cache !== 'hit') observe(held.duration, bucket, ms / 1000)
+    },
   }
 }

@@ -1,5 +1,4 @@
-import type { MetricReading, ReadFamilyOptions } from './family.ts'
-import type { Labels } from './labels.ts'
+import type { Labels, MetricReading, ReadFamilyOptions } from './family.ts'
 
 /** Values read from other components. Metrics of missing readings are left out. */
 export interface Readings {

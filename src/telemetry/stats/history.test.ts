@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { observedOf, type Told } from '../metrics/observed.fixture.ts'
-import { createHistory, type History } from './history.ts'
-import { latencyBucket } from './latencies.ts'
+import { createHistory, type History, latencyBucket } from './history.ts'
 
 const second = 1000
 const minute = 60 * second

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addLatencies, addPacked, createLatencies, latencyBucket, pack, percentile } from './latencies.ts'
+import { addLatencies, addPacked, createLatencies, latencyBucket, pack, percentile } from './history.ts'
 
 const durations = fc.array(
   fc.oneof(

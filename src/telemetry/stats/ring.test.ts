@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { observedOf } from '../metrics/observed.fixture.ts'
-import { createRing, noStep, type Ring } from './history.ts'
-import { createLatencies, latencyBucket, percentile } from './latencies.ts'
+import { createLatencies, createRing, latencyBucket, noStep, percentile, type Ring } from './history.ts'
 
 const add = (ring: Ring, now: number, ms = 10) => ring.add(now, observedOf({ ms }), latencyBucket(ms))
 

@@ -1,18 +1,20 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Observer } from '../../core/observer.ts'
-import { safeRedact } from '../metrics/labels.ts'
-import { type CallSeries, createHistory, type History } from './history.ts'
+import { safeRedact } from '../metrics/family.ts'
 import {
   type CallCounts,
   type CallFigures,
+  type CallSeries,
   count,
+  createHistory,
   createLatencies,
   figuresOf,
+  type History,
   type Latencies,
   latencyBucket,
   noCounts,
-} from './latencies.ts'
+} from './history.ts'
 
 export type By = 'agent' | 'server' | 'operation' | 'tool'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Json } from '../../core/json.ts'
 import type { ResultBody } from '../../core/result.ts'
-import { servedResult, servedTaskResult } from './served-uris.ts'
+import { servedResult, servedTaskResult } from './forwarded-entries.ts'
 
 const served = (uri: string) => uri.replace(/^(\w+:(?:\/\/)?)/, '$1s/')
 const raw = (text: string) => Json.raw<ResultBody>(Buffer.from(text))

@@ -3,7 +3,7 @@ import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { readTaskId, writeTaskId } from '../../core/task-id.ts'
-import { members } from '../../lib/json-text/scan.ts'
+import { members } from '../../lib/json-text.ts'
 import type { Seal } from '../../lib/seal.ts'
 import { bytesOf, type Replacement, splice, textOf } from '../../wire/bytes.ts'
 

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { createOutbox } from './outbox.ts'
+import { createOutbox } from './stdio.ts'
 
 /** A pipe that takes what it is given when it is told to, at once or write by write. */
 function pipeWith(taking: 'at once' | 'when told') {

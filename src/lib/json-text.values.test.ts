@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { hasMoreValues } from './scan.ts'
+import { hasMoreValues } from './json-text.ts'
 
 const more = (text: string, max: number) => hasMoreValues(Buffer.from(text), max)
 

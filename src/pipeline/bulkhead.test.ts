@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { callOf, entryOf } from '../../core/call.fixture.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
 import { type Asked, bulkheadOf, settled } from './bulkhead.fixture.ts'
 
 const fill = (house: ReturnType<typeof bulkheadOf>, count: number, asked: Asked = {}) =>

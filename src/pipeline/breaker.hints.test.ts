@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createKeptLog } from '../../../tests/fixtures/log.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
 import { breakersOf, down, failing, fine } from './breaker.fixture.ts'
 
 describe('B10: a hint that the server fails at another replica', () => {

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { ServerError, ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
-import { type Result, resultOf, textResult } from '../../core/result.ts'
+import { ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { type Result, resultOf, textResult } from '../core/result.ts'
 import { breakersOf, type Running } from './breaker.fixture.ts'
 import type { BreakerConfig } from './breaker.ts'
 

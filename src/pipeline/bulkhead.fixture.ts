@@ -1,6 +1,6 @@
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { callOf, entryOf } from '../../core/call.fixture.ts'
-import { type Result, textResult } from '../../core/result.ts'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import { type Result, textResult } from '../core/result.ts'
 import { type BulkheadOptions, bulkhead } from './bulkhead.ts'
 
 export interface Asked {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { countMembers, extentOf, requestExtent } from './extent.ts'
+import { countMembers, extentOf, requestExtent } from './json-text.ts'
 
 const bothOf = (json: string) => [extentOf(Buffer.from(json)).members, countMembers(JSON.parse(json))] as const
 

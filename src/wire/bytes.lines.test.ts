@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createLineReader } from './line-reader.ts'
+import { createLineReader } from './bytes.ts'
 
 const reading = (maxLength = 1_000, skipsEmpty = false) => {
   const told: string[] = []

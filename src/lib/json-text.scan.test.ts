@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { depthExceeds, elements, isJson, members } from './scan.ts'
-import { maxDepth } from './skip.ts'
+import { depthExceeds, elements, isJson, maxDepth, members } from './json-text.ts'
 
 /** JSON text with random white space between its tokens, and any way of spelling its strings. */
 const spelled = (value: unknown, space: () => string, escaped: () => boolean): string => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { createKeptLog } from '../../../tests/fixtures/log.ts'
-import { callOf, entryOf } from '../../core/call.fixture.ts'
-import type { Call } from '../../core/call.ts'
-import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../../core/errors.ts'
-import { Json } from '../../core/json.ts'
-import { resultOf } from '../../core/result.ts'
-import { timeout } from '../timeout.ts'
+import { createKeptLog } from '../../tests/fixtures/log.ts'
+import { callOf, entryOf } from '../core/call.fixture.ts'
+import type { Call } from '../core/call.ts'
+import { type ErrorCode, errorKinds, ServerError, ToolwayError } from '../core/errors.ts'
+import { Json } from '../core/json.ts'
+import { resultOf } from '../core/result.ts'
 import { breakersOf, down, failing, fine, usual } from './breaker.fixture.ts'
 import { type BreakerConfig, breakerConfigs } from './breaker.ts'
+import { timeout } from './timeout.ts'
 
 test('J3: after so many failures in a row nothing is sent, and the caller hears why and when to come back', async () => {
   const breakers = breakersOf()

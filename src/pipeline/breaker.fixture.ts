@@ -1,11 +1,10 @@
-import { createManualClock } from '../../../tests/fixtures/clock.ts'
-import { callOf } from '../../core/call.fixture.ts'
-import type { Call } from '../../core/call.ts'
-import { ToolwayError } from '../../core/errors.ts'
-import { silentLog } from '../../core/log.ts'
-import { type Result, textResult } from '../../core/result.ts'
-import type { BreakerConfig } from './breaker.ts'
-import { type BreakersOptions, createBreakers } from './breakers.ts'
+import { createManualClock } from '../../tests/fixtures/clock.ts'
+import { callOf } from '../core/call.fixture.ts'
+import type { Call } from '../core/call.ts'
+import { ToolwayError } from '../core/errors.ts'
+import { silentLog } from '../core/log.ts'
+import { type Result, textResult } from '../core/result.ts'
+import { type BreakerConfig, type BreakersOptions, createBreakers } from './breaker.ts'
 
 export const usual: BreakerConfig = {
   failures: 3,

@@ -1,0 +1,424 @@
+/** Limit for messages: real ones stay under 40, and recursive parsers fail in the thousands. */
+export const maxDepth = 256
+
+/*
+ * Scanners that skip JSON text without building values: each takes a position and returns the next one, or `none`. They
+ * accept what `JSON.parse` accepts, down to numbers, escapes and control characters, but nest no deeper than
+ * `maxDepth`. They pass everything as plain arguments, because closures and fields halved the speed.
+ */
+
+export const QUOTE = 0x22
+export const COLON = 0x3a
+export const COMMA = 0x2c
+export const OPEN_OBJECT = 0x7b
+export const CLOSE_OBJECT = 0x7d
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const BACKSLASH = 0x5c
+const ZERO = 0x30
+const NINE = 0x39
+const MINUS = 0x2d
+
+/** Returned for invalid JSON. */
+export const none = -1
+
+/** Strings are read byte by byte at first; after this many plain bytes, four at a time. */
+const near = 16
+
+/** Closing brackets of the open containers. Shared, because skipping a value is synchronous. */
+const closers = new Uint8Array(maxDepth)
+
+const noWords = new Int32Array(0)
+
+/** For skipping long strings four bytes at a time. */
+export function wordsOf(bytes: Buffer): Int32Array {
+  if (bytes.length < 8 * near) return noWords
+  const lead = -bytes.byteOffset & 3
+  return new Int32Array(bytes.buffer, bytes.byteOffset + lead, (bytes.length - lead) >> 2)
+}
+
+/** Skips the rest of a string, from the position after its opening quote. */
+export function skipString(bytes: Buffer, words: Int32Array, from: number): number {
+  const end = bytes.length
+  let at = from
+  let look = at + near
+  while (at < end) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) return at + 1
+    if (byte === BACKSLASH) {
+      const length = escapeLength(bytes, at)
+      if (length === 0) return none
+      at += length
+      look = at + near
+    } else if (byte < 0x20) return none
+    else if (++at >= look && ((bytes.byteOffset + at) & 3) === 0) {
+      at = skipPlain(bytes, words, at)
+      look = at + near
+    }
+  }
+  return none
+}
+
+/** Skips one value that is nested in `outside` containers. */
+export function skipValue(bytes: Buffer, words: Int32Array, from: number, outside: number): number {
+  const end = bytes.length
+  let at = from
+  let depth = outside
+  for (;;) {
+    const byte = at < end ? (bytes[at] as number) : 0
+    if (byte === QUOTE) {
+      at = skipString(bytes, words, at + 1)
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (depth === maxDepth) return none
+      const closer = byte + 2
+      at = skipSpace(bytes, at + 1)
+      if (at < end && bytes[at] === closer) at++
+      else {
+        closers[depth++] = closer
+        if (byte === OPEN_OBJECT) at = skipKey(bytes, words, at)
+        if (at === none) return none
+        continue
+      }
+    } else at = skipScalar(bytes, at, byte)
+    if (at === none) return none
+
+    for (;;) {
+      if (depth === outside) return at
+      at = skipSpace(bytes, at)
+      const next = at < end ? (bytes[at] as number) : 0
+      const closer = closers[depth - 1] as number
+      if (next === COMMA) {
+        at = skipSpace(bytes, at + 1)
+        if (closer === CLOSE_OBJECT) at = skipKey(bytes, words, at)
+        if (at === none) return none
+        break
+      }
+      if (next !== closer) return none
+      at++
+      depth--
+    }
+  }
+}
+
+export function skipSpace(bytes: Buffer, from: number): number {
+  const end = bytes.length
+  let at = from
+  while (at < end) {
+    const byte = bytes[at] as number
+    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) break
+    at++
+  }
+  return at
+}
+
+/** Skips a key, its colon and the space before its value. */
+function skipKey(bytes: Buffer, words: Int32Array, from: number): number {
+  if (from >= bytes.length || bytes[from] !== QUOTE) return none
+  let at = skipString(bytes, words, from + 1)
+  if (at === none) return none
+  at = skipSpace(bytes, at)
+  return at < bytes.length && bytes[at] === COLON ? skipSpace(bytes, at + 1) : none
+}
+
+function skipScalar(bytes: Buffer, at: number, first: number): number {
+  if (first === 0x74) return skipWord(bytes, at, 'true')
+  if (first === 0x66) return skipWord(bytes, at, 'false')
+  if (first === 0x6e) return skipWord(bytes, at, 'null')
+  return skipNumber(bytes, at)
+}
+
+function skipWord(bytes: Buffer, from: number, expected: string): number {
+  if (from + expected.length > bytes.length) return none
+  for (let index = 0; index < expected.length; index++) {
+    if (bytes[from + index] !== expected.charCodeAt(index)) return none
+  }
+  return from + expected.length
+}
+
+function skipNumber(bytes: Buffer, from: number): number {
+  const end = bytes.length
+  let at = from < end && bytes[from] === MINUS ? from + 1 : from
+  at = at < end && bytes[at] === ZERO ? at + 1 : skipDigits(bytes, at)
+  if (at === none || at >= end) return at
+  if (bytes[at] === 0x2e) at = skipDigits(bytes, at + 1)
+  if (at === none || at >= end || ((bytes[at] as number) | 0x20) !== 0x65) return at
+  const sign = at + 1 < end ? bytes[at + 1] : 0
+  return skipDigits(bytes, sign === 0x2b || sign === MINUS ? at + 2 : at + 1)
+}
+
+function skipDigits(bytes: Buffer, from: number): number {
+  const end = bytes.length
+  let at = from
+  while (at < end && (bytes[at] as number) >= ZERO && (bytes[at] as number) <= NINE) at++
+  return at === from ? none : at
+}
+
+/** The length of the escape at this position; 0 if it is invalid. */
+function escapeLength(bytes: Buffer, at: number): number {
+  if (at + 1 >= bytes.length) return 0
+  switch (bytes[at + 1]) {
+    case 0x6e: // n
+    case QUOTE:
+    case BACKSLASH:
+    case 0x2f: // /
+    case 0x62: // b
+    case 0x66: // f
+    case 0x72: // r
+    case 0x74: // t
+      return 2
+    case 0x75: // u
+      if (at + 6 > bytes.length) return 0
+      for (let index = at + 2; index < at + 6; index++) if (!isHex(bytes[index] as number)) return 0
+      return 6
+    default:
+      return 0
+  }
+}
+
+const isHex = (byte: number): boolean =>
+  (byte >= ZERO && byte <= NINE) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66)
+
+/** Skips whole words without quotes, backslashes or control characters; `from` must be aligned. */
+function skipPlain(bytes: Buffer, words: Int32Array, from: number): number {
+  const count = words.length
+  const first = (from - (-bytes.byteOffset & 3)) >> 2
+  let index = first
+  while (index < count) {
+    const word = words[index] as number
+    // Flipping this bit turns a quote into 0x20, right above the control characters; no other byte is that low.
+    const low = word ^ 0x02020202
+    const backslash = word ^ 0x5c5c5c5c
+    // Sets the high bit of each byte that is below the subtracted value.
+    const found = ((low - 0x21212121) & ~low) | ((backslash - 0x01010101) & ~backslash)
+    if ((found & 0x80808080) !== 0) break
+    index++
+  }
+  return from + ((index - first) << 2)
+}
+
+/** Whether these bytes are this name, in quotes and without escapes. */
+export function spells(bytes: Buffer, from: number, to: number, name: string): boolean {
+  if (to - from !== name.length + 2) return false
+  for (let index = 0; index < name.length; index++) {
+    if (bytes[from + 1 + index] !== name.charCodeAt(index)) return false
+  }
+  return true
+}
+
+/** The number of members in all objects, and the nesting depth. */
+interface Extent {
+  readonly members: number
+  readonly depth: number
+}
+
+/** The bytes must be valid JSON. */
+export function extentOf(bytes: Buffer): Extent {
+  const words = wordsOf(bytes)
+  let members = 0
+  let open = 0
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) break
+      at = after - 1
+    } else if (byte === COLON) members++
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++open > depth) depth = open
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) open--
+  }
+  return { members, depth }
+}
+
+export type JsonSpan = readonly [start: number, end: number]
+
+/** Also locates `params` and `params.arguments`, unless their keys contain escapes. */
+interface RequestExtent extends Extent {
+  readonly params: JsonSpan | undefined
+  readonly arguments: JsonSpan | undefined
+  /** No number has 16 digits or an exponent, so doubles hold all of them. */
+  readonly exact: boolean
+}
+
+/** Scans a request in one pass. The bytes must be a JSON object without duplicate keys. */
+export function requestExtent(bytes: Buffer): RequestExtent {
+  const words = wordsOf(bytes)
+  let members = 0
+  let open = 0
+  let depth = 0
+  /** The last string at a level where `params` or `arguments` can be a key. */
+  let key = 0
+  let keyEnd = 0
+  let params = 0
+  let paramsEnd = 0
+  let args = 0
+  let argsEnd = 0
+  let digits = 0
+  let exact = true
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) break
+      if (open <= 2) {
+        key = at
+        keyEnd = after
+      }
+      at = after - 1
+    } else if (byte === COLON) {
+      members++
+      if (open === 1 && spells(bytes, key, keyEnd, 'params')) params = at + 1
+      else if (open === 2 && params > 0 && paramsEnd === 0 && spells(bytes, key, keyEnd, 'arguments')) args = at + 1
+    } else if (byte === COMMA) {
+      digits = 0
+      if (open === 1 && params > 0 && paramsEnd === 0) paramsEnd = at
+      else if (open === 2 && args > 0 && argsEnd === 0) argsEnd = at
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++open > depth) depth = open
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+      open--
+      if (open === 1 && args > 0 && argsEnd === 0) argsEnd = at
+      else if (open === 0 && params > 0 && paramsEnd === 0) paramsEnd = at
+    } else if ((byte >= 0x30 && byte <= 0x39) || byte === 0x2e) {
+      if (++digits === 16) exact = false
+    } else if (digits > 0 && (byte | 0x20) === 0x65) exact = false
+  }
+  return { members, depth, params: spanOf(bytes, params, paramsEnd), arguments: spanOf(bytes, args, argsEnd), exact }
+}
+
+function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
+  if (from === 0 || to === 0) return undefined
+  const start = skipSpace(bytes, from)
+  let end = to
+  while (end > start && (bytes[end - 1] as number) <= 0x20) end--
+  return [start, end]
+}
+
+/** Counts the members of a parsed value: fewer than its text has if a key was repeated. */
+export function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item)
+    return count
+  }
+  for (const key in value) count += 1 + countMembers((value as Record<string, unknown>)[key])
+  return count
+}
+
+/** The top-level members of a JSON object: decoded keys, and values as slices. */
+type Members = ReadonlyMap<string, Buffer>
+
+/**
+ * Finds the members of one JSON object without building their values. Undefined for anything that `JSON.parse` would
+ * refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a top-level key: parsers that
+ * disagree on which one counts let attackers bypass checks.
+ */
+export function members(bytes: Buffer): Members | undefined {
+  const found = new Map<string, Buffer>()
+  const whole = walk(bytes, (key, start, end) => {
+    if (found.has(key)) return false
+    found.set(key, bytes.subarray(start, end))
+    return true
+  })
+  return whole ? found : undefined
+}
+
+/**
+ * Finds the elements of one JSON array, as slices; undefined for anything else, as with `members`. Stops with undefined
+ * after `most`: a slice is a hundred times as large as a one-digit element.
+ */
+export function elements(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] | undefined {
+  const words = wordsOf(bytes)
+  const found: Buffer[] = []
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== OPEN_ARRAY) return undefined
+  at = skipSpace(bytes, at + 1)
+  if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
+  for (;;) {
+    const end = skipValue(bytes, words, at, 1)
+    if (end === none || found.length === most) return undefined
+    found.push(bytes.subarray(at, end))
+    at = skipSpace(bytes, end)
+    if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
+    if (bytes[at] !== COMMA) return undefined
+    at = skipSpace(bytes, at + 1)
+  }
+}
+
+/** Whether the bytes are exactly one JSON value that nests no deeper than `maxDepth`. */
+export function isJson(bytes: Buffer): boolean {
+  const at = skipValue(bytes, wordsOf(bytes), skipSpace(bytes, 0), 0)
+  return at !== none && skipSpace(bytes, at) === bytes.length
+}
+
+/** Whether brackets nest deeper than `limit`. Accepts any bytes, not only JSON. */
+export function depthExceeds(bytes: Buffer, limit: number): boolean {
+  const words = wordsOf(bytes)
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) return false
+      at = after - 1
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++depth > limit) return true
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
+  }
+  return false
+}
+
+/** Visits each member until the visitor returns false. True if the bytes are one object and all of it was visited. */
+export function walk(
+  bytes: Buffer,
+  visit: (key: string, start: number, end: number, keyStart: number) => boolean,
+): boolean {
+  const words = wordsOf(bytes)
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== OPEN_OBJECT) return false
+  at = skipSpace(bytes, at + 1)
+  if (bytes[at] === CLOSE_OBJECT) return skipSpace(bytes, at + 1) === bytes.length
+  for (;;) {
+    const from = at
+    if (bytes[at] !== QUOTE) return false
+    const keyEnd = skipString(bytes, words, at + 1)
+    if (keyEnd === none) return false
+    at = skipSpace(bytes, keyEnd)
+    if (bytes[at] !== COLON) return false
+    const start = skipSpace(bytes, at + 1)
+    const end = skipValue(bytes, words, start, 1)
+    if (end === none || !visit(keyText(bytes, from, keyEnd), start, end, from)) return false
+    at = skipSpace(bytes, end)
+    if (bytes[at] === CLOSE_OBJECT) return skipSpace(bytes, at + 1) === bytes.length
+    if (bytes[at] !== COMMA) return false
+    at = skipSpace(bytes, at + 1)
+  }
+}
+
+function keyText(bytes: Buffer, from: number, to: number): string {
+  const text = bytes.toString('utf8', from + 1, to - 1)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}
+
+/**
+ * Whether JSON text has more than `max` values: members, elements and the value itself. Reads only the text, so that
+ * expensive input is found before it is parsed. In invalid JSON, it counts up to where a parser would stop. An empty
+ * container counts as two.
+ */
+export function hasMoreValues(bytes: Buffer, max: number): boolean {
+  // Every value takes at least one byte.
+  if (bytes.length <= max) return false
+  const words = wordsOf(bytes)
+  let values = 1
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) return false
+      at = after - 1
+    } else if ((byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++values > max) return true
+  }
+  return false
+}
