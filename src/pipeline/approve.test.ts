@@ -71,7 +71,7 @@ test('approve: more arguments than a person can be shown are refused without ask
   const refused = openPipeline({ needsApproval }).handle(call)
   await expect(refused).rejects.toMatchObject({
     ...refusal,
-    message: expect.stringMatching(/more than .* be shown.*\.$/),
+    message: expect.stringMatching(/too long to show/),
   })
   expect(asked).toEqual([])
 })
@@ -106,7 +106,7 @@ test('where nobody can be asked it is refused', async () => {
   await expect(openPipeline({ needsApproval }).handle(callOf())).rejects.toMatchObject(refusal)
   const { caller } = callOf()
   const onlyRoots = callOf({ caller: { ...caller, capabilities: { roots: {} } } })
-  await expect(openPipeline({ needsApproval }).handle(onlyRoots)).rejects.toThrow('cannot ask anybody')
+  await expect(openPipeline({ needsApproval }).handle(onlyRoots)).rejects.toThrow('elicitation')
 })
 
 test('V4: a person who does not answer has not said yes', async () => {
@@ -115,7 +115,7 @@ test('V4: a person who does not answer has not said yes', async () => {
   const { handle, clock } = openPipeline({ needsApproval })
   const caught = expect(handle({ ...call, peer: silent })).rejects.toMatchObject({
     ...refusal,
-    message: expect.stringContaining('600 s, which is a fixed limit'),
+    message: expect.stringContaining('600 s (a fixed limit)'),
   })
   await clock.pass(600_000)
   await caught

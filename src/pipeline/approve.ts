@@ -24,28 +24,30 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   const { entry, caller, peer, signal } = call
   const tool = `${entry.server}.${entry.name}`
   const refused = (why: string) =>
-    new ToolwayError('DENIED_BY_POLICY', `${tool} needs a person's yes: ${why}`, {
+    new ToolwayError('DENIED_BY_POLICY', `${tool} needs approval by a person: ${why}`, {
       rule,
       server: entry.server,
       auditReason: 'not_approved',
     })
   if (!canBeAsked(caller.capabilities) || caller.capabilities.elicitation === undefined) {
-    throw refused('your client cannot ask anybody (it has no elicitation). Use one that can, or another tool.')
+    throw refused(
+      'your client does not support elicitation, so nobody can be asked. Use a client that does, or another tool.',
+    )
   }
   const args = shown(call.input.arguments.exact)
   if (args === undefined) {
-    throw refused('its arguments are more than a person can be shown. Call it with fewer, or use another tool.')
+    throw refused('its arguments are too long to show to a person. Call it with shorter ones, or use another tool.')
   }
   using patience = deadline(
     clock,
     personMs,
-    () => refused(`nobody answered within ${durationText(personMs)}, which is a fixed limit.`),
+    () => refused(`nobody answered within ${durationText(personMs)} (a fixed limit).`),
     signal,
   )
   const answer = await peer.ask('elicitation/create', Json.of(question(call, tool, args)), patience.signal)
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
   if (action === 'accept' && content?.approve === true) return
-  throw refused('the person has not agreed. Do not try again unless they ask you to.')
+  throw refused('the person declined. Do not try again unless they ask you to.')
 }
 
 const question = ({ caller }: Call, tool: string, args: string) => ({

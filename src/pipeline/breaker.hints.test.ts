@@ -8,13 +8,11 @@ describe('B10: a hint that the server fails at another replica', () => {
     const breakers = breakersOf({}, { log })
     breakers.hint('files')
     breakers.hint('files')
-    expect(log.lines.map(({ message }) => message)).toEqual([
-      'a server fails at another replica: the next failure here opens its breaker',
-    ])
+    expect(log.lines).toEqual([expect.objectContaining({ message: expect.stringContaining('another replica') })])
     expect(breakers.state()).toMatchObject({ state: 'closed', failures: 0 })
     await breakers.run(down)
     expect(breakers.state()).toMatchObject({ state: 'open', failures: 1, retryAfterMs: 1_000 })
-    await expect(breakers.begin().answer).rejects.toThrow('because a call failed, as calls of another replica did')
+    await expect(breakers.begin().answer).rejects.toThrow('another replica')
   })
 
   test('means nothing any more once the server has answered here', async () => {

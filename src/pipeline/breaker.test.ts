@@ -20,9 +20,7 @@ test('J3: after so many failures in a row nothing is sent, and the caller hears 
   expect(held.sent).toBe(false)
   await expect(held.answer).rejects.toMatchObject({
     code: 'CIRCUIT_OPEN',
-    message:
-      'The server files is left alone for now, because 3 calls in a row failed. ' +
-      'Nothing was sent: call again in a second, or use another server.',
+    message: expect.stringMatching(/files.* 3 calls in a row .*Nothing was sent.* in a second/),
     data: { code: 'CIRCUIT_OPEN', server: 'files', retryAfterMs: 600 },
   })
 })
@@ -152,7 +150,7 @@ describe('half-open', () => {
     const third = breakers.begin()
     expect(third.sent).toBe(false)
     await expect(third.answer).rejects.toMatchObject({ code: 'CIRCUIT_OPEN', details: { retryAfterMs: 1_000 } })
-    await expect(third.answer).rejects.toThrow('another call is trying just now')
+    await expect(third.answer).rejects.toThrow('another call')
   })
 
   test('J3: one that is answered closes it, and the slate is clean', async () => {
@@ -237,9 +235,9 @@ test('J3: the log says of each change what it means', async () => {
   breakers.clock.advance(1_000)
   await breakers.run(fine)
   expect(log.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-    'warn: a server fails: its breaker has opened',
-    'info: a server is tried again: its breaker is half-open',
-    'info: a server works again: its breaker has closed',
+    expect.stringMatching(/^warn: .*opened/),
+    expect.stringMatching(/^info: .*half-open/),
+    expect.stringMatching(/^info: .*closed/),
   ])
 })
 

@@ -94,9 +94,9 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
     const { failures: most, rate, minimumCalls, window: lengthMs } = config()
     failures++
     window.add(true, clock.monotonic(), lengthMs)
-    if (state === 'half-open') open('it failed again when it was tried')
+    if (state === 'half-open') open('it failed again when it was tested')
     else if (failures >= most) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
-    else if (isHinted()) open('a call failed, as calls of another replica did')
+    else if (isHinted()) open('a call failed here and at another replica')
     else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
       open(`${window.failures} of its last ${window.calls} calls failed`)
   }
@@ -284,7 +284,7 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
     },
     hint(server) {
       if (breakerOf(server)?.hint())
-        log.info({ server }, 'a server fails at another replica: the next failure here opens its breaker')
+        log.info({ server }, 'server fails at another replica; the next failure here opens its breaker')
     },
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()
@@ -301,16 +301,16 @@ function heldBack({ entry: { server } }: Call, { status }: Breaker): ToolwayErro
   const { reason, retryAfterMs = triedMs } = status
   const what =
     status.state === 'open'
-      ? `The server ${server} is left alone for now, because ${reason}`
-      : `The server ${server} has failed, and another call is trying just now whether it works again`
+      ? `The circuit breaker of server ${server} is open because ${reason}`
+      : `Server ${server} failed recently, and another call is testing whether it has recovered`
   const sentence = `${what}. Nothing was sent: ${callAgain(retryAfterMs)}, or use another server.`
   return new ToolwayError('CIRCUIT_OPEN', sentence, { server, retryAfterMs })
 }
 
 function tell(log: Log, server: string, state: BreakerState, { status: { reason, retryAfterMs } }: Breaker): void {
-  if (state === 'closed') log.info({ server }, 'a server works again: its breaker has closed')
-  else if (state === 'half-open') log.info({ server }, 'a server is tried again: its breaker is half-open')
-  else log.warn({ server, reason, forMs: retryAfterMs }, 'a server fails: its breaker has opened')
+  if (state === 'closed') log.info({ server }, 'breaker closed: the server works again')
+  else if (state === 'half-open') log.info({ server }, 'breaker half-open: trying the server again')
+  else log.warn({ server, reason, forMs: retryAfterMs }, 'breaker opened: the server fails')
 }
 
 /** Timers can fire slightly early, and the call may have waited in a queue. */

@@ -122,9 +122,9 @@ describe('who has to go', () => {
     house.clock.advance(1)
     await expect(late.answer).rejects.toMatchObject({
       code: 'OVERLOADED',
-      message:
-        'The server files has 2 calls in flight, as many as allowed, and none of them ended within 5 s (a fixed limit). ' +
-        'Nothing was sent: call again in a second.',
+      message: expect.stringMatching(
+        /files has 2 calls in flight.* 5 s \(a fixed limit\).*Nothing was sent.* in a second/,
+      ),
       data: { code: 'OVERLOADED', server: 'files', retryAfterMs: 1_000 },
     })
     expect(house.clock.pending).toBe(0)
@@ -135,15 +135,13 @@ describe('who has to go', () => {
     fill(house, 2)
     const hasty = house.begin({ timeoutMs: 300 })
     house.clock.advance(150)
-    await expect(hasty.answer).rejects.toThrow("none of them ended within 150 ms (half the call's timeout)")
+    await expect(hasty.answer).rejects.toThrow("150 ms (half the call's timeout)")
   })
 
   test('B7: beyond what may wait, a call is refused at once', async () => {
     const house = bulkheadOf({ queue: 1, serverLimit: () => 1 })
     fill(house, 2)
-    await expect(house.begin().answer).rejects.toThrow(
-      'The server files has a call in flight, as many as allowed, and as many are waiting as may wait.',
-    )
+    await expect(house.begin().answer).rejects.toThrow(/files has a call in flight.*queue is full/)
     expect(house.begin({ server: 'other' }).sent).toBe(true)
   })
 
@@ -152,9 +150,9 @@ describe('who has to go', () => {
     fill(house, 2)
     const greedy = fill(house, 4, { agent: 'greedy' })
     const modest = fill(house, 3, { agent: 'modest' })
-    await expect(greedy[3]?.answer).rejects.toThrow('others who wait have to get their turn, too')
+    await expect(greedy[3]?.answer).rejects.toThrow('another agent')
     await expect(greedy[2]?.answer).rejects.toMatchObject({ code: 'OVERLOADED' })
-    await expect(modest[2]?.answer).rejects.toThrow('as many are waiting as may wait')
+    await expect(modest[2]?.answer).rejects.toThrow('queue is full')
     expect(house.stats().queued).toBe(4)
   })
 

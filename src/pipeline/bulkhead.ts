@@ -173,7 +173,7 @@ function createWaitingRoom(options: { queue(): number; readonly clock: Clock }):
     if (!longest || longest.waiters.size <= own + 1) return false
     let last: QueuedCall | undefined
     for (const waiter of longest.waiters) last = waiter
-    last?.refuse(overloaded(last.call, last.needs, 'others who wait have to get their turn, too'))
+    last?.refuse(overloaded(last.call, last.needs, 'its place in the queue was given to another agent'))
     return true
   }
 
@@ -186,13 +186,13 @@ function createWaitingRoom(options: { queue(): number; readonly clock: Clock }):
       signal.throwIfAborted()
       // Neither name contains a space, so keys are unique.
       const key = `${call.caller.agent} ${call.entry.server}`
-      if (size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'as many are waiting as may wait')
+      if (size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'the queue is full')
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       const lane = lanes.get(key) ?? { key, waiters: new Set() }
       const waiter: QueuedCall = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
       const tooLong = () =>
-        waiter.refuse(overloaded(call, needs, `none of them ended within ${durationText(ms)} (${from})`))
+        waiter.refuse(overloaded(call, needs, `none of them finished within ${durationText(ms)} (${from})`))
       const timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
       lanes.set(key, lane)
@@ -239,7 +239,7 @@ function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, wh
   const [who, { limit }] = full[0] as (typeof full)[number]
   const backlog = Math.max(...full.map(([, places]) => backlogMs(places)))
   const retryAfterMs = Math.ceil(Math.min(Math.max(backlog, soonestMs), latestMs))
-  const busy = `${who} has ${limit === 1 ? 'a call' : `${limit} calls`} in flight, as many as allowed`
+  const busy = `${who} has ${limit === 1 ? 'a call' : `${limit} calls`} in flight, its limit`
   const sentence = `${busy}, and ${why}. Nothing was sent: ${callAgain(retryAfterMs)}.`
   return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })
 }

@@ -105,7 +105,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 function relayed(method: string, call: Call): Promise<Result> {
   const { entry } = call
   if (entry.relay) return entry.relay(method, call)
-  const sentence = `${entry.server}.${entry.name} has started nothing that ${method} could be about.`
+  const sentence = `${entry.server}.${entry.name} has no task that ${method} could refer to.`
   return Promise.reject(new ToolwayError('INVALID_ARGUMENTS', sentence, { server: entry.server }))
 }
 
@@ -150,5 +150,5 @@ const nobody: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () => Promise.reject(new Error('nobody can be asked about a subscription')),
+  ask: () => Promise.reject(new Error('a subscription cannot ask the client')),
 }

@@ -73,7 +73,7 @@ test('F16: asking a person is a step, also where they say no', async () => {
   }
   const { handle, seen } = row([approve(() => 'approve[0]', clock)], [], async () => textResult('x'))
   await handle(asking({ action: 'accept', content: { approve: true } }))
-  await expect(handle(asking({ action: 'decline' }))).rejects.toThrow('has not agreed')
+  await expect(handle(asking({ action: 'decline' }))).rejects.toThrow('declined')
   expect(seen.map(brief)).toEqual([
     [
       ['approve', 'ok'],

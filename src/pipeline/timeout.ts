@@ -22,7 +22,7 @@ export const timeout = (clock: Clock): Interceptor => {
       const sentence = hasProgressed
         ? afterProgress(call, ms, clock.monotonic() - began >= maxMs)
         : `${nameOf(call)} did not answer within ${durationText(ms)} (${keyOf(call)}) and was cancelled. ${remedy(call)}`
-      const paused = late ? ' Toolway itself was paused meanwhile.' : ''
+      const paused = late ? ' Toolway itself was paused during the call.' : ''
       return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
     }
     using limit = deadline(clock, ms, tooLate, call.signal)
@@ -45,7 +45,7 @@ const keyOf = ({ timeoutMs, timeoutKey = 'timeout_ms', entry: { traits } }: Call
 
 function remedy(call: Call): string {
   if (call.timeoutMs !== undefined) return `Call again with a longer ${keyOf(call)} if it needs more time.`
-  if (call.entry.traits.timeoutKey === undefined) return 'Ask for less at once.'
+  if (call.entry.traits.timeoutKey === undefined) return 'Request less at a time.'
   return `If it needs more time, the operator can raise ${keyOf(call)}.`
 }
 
@@ -61,10 +61,7 @@ function afterProgress(call: Call, ms: number, atMaximum: boolean): string {
 export const personMs = 600_000
 
 const nobodyAnswers = () =>
-  new ToolwayError(
-    'TIMEOUT',
-    `Nobody has answered the question of this server within ${durationText(personMs)}, which is a fixed limit.`,
-  )
+  new ToolwayError('TIMEOUT', `Nobody answered the server's question within ${durationText(personMs)} (a fixed limit).`)
 
 /** Pauses the call's deadline while a person answers the server's question. */
 const patient = (peer: Peer, limit: Deadline, clock: Clock): Peer => ({

@@ -78,7 +78,7 @@ export const callLog = (log: Log, redact: (text: string) => string): Observer =>
   ended(observed) {
     const { kind, code } = observed.outcome
     if (kind === 'answered') log.debug(facts(observed, redact), 'call answered')
-    else if (kind === 'tool_error') log.debug(facts(observed, redact), 'call answered with a tool error')
+    else if (kind === 'tool_error') log.debug(facts(observed, redact), 'call returned a tool error')
     else log.debug({ ...facts(observed, redact), error: code }, 'call failed')
   },
 })

@@ -66,9 +66,9 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     told.problem({ kind, lane, ...(file !== '' && { file, line: number }), ...(seq !== undefined && { seq }), message })
 
   const wrongs = {
-    form: ['changed', 'is not written as Toolway writes it'],
-    hash: ['changed', 'is not what it was when it was written: its hash does not fit it'],
-    canonical: ['not_canonical', 'is not written in canonical form'],
+    form: ['changed', 'does not have the format of a record'],
+    hash: ['changed', 'was changed after it was written: its hash does not match'],
+    canonical: ['not_canonical', 'is not in canonical form'],
   } as const
 
   const record = (found: AuditRecord) => {
@@ -76,29 +76,33 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     place(found)
     const signed = isEvent(found) ? event(found) : own(found)
     if (heads.some((head) => head?.seq === found.seq && head.hash !== found.hash)) {
-      problem('changed', `record ${found.seq} is not the one that was on disk when \`head\` was written`, found.seq)
+      problem('changed', `record ${found.seq} was replaced: \`head\` has a different hash`, found.seq)
     }
     if (number === 1 && file !== '') opening(found, signed)
   }
 
   const event = ({ seq }: AuditRecord): false => {
     unsigned++
-    if (final) problem('order', `record ${seq} was put in after the process had left the lane`, seq)
+    if (final) problem('order', `record ${seq} was added after the process closed its log`, seq)
     return false
   }
 
   const place = ({ seq, prev, hash, time }: AuditRecord) => {
     if (!expected) {
       first = { seq, time }
-      if (seq === 1 && prev !== zeroHash) problem('missing', 'the first record does not begin the lane', seq)
+      if (seq === 1 && prev !== zeroHash) problem('missing', 'the first record is not the start of the log', seq)
     } else if (seq < expected.seq) {
-      problem('order', `record ${seq} stands where record ${expected.seq} belongs: moved, repeated or put in`, seq)
+      problem('order', `found record ${seq} instead of record ${expected.seq}: it was moved, repeated or inserted`, seq)
       return
     } else if (seq > expected.seq) {
       const gone = seq - 1 === expected.seq ? `record ${expected.seq} is` : `records ${expected.seq} to ${seq - 1} are`
       problem('missing', `${gone} missing before record ${seq}`, seq)
     } else if (expected.prev !== undefined && prev !== expected.prev) {
-      problem('changed', `record ${seq} does not follow the one before it: one of both was changed or replaced`, seq)
+      problem(
+        'changed',
+        `record ${seq} does not match the hash of the record before it: one of the two was changed or replaced`,
+        seq,
+      )
     }
     expected = { seq: seq + 1, prev: hash }
     last = { seq, time }
@@ -123,8 +127,8 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     const { seq, key } = content
     const verifier = verifiers.find(({ id }) => id === key)
     if (verifier && content.lane === lane && verifier.verifies(content)) return true
-    const by = typeof key === 'string' ? `with key ${key}, which is not known` : 'by nobody'
-    const words = verifier ? `the signature of record ${seq} is not right for it` : `record ${seq} is signed ${by}`
+    const by = typeof key === 'string' ? `with the unknown key ${key}` : 'without a key'
+    const words = verifier ? `record ${seq} has an invalid signature` : `record ${seq} is signed ${by}`
     problem('signature', words, seq)
     return false
   }
@@ -135,29 +139,32 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
       return
     }
     const what = {
-      records_missing: missing ? `that records ${missing.from} to ${missing.to} were gone` : 'that records were gone',
-      records_changed: 'that the last record had been replaced',
-      damaged: 'that the end of the log had been damaged',
-      head_missing: 'that its file `head` was gone',
-      head_invalid: 'that its file `head` had been changed',
+      records_missing: missing ? `records ${missing.from} to ${missing.to} were missing` : 'records were missing',
+      records_changed: 'the last record had been replaced',
+      damaged: 'the end of the log was damaged',
+      head_missing: 'the file `head` was missing',
+      head_invalid: 'the file `head` had been changed',
     }[reason]
-    problem('found_before', `Toolway found at its start on ${time} ${what}`, seq)
+    problem('found_before', `at the start on ${time}, Toolway found that ${what}`, seq)
   }
 
   const opening = (found: AuditRecord, signed: boolean) => {
     const { seq } = found
     if (isEvent(found) || found.operation !== 'segment' || seq !== firstSeqOf(file)) {
-      problem('segment', 'the file does not begin with the record it must begin with: it is cut or renamed', seq)
+      problem('segment', 'the file does not start with its segment record: it was truncated or renamed', seq)
     } else if (before && signed) previous(found, before)
   }
 
   const previous = (found: SegmentRecord, was: NonNullable<typeof before>) => {
     const counted = was.bytes - was.fragment
     if (found.previous?.file !== was.file) {
-      problem('segment', `a file is missing: this one follows ${found.previous?.file ?? 'none'}, not ${was.file}`)
+      problem('segment', `a file is missing: this one follows ${found.previous?.file ?? 'no file'}, not ${was.file}`)
     } else if (found.previous.bytes !== (found.reason === 'abandoned' ? counted : was.bytes)) {
       const expectedBytes = `${found.previous.bytes} bytes`
-      problem('segment', `the file before, ${was.file}, had ${expectedBytes} when it was left and now has ${was.bytes}`)
+      problem(
+        'segment',
+        `the previous file, ${was.file}, had ${expectedBytes} when it was closed and now has ${was.bytes}`,
+      )
     }
   }
 
@@ -179,7 +186,7 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
       const opened = parseSealedLine(line.bytes)
       if (!opened.record) {
         // Report one problem for consecutive unreadable lines, so that junk does not hide other problems.
-        if (!unreadable) problem('unreadable', 'this line is not a record')
+        if (!unreadable) problem('unreadable', 'not a valid record')
         unreadable = true
         if (expected) expected = { seq: expected.seq + 1, prev: undefined }
         return

@@ -46,7 +46,7 @@ export async function verifyArchive(options: VerifyArchiveOptions): Promise<Arch
   for (const { replica, lane, epoch, ...chain } of all) {
     const next = all.find((other) => other.replica === replica && other.lane === lane && other.epoch === epoch + 1)
     if (!next) continue
-    const message = `the log did not go on from record ${chain.seq}: its files were replaced or put back to an earlier time`
+    const message = `the log does not continue from record ${chain.seq}: its files were replaced or rolled back to an earlier state`
     problems.add({ kind: 'lane', lane: nameOf(next), message })
   }
   return {
@@ -90,7 +90,7 @@ async function verifyChain(
   }
   const { lanes: _, torn: __, ...facts } = check.end()
   if (facts.last?.seq === chain.seq && lastHash !== chain.hash) {
-    problem({ kind: 'changed', seq: chain.seq, message: `record ${chain.seq} is not the one that was appended` })
+    problem({ kind: 'changed', seq: chain.seq, message: `record ${chain.seq} was replaced after it was appended` })
   }
   // Retention may have continued meanwhile.
   const { removedTo } = (await archive.chains()).find(({ id }) => id === chain.id) ?? chain
@@ -99,7 +99,7 @@ async function verifyChain(
 }
 
 const misfiledWords = (seq: number, by: string): string =>
-  `record ${seq} is as it was written, but searches find it by another ${by}`
+  `record ${seq} is unchanged, but its search index has a different ${by}`
 
 async function signedOf(archive: Archive, { id }: ArchiveChain): Promise<Map<unknown, string>> {
   const lines = await archive.checkpoints(id)
@@ -115,7 +115,7 @@ function endProblems(
   const problems: VerifyProblem[] = []
   const gone = Math.max(removedTo, chain.removedTo)
   if (first && first.seq > 1 && gone < first.seq - 1) {
-    const message = `records ${gone + 1} to ${first.seq - 1} are missing, and not because of their age`
+    const message = `records ${gone + 1} to ${first.seq - 1} are missing, and retention did not remove them`
     problems.push({ kind: 'missing', seq: first.seq, message })
   }
   const proven = [...unseen.values()].flatMap((line) => {
@@ -127,13 +127,13 @@ function endProblems(
   const end = Math.max(chain.seq, ...proven)
   const there = last?.seq ?? chain.removedTo
   if (end > there) {
-    const message = `the chain ends with record ${there}, but record ${end} was there: its end is cut off`
+    const message = `the chain ends with record ${there}, but record ${end} existed: the end was deleted`
     problems.push({ kind: 'cut', seq: end, message })
   }
   for (const seq of proven) {
     // The chain check already reports gaps in between.
     if (seq > there || (first && seq > first.seq)) continue
-    const message = `record ${seq} was signed and is not there any more`
+    const message = `signed record ${seq} is missing`
     problems.push({ kind: 'missing', seq, message })
   }
   return problems
@@ -154,7 +154,7 @@ export function compareWithArchive(
     if (own.some((other) => other.lane === lane && other.epoch > epoch)) return []
     const last = lanes.find((report) => report.lane === lane)?.last?.seq ?? 0
     if (last >= seq) return []
-    const message = `the lane ends with record ${last}, but PostgreSQL has a copy of record ${seq}: it was deleted, cut off or rolled back`
+    const message = `the log ends with record ${last}, but PostgreSQL has a copy of record ${seq}: the log was deleted, truncated or rolled back`
     return [{ kind: 'rolled_back', lane, seq, message } as const]
   })
 }

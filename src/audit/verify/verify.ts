@@ -85,11 +85,11 @@ function verifiersFor(
   if (trusted.length > 0) {
     const known = trusted.some(({ id }) => beside.some((key) => key.id === id))
     if (!known && listLanes(folder).length > 0) {
-      add({ kind: 'key', message: 'the file audit.pub does not hold the key of this log: removed or replaced' })
+      add({ kind: 'key', message: 'audit.pub does not contain the key of this log: the file was removed or replaced' })
     }
     return trusted
   }
-  if (beside.length === 0) add({ kind: 'key', message: 'there is no key to check signatures with' })
+  if (beside.length === 0) add({ kind: 'key', message: 'no key to verify signatures with' })
   return beside
 }
 
@@ -154,11 +154,11 @@ function endProblems(
 ): VerifyProblem[] {
   const problems: VerifyProblem[] = []
   if (first && first.seq > 1 && removedTo < first.seq - 1) {
-    const message = `records ${removedTo + 1} to ${first.seq - 1} are missing, and not because of their age`
+    const message = `records ${removedTo + 1} to ${first.seq - 1} are missing, and retention did not remove them`
     problems.push({ kind: 'missing', lane, seq: first.seq, message })
   }
   if (head && head.seq > (last?.seq ?? 0)) {
-    const message = `the lane ends with record ${last?.seq ?? 0}, but record ${head.seq} was on disk: its end is cut off`
+    const message = `the log ends with record ${last?.seq ?? 0}, but record ${head.seq} was on disk: the end was deleted`
     problems.push({ kind: 'cut', lane, seq: head.seq, message })
   }
   if (read.state === 'missing' && last) problems.push({ kind: 'head', lane, message: 'the file `head` is missing' })
@@ -166,7 +166,7 @@ function endProblems(
     problems.push({
       kind: 'head',
       lane,
-      message: 'the file `head` is not as Toolway wrote it, or not with this secret',
+      message: 'the file `head` was changed, or written with another secret',
     })
   }
   return problems
@@ -194,15 +194,15 @@ function textOf(path: string): string {
 function markProblem(lane: string, mark: HeadState, last: number | undefined): VerifyProblem | undefined {
   if (mark.state === 'missing') return undefined
   if (mark.state === 'invalid') {
-    const message = 'its high-water mark is not as Toolway wrote it, or not with this secret'
+    const message = 'its high-water mark was changed, or written with another secret'
     return { kind: 'head', lane, message }
   }
   const { seq } = mark.head
   if (last === undefined && seq > 0) {
-    const message = `lane ${lane} is missing: it was deleted after ${seq} records had been written`
+    const message = `log ${lane} is missing: it was deleted after ${seq} records were written`
     return { kind: 'lane', lane, seq, message }
   }
   if (last === undefined || seq <= last) return undefined
-  const message = `the lane ends with record ${last}, but record ${seq} was written: its end is cut off, or it was rolled back to an earlier state`
+  const message = `the log ends with record ${last}, but record ${seq} was written: the end was deleted, or the log was rolled back to an earlier state`
   return { kind: 'rolled_back', lane, seq, message }
 }

@@ -76,7 +76,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const quote = createNameQuoter(options.redact ?? ((text) => text))
 
   const unavailable = (sentence: string, details: ErrorDetails) =>
-    new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'it is closed'}).`, details)
+    new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'the log is closed'}).`, details)
 
   /** No `retryAfterMs` for a write that has run: it would invite clients to run it twice. */
   const mayNotLeave = ({ write, decision }: AuditEnd) =>

@@ -128,10 +128,10 @@ async function sync(files: FileSystem, segment: Segment): Promise<void> {
   }
   segment.fresh = false
   const length = files.length(segment.fd)
-  if (length === undefined) throw new FileModifiedError(`${segment.file} has been removed by somebody else`)
+  if (length === undefined) throw new FileModifiedError(`${segment.file} was removed by another process`)
   if (length !== segment.bytes && !segment.spoiled) {
     throw new FileModifiedError(
-      `${segment.file} has been changed by somebody else: ${length} bytes, not ${segment.bytes}`,
+      `${segment.file} was changed by another process: ${length} bytes instead of ${segment.bytes}`,
     )
   }
 }

@@ -98,8 +98,8 @@ test('F11: reads go on unrecorded where that is allowed, and are tried again aft
   }
   expect(lastGap()).toMatchObject({ unrecorded: { reads: 11 }, error: 'EIO: made to fail' })
   expect(log.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-    'error: audit records cannot be written; writes are refused until they can',
-    'info: audit records are written again',
+    expect.stringMatching(/^error: .*writes are refused/),
+    expect.stringMatching(/^info: .*again/),
   ])
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ outages: 1 }] })
 })
@@ -223,7 +223,7 @@ test('F11: a log that is removed while it is written is noticed, and begun anew'
   const audit = await openLog(folder.path)
   await audit.end(wrote)
   await rm(join(folder.path, '1'), { recursive: true })
-  await expect(audit.end(wrote)).rejects.toThrow(/removed by somebody else/)
+  await expect(audit.end(wrote)).rejects.toThrow(/removed by another process/)
   audit.begin(write)
   await audit.end(wrote)
   await audit[Symbol.asyncDispose]()
@@ -241,7 +241,7 @@ test('F11: a log that somebody cuts while it is written is noticed before the an
   const audit = await openLog(folder.path)
   await audit.end(wrote)
   truncateSync(join(folder.path, '1', '000000000001.jsonl'), 300)
-  await expect(audit.end(wrote)).rejects.toThrow(/changed by somebody else/)
+  await expect(audit.end(wrote)).rejects.toThrow(/changed by another process/)
   audit.begin(write)
   await audit.end(wrote)
   await audit[Symbol.asyncDispose]()

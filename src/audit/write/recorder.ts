@@ -316,7 +316,7 @@ function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log
       lasts = false
       sinceMs = undefined
       error = ''
-      log.info({}, 'audit records are written again')
+      log.info({}, 'the audit log can be written again')
     },
     unsynced: (thrown, records) => {
       begins(thrown)

@@ -131,14 +131,17 @@ async function remove(lane: AuditWriter, age: RetentionAge, { folder, files, log
   const { segments, held, uncopied } = expiredSegments(folder, lane.name, age)
   const of = { lane: lane.name }
   if (held > 0) {
-    const why = 'audit records older than audit.retain are kept, since they are not copied yet'
+    const why = 'keeping audit records older than audit.retain because they are not copied yet'
     log.warn({ ...of, segments: held }, `${why}; they go when they are twice as old`)
   }
   if (uncopied > 0) {
-    log.error({ ...of, segments: uncopied }, 'removing audit records that were never copied: they are too old to wait')
+    log.error(
+      { ...of, segments: uncopied },
+      'removing audit records that were never copied: they are far older than audit.retain',
+    )
   }
   await removeSegments(folder, lane, segments, files)
   if (segments.length > 0) {
-    log.info({ ...of, segments: segments.length }, 'removed audit records that are older than audit.retain')
+    log.info({ ...of, segments: segments.length }, 'removed audit records older than audit.retain')
   }
 }

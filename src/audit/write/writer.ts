@@ -68,7 +68,7 @@ export function openWriter(claim: LaneLock, options: WriterOptions): AuditWriter
         headFails = false
       } catch (error) {
         // The records are safe. Only truncation could go undetected until the next successful write of the head.
-        if (!headFails) log.warn({ lane: name, error: String(error) }, 'the head of the audit log cannot be written')
+        if (!headFails) log.warn({ lane: name, error: String(error) }, 'cannot write the head of the audit log')
         headFails = true
       }
       options.synced?.()
@@ -192,7 +192,8 @@ export function recordStart({ name, chain, found }: AuditWriter, { folder, versi
     ...(torn > 0 && { torn }),
     ...(unproven > 0 && { unproven }),
   })
-  if (torn > 0) log.warn({ lane: name, bytes: torn }, 'cut a record off the audit log that was left half written')
+  if (torn > 0)
+    log.warn({ lane: name, bytes: torn }, 'removed a partially written record from the end of the audit log')
   for (const finding of findings) {
     chain.appendControl({ operation: 'gap', ...finding })
     log.error({ lane: name, ...finding }, 'the audit log is not as it was left; `toolway audit verify` says more')

@@ -50,7 +50,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const running = processFamilies(version, clock.now())
   const unread = counterFamily({
     name: 'toolway_metrics_unread_total',
-    help: 'Values that were missing from this page because reading them failed.',
+    help: 'Values missing from this page because reading them failed.',
   })
   const failures = unread.of()
 
@@ -98,12 +98,12 @@ type ByOutcome = Readonly<Record<CallOutcome['kind'], Counter>>
 function callMetrics(labels: Labels): CallMetrics {
   const agents = counterFamily({
     name: 'toolway_agent_calls_total',
-    help: 'Operations by agent and outcome: answered, tool_error, denied, failed.',
+    help: 'Operations by agent and outcome (answered, tool_error, denied, failed).',
     labels: ['agent', 'outcome'],
   })
   const operations = counterFamily({
     name: 'toolway_operations_total',
-    help: 'Operations by kind and outcome: answered, tool_error, denied, failed.',
+    help: 'Operations by kind and outcome (answered, tool_error, denied, failed).',
     labels: ['operation', 'outcome'],
   })
   const duration = histogramFamily({
@@ -113,7 +113,7 @@ function callMetrics(labels: Labels): CallMetrics {
   })
   const denials = counterFamily({
     name: 'toolway_denials_total',
-    help: 'Operations and callers that were refused, by error code.',
+    help: 'Refused operations and callers, by error code.',
     labels: ['code'],
   })
   const limited = counterFamily({
@@ -204,34 +204,34 @@ interface Held {
 function toolMetrics(labels: Labels, isNative: (server: string) => boolean): ToolMetrics {
   const native = counterFamily({
     name: 'toolway_tool_native_calls_total',
-    help: 'Calls of tools that run inside Toolway, however they ended.',
+    help: 'Calls of native tools, with any outcome.',
     labels: ['tool'],
   })
   const forwarded = counterFamily({
     name: 'toolway_tool_forwarded_calls_total',
-    help: 'Calls of tools of MCP servers, however they ended: refused and cached ones, too.',
+    help: "Calls of MCP servers' tools, with any outcome, including refused and cached calls.",
     labels: ['server', 'tool'],
   })
   const duration = histogramFamily({
     name: 'toolway_tool_forwarded_duration_seconds',
-    help: 'How long calls of tools of MCP servers took, without those that were refused or answered from the cache.',
+    help: "Duration of calls of MCP servers' tools, except refused and cached calls.",
     labels: ['server', 'tool'],
     // Each series takes 19 lines, and every server may have its own `other`.
     most: 300,
   })
   const hits = counterFamily({
     name: 'toolway_tool_cache_hits_total',
-    help: 'Calls that were answered from the cache.',
+    help: 'Calls answered from the cache.',
     labels: ['tool'],
   })
   const misses = counterFamily({
     name: 'toolway_tool_cache_misses_total',
-    help: 'Calls that might have been answered from the cache and were not in it.',
+    help: 'Cacheable calls that were not in the cache.',
     labels: ['tool'],
   })
   const joined = counterFamily({
     name: 'toolway_tool_cache_joined_total',
-    help: 'Calls that waited for the answer to an equal one under way.',
+    help: 'Calls that shared the result of an identical call in progress.',
     labels: ['tool'],
   })
   const errors = counterFamily({

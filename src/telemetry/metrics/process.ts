@@ -17,37 +17,31 @@ export function processFamilies(version: string, startedAt: number): Disposable 
     families: [
       {
         name: 'toolway_process_cpu_seconds_total',
-        help: 'Processor time that the process has used.',
+        help: 'CPU time used by the process.',
         type: 'counter',
         read() {
           const { user, system } = process.cpuUsage()
           return [[[], (user + system) / 1e6]]
         },
       },
-      gauge('toolway_process_resident_memory_bytes', 'Memory that the process has.', () => [
+      gauge('toolway_process_resident_memory_bytes', 'Resident memory of the process.', () => [
         [[], process.memoryUsage.rss()],
       ]),
-      gauge('toolway_process_heap_used_bytes', 'Memory that JavaScript objects take.', () => [
-        [[], process.memoryUsage().heapUsed],
-      ]),
-      gauge('toolway_process_start_time_seconds', 'When the gateway began, since the epoch.', () => [
+      gauge('toolway_process_heap_used_bytes', 'JavaScript heap in use.', () => [[[], process.memoryUsage().heapUsed]]),
+      gauge('toolway_process_start_time_seconds', 'Start time of the process since the epoch.', () => [
         [[], startedAt / 1000],
       ]),
       {
-        ...gauge(
-          'toolway_event_loop_lag_seconds',
-          'How late the event loop was since the page was asked for last.',
-          () => {
-            const { mean, max } = delay
-            const late: MetricReading[] = [
-              [['mean'], Number.isNaN(mean) ? 0 : seconds(mean)],
-              [['p99'], seconds(delay.percentile(99))],
-              [['max'], seconds(max)],
-            ]
-            delay.reset()
-            return late
-          },
-        ),
+        ...gauge('toolway_event_loop_lag_seconds', 'Event loop delay since the last scrape.', () => {
+          const { mean, max } = delay
+          const late: MetricReading[] = [
+            [['mean'], Number.isNaN(mean) ? 0 : seconds(mean)],
+            [['p99'], seconds(delay.percentile(99))],
+            [['max'], seconds(max)],
+          ]
+          delay.reset()
+          return late
+        }),
         labels: ['of'],
       },
       {

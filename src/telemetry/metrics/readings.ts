@@ -84,14 +84,14 @@ const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
   },
   {
     name: 'toolway_store_behind_records',
-    help: 'Records of this process that a store which replicas share does not have yet.',
+    help: 'Audit records of this process not yet copied to a shared store.',
     type: 'gauge',
     labels: ['store'],
     read: () => behind(stores, ({ records }) => records),
   },
   {
     name: 'toolway_store_behind_seconds',
-    help: 'For how long a store that replicas share has not had all records of this process.',
+    help: 'Time since a shared store last had all records of this process.',
     type: 'gauge',
     labels: ['store'],
     read: () => behind(stores, ({ seconds }) => seconds),
@@ -135,14 +135,14 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
     },
     {
       name: 'toolway_breaker_state',
-      help: 'State of the circuit breaker of a server: 0 closed, 1 half-open, 2 open.',
+      help: "State of a server's circuit breaker: 0 closed, 1 half-open, 2 open.",
       type: 'gauge',
       merge: Math.max,
       ...by(({ breaker }) => breakerStates[breaker]),
     },
     {
       name: 'toolway_server_restarts_total',
-      help: 'How often the process of a server was started again.',
+      help: "Restarts of a server's process.",
       type: 'counter',
       ...by(({ restarts }) => restarts),
     },
@@ -155,17 +155,17 @@ function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
     read: () => Object.entries(load().servers).map(([name, of]): MetricReading => [[labels.server(name)], value(of)]),
   })
   return [
-    gauge('toolway_in_flight', 'Calls that have a place now.', () => load().inFlight),
-    gauge('toolway_queue_depth', 'Calls that wait for a place.', () => load().queued),
+    gauge('toolway_in_flight', 'Calls in flight.', () => load().inFlight),
+    gauge('toolway_queue_depth', 'Queued calls.', () => load().queued),
     {
       name: 'toolway_server_in_flight',
-      help: 'Calls that have a place at a server now.',
+      help: 'Calls in flight by server.',
       type: 'gauge',
       ...by(({ inFlight }) => inFlight),
     },
     {
       name: 'toolway_server_queue_depth',
-      help: 'Calls that wait for a place at a server.',
+      help: 'Queued calls by server.',
       type: 'gauge',
       ...by(({ queued }) => queued),
     },
@@ -173,20 +173,16 @@ function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
 }
 
 const cacheFamilies = (cache: Read<'cache'>): ReadFamilyOptions[] => [
-  gauge('toolway_cache_entries', 'Results that are kept.', () => cache().entries),
-  gauge('toolway_cache_size_bytes', 'Memory that kept results take.', () => cache().bytes),
-  counter('toolway_cache_evictions_total', 'Results dropped before their time to make room.', () => cache().evicted),
+  gauge('toolway_cache_entries', 'Cached results.', () => cache().entries),
+  gauge('toolway_cache_size_bytes', 'Memory used by cached results.', () => cache().bytes),
+  counter('toolway_cache_evictions_total', 'Results evicted before they expired.', () => cache().evicted),
 ]
 
 const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
-  counter(
-    'toolway_reload_attempts_total',
-    'Attempts to put a changed configuration into force.',
-    () => reloads().attempts,
-  ),
+  counter('toolway_reload_attempts_total', 'Attempts to apply a changed configuration.', () => reloads().attempts),
   counter(
     'toolway_reload_failures_total',
-    'Those that failed and left the one before in force.',
+    'Attempts that failed; the previous configuration stays active.',
     () => reloads().attempts - reloads().successes,
   ),
   gauge('toolway_reload_last_succeeded', '1 unless the last attempt has failed.', () =>
@@ -207,13 +203,13 @@ const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [
   gauge('toolway_audit_recording', '1 while operations are written down, 0 during an outage.', () =>
     audit().recording ? 1 : 0,
   ),
-  counter('toolway_audit_outages_total', 'How often the audit log could no longer be written.', () => audit().outages),
+  counter('toolway_audit_outages_total', 'Number of times the audit log became unwritable.', () => audit().outages),
 ]
 
 const tokenFamilies = (tokens: Read<'tokens'>): ReadFamilyOptions[] => [
   {
     name: 'toolway_context_tokens',
-    help: 'About what the tools cost the context of a model: as exposed, were all shown directly, and what that saves.',
+    help: 'Estimated context tokens of the tools: as exposed, if all were listed directly, and the saving.',
     type: 'gauge',
     labels: ['kind'],
     read() {

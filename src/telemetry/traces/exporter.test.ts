@@ -100,8 +100,8 @@ describe('F16: a receiver that does not take them', () => {
     const pauses = at.slice(1).map((time, index) => time - (at[index] as number))
     for (const [index, pause] of pauses.entries()) expect(pause).toBeGreaterThanOrEqual(1_000 * 2 ** index)
     expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
-      ['warn', expect.stringContaining('cannot be delivered')],
-      ['info', expect.stringContaining('delivered again')],
+      ['warn', expect.stringContaining('cannot be exported')],
+      ['info', expect.stringContaining('works again')],
     ])
   })
 
@@ -174,7 +174,7 @@ describe('F16: a receiver that does not take them', () => {
     answers((number) => (number === 1 ? undefined : taken))
     push('a')
     await passing(() => exporter.stats().sent === 1, 'the second attempt')
-    expect(log.lines[0]?.facts).toMatchObject({ reason: 'it did not answer within 10 s (a fixed limit)' })
+    expect(log.lines[0]?.facts).toMatchObject({ reason: expect.stringContaining('10 s (a fixed limit)') })
   })
 
   test('B6: no credential and nothing that was sent is in the log', async () => {

@@ -81,7 +81,7 @@ export function createExporter(options: ExporterOptions): Exporter {
     await sending
     await send(1)
     await post[Symbol.asyncDispose]()
-    if (dropped > 0) log.warn({ receiver, dropped, sent }, 'some traces were never delivered')
+    if (dropped > 0) log.warn({ receiver, dropped, sent }, 'some traces were not exported')
   }
 }
 
@@ -193,11 +193,14 @@ function createDelivery(options: DeliveryOptions): Delivery {
     const pauseMs = most / 2 + (most / 2) * random()
     resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)
     if (failures++ > 0) return
-    log.warn({ receiver, reason: reply.why }, 'traces cannot be delivered; they wait, and are dropped if too many do')
+    log.warn(
+      { receiver, reason: reply.why },
+      'traces cannot be exported; they are queued, and dropped if the queue is full',
+    )
   }
 
   function recovered(): void {
-    if (failures > 0) log.info({ receiver }, 'traces are delivered again')
+    if (failures > 0) log.info({ receiver }, 'trace export works again')
     failures = 0
     resumeAt = 0
   }

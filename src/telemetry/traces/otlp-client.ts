@@ -25,7 +25,7 @@ export interface OtlpClientOptions {
 
 /** A receiver slower than this counts as down. */
 const withinMs = 10_000
-const tooSlow = `it did not answer within ${withinMs / 1000} s (a fixed limit)`
+const tooSlow = `no response within ${withinMs / 1000} s (a fixed limit)`
 /** Longer responses are not OTLP. */
 const maxAnswer = 64 * 1024
 
@@ -48,7 +48,7 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
     const asked = retryAfterMs(headerOf(answer.headers, 'retry-after'), clock.now())
     const waitMs = Math.min(asked ?? 0, maxRetryAfterMs)
     await answer.body.dump({ limit: maxAnswer, signal })
-    const why = `it answered with HTTP ${status}`
+    const why = `HTTP ${status}`
     return passing.has(status) ? { kind: 'later', why, waitMs } : { kind: 'refused', why }
   }
 
@@ -94,6 +94,6 @@ function rejectedBy(answer: string): number {
 function reasonOf(thrown: unknown): string {
   if (thrown instanceof ProxyError || thrown instanceof ToolwayError) return thrown.message
   const { code, message } = thrown as { code?: unknown; message?: unknown }
-  if (typeof code === 'string') return `it cannot be reached (${code})`
-  return message === tooSlow ? tooSlow : 'it cannot be reached'
+  if (typeof code === 'string') return `unreachable (${code})`
+  return message === tooSlow ? tooSlow : 'unreachable'
 }

@@ -60,9 +60,7 @@ function samplingOf(env: OtelEnvironment, warnings: string[]): TraceSampling {
   if (kind === 'always_on') return { parentBased, ratio: 1 }
   if (kind === 'always_off') return { parentBased, ratio: 0 }
   if (kind === 'traceidratio') return { parentBased, ratio: ratioOf(env, warnings) }
-  warnings.push(
-    `OTEL_TRACES_SAMPLER names no sampler that Toolway knows (${name.slice(0, 50)}): every trace is recorded.`,
-  )
+  warnings.push(`OTEL_TRACES_SAMPLER names an unknown sampler (${name.slice(0, 50)}): every trace is recorded.`)
   return everything
 }
 

@@ -107,8 +107,7 @@ withPart('redis-server', 'B10: what happens at one replica and concerns all', ()
     upstream.shop.broken = true
     for (let failed = 0; failed < 3; failed++) await code(here)
     expect(await code(here)).toContain('CIRCUIT_OPEN')
-    const hint = 'a server fails at another replica: the next failure here opens its breaker'
-    await until(() => other.log.lines.some(({ message }) => message === hint), { what: 'the hint' })
+    await until(() => other.log.lines.some(({ message }) => message.includes('another replica')), { what: 'the hint' })
     const before = upstream.calls()
     expect(await code(there)).not.toContain('CIRCUIT_OPEN')
     expect(await code(there)).toContain('CIRCUIT_OPEN')

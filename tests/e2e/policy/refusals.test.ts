@@ -202,6 +202,6 @@ describe("a tool that needs a person's yes", () => {
     await using caller = await connectCaller('v2', toolway)
     const refused = await caller.call('everything__get-sum', { a: 1, b: 2 })
     expect(refusalOf(refused)?.code).toBe('DENIED_BY_POLICY')
-    expect(textOf(refused)).toContain('cannot ask anybody')
+    expect(textOf(refused)).toContain('elicitation')
   })
 })
