@@ -270,13 +270,13 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
     for (let count = 0; count < 20; count++) {
       expect((await client.call('piped__work')).said.meta.traceparent).toMatch(/^00-/)
     }
-    await until(() => other.log.lines.some(({ message }) => message.includes('cannot be delivered')), {
+    await until(() => other.log.lines.some(({ message }) => message.includes('cannot be exported')), {
       what: 'a word about it',
     })
     await client[Symbol.asyncDispose]()
     const start = performance.now()
     await other[Symbol.asyncDispose]()
     expect(performance.now() - start).toBeLessThan(5_000)
-    expect(other.log.lines.filter(({ message }) => message.includes('cannot be delivered'))).toHaveLength(1)
+    expect(other.log.lines.filter(({ message }) => message.includes('cannot be exported'))).toHaveLength(1)
   })
 })
