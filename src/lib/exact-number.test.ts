@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../tests/fixtures/cpu-time.ts'
 import { Json } from '../core/json.ts'
 import { decimalForm, Numeral, parseExactly } from './exact-number.ts'
 
@@ -21,9 +22,9 @@ describe('V5: numbers that a double would round', () => {
   )
 
   test('security: a number with a long run of zeros is read in linear time', () => {
-    const start = performance.now()
+    const start = cpuMs()
     expect(decimalForm(`1${'0'.repeat(1_000_000)}1`)).toHaveLength(1_000_004)
-    expect(performance.now() - start).toBeLessThan(1_000)
+    expect(cpuMs() - start).toBeLessThan(1_000)
   })
 
   test('one number has one form, however it is written', () => {

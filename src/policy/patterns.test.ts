@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../tests/fixtures/cpu-time.ts'
 import { matches } from '../lib/wildcard.ts'
 import { byEither, byName, byStar, compilePattern, compilePatterns, createPatternCompiler } from './patterns.ts'
 
@@ -32,7 +33,7 @@ test('G6: in a list, names are exact and stars are tried in order', () => {
 
 test('G6: no pattern makes a decision slow', () => {
   const pattern = compilePattern(`${'*a'.repeat(200)}*b*c`)
-  const start = performance.now()
+  const start = cpuMs()
   for (let round = 0; round < 100; round++) expect(pattern('a'.repeat(20_000))).toBe(false)
-  expect(performance.now() - start).toBeLessThan(2_000)
+  expect(cpuMs() - start).toBeLessThan(2_000)
 })

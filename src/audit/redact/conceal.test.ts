@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { createConceal, redacted } from './conceal.ts'
 
 /** Secrets of every kind: keys, passwords with marks and spaces, words of other alphabets. */
@@ -149,8 +150,8 @@ describe('B6: known secrets', () => {
     const secrets = Array.from({ length: 2000 }, (_, number) => `secret-${number}-${number * 7919}`)
     const conceal = createConceal(secrets)
     const hostile = 'secret-1999-'.repeat(100_000)
-    const start = performance.now()
+    const start = cpuMs()
     expect(conceal(hostile)).toBe(hostile)
-    expect(performance.now() - start).toBeLessThan(2000)
+    expect(cpuMs() - start).toBeLessThan(2000)
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { Json } from '../../core/json.ts'
 import { Numeral, parseExactly } from '../../lib/exact-number.ts'
 import { compare, isMultiple } from './exact.ts'
@@ -94,7 +95,7 @@ describe('V5: numbers that a double would round are judged by their digits', () 
 
   test('security: numbers with millions of digits, or a huge exponent, are refused at once', async () => {
     const digits = `7${'0'.repeat(1_000_000)}7`
-    const start = performance.now()
+    const start = cpuMs()
     const many = Array(100).fill('{"maximum":1}').join()
     expect(await fits(ofId(`"anyOf":[${many}]`), `{"id":${digits}}`)).toBe(false)
     expect(await fits(ofId('"type":"string"'), `{"other":${digits}}`)).toBe(true)
@@ -102,6 +103,6 @@ describe('V5: numbers that a double would round are judged by their digits', () 
     expect(await fits(ofId('"multipleOf":7'), `{"id":${digits}}`)).toBe(false)
     expect(await fits(ofId('"multipleOf":7'), '{"id":7e-999999999}')).toBe(false)
     expect(await fits(ofId('"multipleOf":0.5,"not":{"multipleOf":3}'), '{"id":123e-400}')).toBe(false)
-    expect(performance.now() - start).toBeLessThan(2_000)
+    expect(cpuMs() - start).toBeLessThan(2_000)
   })
 })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { cpuMs } from '../../../tests/fixtures/cpu-time.ts'
 import { readChallenge } from './authorization.ts'
 
 test('B6: a challenge tells where the metadata is, what is lacking and why', () => {
@@ -30,7 +31,7 @@ test('B6: whatever a server writes is read or left, and never throws', () => {
     }),
     { numRuns: 2_000 },
   )
-  const start = performance.now()
+  const start = cpuMs()
   readChallenge(401, [`Bearer ${'a="'.repeat(2_000)}`])
-  expect(performance.now() - start).toBeLessThan(500)
+  expect(cpuMs() - start).toBeLessThan(500)
 })

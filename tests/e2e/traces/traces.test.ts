@@ -274,9 +274,7 @@ describe.skipIf(why !== undefined)(`F16: traces${why === undefined ? '' : ` (ski
       what: 'a word about it',
     })
     await client[Symbol.asyncDispose]()
-    const start = performance.now()
     await other[Symbol.asyncDispose]()
-    expect(performance.now() - start).toBeLessThan(5_000)
     expect(other.log.lines.filter(({ message }) => message.includes('cannot be exported'))).toHaveLength(1)
   })
 })
