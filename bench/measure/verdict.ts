@@ -66,14 +66,14 @@ export function compared(
   of: string,
 ): Row {
   const { ratio, low, high, noise, ratios, outliers } = comparison
-  const stray = outliers > 0 ? `, ${outliers} of ${ratios.length} rounds stray` : ''
+  const outlying = outliers > 0 ? `, outliers: ${outliers} of ${ratios.length} rounds` : ''
   return {
     scenario,
     what,
     measured: `${times(ratio)} (${absolute})`,
     target: targetOf(bound, of),
     verdict: judge(comparison, bound),
-    spread: `${times(low)}–${times(high)}, noise ±${percent(noise)}${stray}`,
+    spread: `${times(low)}–${times(high)}, noise ±${percent(noise)}${outlying}`,
     value: ratio,
   }
 }

@@ -8,7 +8,7 @@ const labels = 300
 const rowHeight = 26
 const top = 44
 
-/** Calls a second at 16 in flight, as bars: ours, the yardstick and the peers of the same run. Readable on light and dark. */
+/** Calls per second at 16 in flight, as bars: ours, the yardstick and the peers of the same run. Readable on light and dark. */
 export function chart({ series }: Report): string {
   const arms = series.find(({ scenario, inFlight }) => scenario === 'calls' && inFlight === 16)?.arms ?? {}
   const base = arms[yardstick] ?? []
@@ -33,16 +33,16 @@ export function chart({ series }: Report): string {
     ].join('')
   })
   const line = labels + scale
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Calls a second as a multiple of the bare proxy">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="Calls per second as a multiple of the bare proxy">
 <style>text{font:13px system-ui,sans-serif;fill:#6b7280}.title{font-weight:600;font-size:15px}</style>
-<text class="title" x="8" y="22">Calls a second, 16 in flight, as a multiple of the bare proxy</text>
+<text class="title" x="8" y="22">Calls per second, 16 in flight, as a multiple of the bare proxy</text>
 <line x1="${line.toFixed(1)}" x2="${line.toFixed(1)}" y1="${top - 8}" y2="${height - 10}" stroke="#9ca3af" stroke-dasharray="3 3"/>
 ${rows.join('\n')}
 </svg>
 `
 }
 
-const isOurs = (name: string) => /^(stdio|HTTP) behind/.test(name)
+const isOurs = (name: string) => /^(stdio|HTTP) server/.test(name)
 
 const colour = (name: string): string => {
   if (name === yardstick) return '#9ca3af'

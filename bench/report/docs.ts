@@ -7,10 +7,10 @@ import { count } from './table.ts'
 
 const docs = (path: string) => fileURLToPath(new URL(`../../docs/${path}`, import.meta.url))
 
-const begin = '<!-- by hand: this part stays when the rest is written anew -->'
-const end = '<!-- end of what is written by hand -->'
+const begin = '<!-- manual section: kept when the rest is generated again -->'
+const end = '<!-- end of the manual section -->'
 
-/** Writes docs/performance.md and its chart from one run; what people have added between the marks stays. */
+/** Writes docs/performance.md and its chart from one run; keeps the manual section between the marks. */
 export async function writeDocs(report: Report): Promise<void> {
   await mkdir(docs('images'), { recursive: true })
   await writeFile(docs('images/performance.svg'), chart(report))
@@ -38,41 +38,43 @@ function page(report: Report): string {
     .map(([verdict, number]) => `${number} ${verdict}`)
     .join(', ')
   const sections = scenarios.map((name) => `## ${name}\n\n${table(rows.filter(({ scenario }) => scenario === name))}\n`)
-  return `<!-- Written by \`npm run bench -- --write-docs\`, except for what stands between the marks at the end. -->
+  return `<!-- Written by \`npm run bench -- --write-docs\`, except for the manual section at the end. -->
 # Performance
 
-![Calls a second of each gateway, as a multiple of the bare proxy](images/performance.svg)
+![Calls per second of each gateway, as a multiple of the bare proxy](images/performance.svg)
 
-${judged}. Measured on ${date.slice(0, 10)}: ${machine}, Node ${node}, ${rounds} rounds with turns of ${turnSeconds} s.
-Other processes took ${percent(others.median)} of the machine (median of the rounds, at most ${percent(others.most)}).
+Verdicts: ${judged}. Measured on ${date.slice(0, 10)}: ${machine}, Node ${node}, ${rounds} rounds of ${turnSeconds} s for each gateway.
+Other processes used ${percent(others.median)} of the CPU (median of the rounds; maximum ${percent(others.most)}).
 
 \`\`\`sh no-test
-npm run bench                        # this table, without the other gateways
-npm run bench -- --peers             # installs other gateways into a temporary folder and measures them beside ours
+npm run bench                        # these tables, without the peers
+npm run bench -- --peers             # also installs other gateways into a temporary folder and measures them
 npm run bench -- --only calls        # one scenario; --rounds N, --seconds N, --json
 npm run bench -- --peers --write-docs
-npm run soak -- --minutes 30         # slopes of memory, descriptors and timers
-node bench/profile.ts stdio          # where the time of a call goes: stdio, http, large, cache, stdio --list
+npm run soak -- --minutes 30         # growth of memory, descriptors and timers
+node bench/profile.ts stdio          # CPU profile of a call: stdio, http, large, cache, stdio --list
 \`\`\`
 
 ## How to read this
 
-- **Ratios count, absolute figures do not.** They are those of this machine on that day. The yardstick is a reverse proxy
-  of twenty lines on \`node:http\` in front of an HTTP server that answers from prepared bytes; \`2.00×\` is twice the
-  proxy's figure. More is better for calls/s, less for everything else.
-- **Everything takes turns in one run**: proxy, Toolway, peers, again and again, each round beginning with another one,
-  after five seconds for each to warm up. A ratio is taken within each round, and the median of the rounds is reported, with the least and the most of them.
-- **Noise** is what the yardstick shows against itself, in a second process, or what the ratios scatter by, whichever is
-  more. Where the distance to the target is smaller than that, or fewer than three quarters of the rounds agree, the
-  verdict is *undecided*: run it on a quieter machine, or with more rounds. A round is *stray* if it lies more than three deviations from the median; it still counts.
-- **One load generator for all**, in its own process: prepared bytes on kept-alive sockets, no HTTP library. Each answer is
-  checked: status, text, and the id of the request that it answers.
-- **CPU per call** is that of the gateway's process with all its threads, not of the servers behind it.
-- **Everything is on** in Toolway: agents and rules, argument validation, limits, breaker, redacted audit, pinned
-  definitions. *Read* means that the tool is declared in \`readTools\`: its audit record is on disk within a second. *Write*
-  means that it is on disk before the answer. *2026-07-28* is the stateless revision, otherwise sessions of 2025-11-25.
-- **Peers** come as the registries offer them, with their defaults, and do less: no policy, no audit. One that could not
-  be installed or started is listed with the reason.
+- **Compare ratios, not absolute figures**, which depend on the machine and the day. The baseline is a reverse proxy of
+  twenty lines on \`node:http\`, in front of an HTTP server that answers from prepared bytes. \`2.00×\` is twice the proxy's
+  figure. Higher is better for calls/s; lower is better for everything else.
+- **Measurements are interleaved in one run**: proxy, Toolway and peers take turns, and each round starts with a different
+  one. Each has five seconds to warm up. The ratio is computed per round; the tables show the median, minimum and maximum.
+- **Noise** is the deviation of the baseline from a second instance of itself, or the spread of the ratios, whichever is
+  larger. If the distance to the target is smaller than the noise, or fewer than three quarters of the rounds agree, the
+  verdict is *undecided*: use a quieter machine or more rounds. A round is an *outlier* if it is more than three deviations
+  from the median; it still counts.
+- **All use the same load generator**, in a separate process: prepared bytes on keep-alive sockets, without an HTTP library.
+  It checks the status, text and request id of each response.
+- **CPU per call** covers the gateway process with all its threads, but not the servers behind it.
+- **All features of Toolway are on**: agents and rules, argument validation, limits, breaker, redacted audit, pinned
+  definitions. *Read* means that the tool is in \`readTools\`, and its audit record is on disk within a second. *Write* means
+  that the record is on disk before the response. *2026-07-28* is the stateless revision; all others use sessions of
+  2025-11-25.
+- **Peers** are the versions from the package registries with their default settings. They do less: no policy, no audit. A
+  peer that could not be installed or started is listed with the reason.
 
 ${sections.join('\n')}`
 }

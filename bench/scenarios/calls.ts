@@ -13,12 +13,12 @@ const scenario = 'calls'
 
 /** What Toolway is put in front of, and how it is declared. */
 const series = [
-  { name: 'stdio behind, read', server: 'stdio', era: 'legacy', calls: 1, cpu: 1, p50: 1.3 },
-  { name: 'HTTP behind, read', server: 'http', era: 'legacy', calls: 0.9 },
-  { name: 'stdio behind, read, 2026-07-28', server: 'stdio', era: 'modern', calls: 1, cpu: 1, p50: 1.3 },
-  { name: 'HTTP behind, read, 2026-07-28', server: 'http', era: 'modern', calls: 0.9 },
-  { name: 'stdio behind, write', server: 'stdioWrite', era: 'legacy' },
-  { name: 'HTTP behind, write', server: 'httpWrite', era: 'legacy' },
+  { name: 'stdio server, read', server: 'stdio', era: 'legacy', calls: 1, cpu: 1, p50: 1.3 },
+  { name: 'HTTP server, read', server: 'http', era: 'legacy', calls: 0.9 },
+  { name: 'stdio server, read, 2026-07-28', server: 'stdio', era: 'modern', calls: 1, cpu: 1, p50: 1.3 },
+  { name: 'HTTP server, read, 2026-07-28', server: 'http', era: 'modern', calls: 0.9 },
+  { name: 'stdio server, write', server: 'stdioWrite', era: 'legacy' },
+  { name: 'HTTP server, write', server: 'httpWrite', era: 'legacy' },
 ] as const satisfies readonly { name: string; server: string; era: Era; calls?: number; cpu?: number; p50?: number }[]
 
 const figures = {

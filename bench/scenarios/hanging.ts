@@ -37,7 +37,7 @@ export const hanging: Scenario = {
       against: [quiet, quietAgain] as const,
       unit: 'ms',
       digits: 3,
-      of: ' the quiet one',
+      of: ' without it',
     }
     return [
       answer(series, { ...question, what: 'p99, 1 in flight', metric: p99, bound: { most: 1.5 } }),

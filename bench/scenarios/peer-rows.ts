@@ -16,7 +16,7 @@ export interface PeerArms {
   readonly missing: readonly { readonly arm: string; readonly reason: string }[]
 }
 
-const ours: Record<Front, string> = { stdio: 'stdio behind, read', http: 'HTTP behind, read' }
+const ours: Record<Front, string> = { stdio: 'stdio server, read', http: 'HTTP server, read' }
 
 /** Starts every peer in front of every server that it can be in front of. */
 export async function peerArms(
@@ -29,7 +29,7 @@ export async function peerArms(
   const missing: PeerArms['missing'][number][] = []
   for (const peer of bench.peers) {
     for (const front of peer.fronts) {
-      const arm = `${peer.name}, ${front} behind`
+      const arm = `${peer.name}, ${front} server`
       try {
         bench.note(`starting ${arm}`)
         const { pid, aim } = open.use(await peer.start(servers[front], await bench.folder(`peer-${front}`)))
@@ -50,12 +50,17 @@ export function peerRows({ started, missing }: PeerArms, many: Series, alone: Se
     if (failure !== undefined) return [without('peers', arm, 'failed', failure)]
     const faster = compare(samplesOf(many, ours[front]), twice(samplesOf(many, arm)), callsPerSecond)
     const slowest = compare(samplesOf(alone, ours[front]), twice(samplesOf(alone, arm)), p99)
-    const perSecond = `${Math.round(median(samplesOf(many, arm).map(callsPerSecond)))}/s there`
-    const tail = `${median(samplesOf(alone, arm).map(p99)).toFixed(3)} ms there`
+    const perSecond = `peer ${Math.round(median(samplesOf(many, arm).map(callsPerSecond)))}/s`
+    const tail = `peer ${median(samplesOf(alone, arm).map(p99)).toFixed(3)} ms`
     const least = peer.leastTimes?.[front] ?? 1
     return [
-      compared({ scenario: 'peers', what: `calls/s against ${arm}`, absolute: perSecond }, faster, { least }, ' it'),
-      compared({ scenario: 'peers', what: `p99 against ${arm}`, absolute: tail }, slowest, { most: 1 }, ' it'),
+      compared(
+        { scenario: 'peers', what: `calls/s against ${arm}`, absolute: perSecond },
+        faster,
+        { least },
+        ' the peer',
+      ),
+      compared({ scenario: 'peers', what: `p99 against ${arm}`, absolute: tail }, slowest, { most: 1 }, ' the peer'),
     ].map((row) => (peer.note === undefined ? row : { ...row, note: peer.note }))
   })
   return [...rows, ...missing.map(({ arm, reason }) => without('peers', arm, 'skipped', reason))]
