@@ -60,7 +60,8 @@ export const servers = {
     model: ['Nothing was sent. Call again after `retryAfterMs`, or use another server.'],
     operator: [
       'Find out why the server fails: `toolway audit query --server NAME --decision error` shows its calls.',
-      'The breaker closes as soon as a call succeeds. Each time the test call fails, it stays open twice as long: `openFor`, then 2, 4, 8 times that, up to 2 minutes (or `openFor` itself, if that is longer), less up to 20 % at random.',
+      'The breaker closes as soon as a call succeeds.',
+      'Each time the test call fails, it stays open twice as long: `openFor`, then 2, 4, 8 times that, up to 2 minutes (or `openFor` itself, if that is longer), less up to 20 % at random.',
       'It can be configured for all servers and for each server. While it is open, `server_health` shows `unhealthy` and the reason.',
     ],
     keys: ['breaker', 'mcpServers.*.breaker'],
