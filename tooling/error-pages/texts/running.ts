@@ -60,7 +60,9 @@ export const running = {
       'The call may have had an effect: check before you repeat one that writes.',
       'Request less data per call, or set a longer timeout (`timeout_ms` of `execute_tool` and `execute_tools`).',
     ],
-    operator: ['Set a longer timeout for the tool, the server or all calls; try it first with `toolway call --timeout`.'],
+    operator: [
+      'Set a longer timeout for the tool, the server or all calls; try it first with `toolway call --timeout`.',
+    ],
     keys: [
       'defaults.timeout',
       'defaults.maxTimeout',

@@ -43,9 +43,7 @@ export const servers = {
       'It is disabled, by the configuration (`mcpServers.*.disabled`) or by an operator at run time.',
     ],
     model: ['Call again after `retryAfterMs`, or use another server. Nothing was sent.'],
-    operator: [
-      'The message ends with the last error; `server_health` and `toolway servers` show it too.',
-    ],
+    operator: ['The message ends with the last error; `server_health` and `toolway servers` show it too.'],
     keys: ['mcpServers.*.restarts', 'mcpServers.*.command', 'mcpServers.*.url', 'mcpServers.*.disabled'],
     commands: ['toolway servers'],
     related: ['SERVER_UNAVAILABLE', 'CIRCUIT_OPEN'],
