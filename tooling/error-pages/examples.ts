@@ -2,7 +2,7 @@ import { denialFor } from '../../src/catalog/pins/pin-evaluator.ts'
 import type { ErrorCode } from '../../src/core/errors.ts'
 import { type Example, type NoExample, tried } from './example.ts'
 import { auditOnFullDisk } from './full-disk.ts'
-import { brokeOff, leftAlone, notStarted } from './lost-server.ts'
+import { brokeOff, inBackoff, notStarted } from './lost-server.ts'
 import { missing } from './missing-name.ts'
 
 const never = () => new Promise<never>(() => {})
@@ -46,7 +46,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       server: 'github',
       tool: 'search_issues',
       circumstances: 'shortly after the server failed to start',
-      run: fails(await leftAlone('github', '/opt/github-mcp-server')),
+      run: fails(await inBackoff('github', '/opt/github-mcp-server')),
     }),
   CIRCUIT_OPEN: async () =>
     tried({

@@ -51,7 +51,7 @@ function exampleOf(example: Example | NoExample): string {
   if ('none' in example) return wrap(example.none)
   const { config, call, circumstances, answer } = example
   const under = config === undefined ? [] : ['With this configuration', fenced('yaml', config)]
-  const asked = `${config === undefined ? 'A' : 'a'} call of \`${call}\`${circumstances ? `, ${circumstances},` : ''}`
+  const asked = `${config === undefined ? 'A' : 'a'} call to \`${call}\`${circumstances ? `, ${circumstances},` : ''}`
   return [...under, wrap(`${asked} returns`), fenced('json', JSON.stringify(answer, null, 2))].join('\n\n')
 }
 

@@ -19,7 +19,7 @@ export const args = {
     ],
     operator: [
       '`toolway tools show TOOL` shows the input schema of a tool.',
-      'Calls of a tool whose own schema is invalid are refused with [QUARANTINED](QUARANTINED.md) instead; the log names these tools.',
+      'Calls to a tool whose own schema is invalid are refused with [QUARANTINED](QUARANTINED.md) instead; the log names these tools.',
     ],
     keys: [],
     commands: ['toolway tools show TOOL', 'toolway call TOOL --args JSON'],

@@ -15,7 +15,7 @@ export const running = {
       'Request more data per call instead of making more calls.',
     ],
     operator: [
-      '`rule` names the setting to change. All calls of a limit may be made at once. Each call counts for 60 seconds, so no period of 60 seconds contains more calls than the limit.',
+      '`rule` names the setting to change. The whole limit may be used at once. Each call counts for 60 seconds, so no period of 60 seconds contains more calls than the limit.',
       'Over HTTP the response also has a `Retry-After` header.',
     ],
     keys: [
@@ -101,7 +101,7 @@ export const running = {
     model: ['Check with a read-only tool whether the call took effect before you repeat it.'],
     operator: [
       'The log contains the last stderr output of the process; `toolway servers` shows the current status of the server.',
-      'Toolway retries calls of tools that are safe to repeat: list them in `readTools` or `idempotentTools`.',
+      'Toolway retries calls to tools that are safe to repeat: list them in `readTools` or `idempotentTools`.',
     ],
     keys: ['mcpServers.*.idempotentTools', 'mcpServers.*.readTools', 'retry'],
     commands: ['toolway servers'],
