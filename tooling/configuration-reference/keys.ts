@@ -1,19 +1,19 @@
 import type { ZodType } from 'zod'
 import { typeInWords, unwrap, valuesOf } from './type-in-words.ts'
 
-/** Where a key stands; `NAME` stands for a name, `[]` for every item of a list. */
+/** The path of a key; `NAME` stands for a name, `[]` for every item of a list. */
 export type KeyPath = readonly string[]
 
 export interface Key {
   readonly path: KeyPath
   readonly type: string
-  /** As it would be written; none where there is nothing that could be. */
+  /** The default as written in YAML, if any. */
   readonly initial?: unknown
   readonly required: boolean
   readonly meaning: string
 }
 
-/** A place that takes one of several forms, by the value of one key. */
+/** One of several forms of an object, selected by the value of one key. */
 export interface Form {
   readonly path: KeyPath
   readonly decidedBy: string
@@ -27,11 +27,11 @@ export interface Keys {
   readonly forms: readonly Form[]
 }
 
-/** All keys at and below a place, sections before what they hold. */
+/** All keys at and below a path, sections before their members. */
 export function keysAt(schema: ZodType, path: KeyPath): Keys {
   const { definition, description } = unwrap(schema)
   const { shape, valueType, element, discriminator, options = [] } = definition
-  // The section NAME and the items of a list are nothing that could be explained by themselves.
+  // The section NAME and the items of a list have no description.
   const own = { keys: description === '' ? [] : [keyOf(schema, path)], forms: [] }
   if (shape) return join([own, ...Object.entries(shape).map(([key, inner]) => keysAt(inner, [...path, key]))])
   if (valueType) return join([own, keysAt(valueType, [...path, 'NAME'])])

@@ -8,16 +8,16 @@ const introduction = `<!-- Generated from src/config/schema by \`npm run generat
 
 # Configuration reference
 
-Every key with what it takes, what holds without it, and what it means. Everything is optional; *required* means that
-its section cannot be without it. [Configuration](configuration.md) tells where files are looked for, how they merge and
-how variables are filled in; [toolway.example.yaml](../toolway.example.yaml) shows every section in one file.
+Every key with its type, default and meaning. All sections are optional; a *required* key must be set if its section is
+used. [Configuration](configuration.md) describes file locations, merging and variables;
+[toolway.example.yaml](../toolway.example.yaml) shows every section in one file.
 
-- Keys are written from their section on: \`NAME.restarts.max\` below \`mcpServers\` is \`mcpServers.NAME.restarts.max\`.
-  \`NAME\` is a name of your choice, \`[]\` stands for every item of a list.
-- A duration is \`500ms\`, \`30s\`, \`5m\`, \`1h\`, \`7d\` or \`0\`; a size is \`512B\`, \`64KiB\`, \`4MiB\` or \`1GiB\`; neither goes
-  without its unit.
-- Numbers and flags may be written as text, so that a variable can bring them: \`port: \${PORT:-4322}\`.
-- A pattern may have \`*\`, which stands for anything. Tools are written \`server.tool\`.`
+- Keys are relative to their section: \`NAME.restarts.max\` below \`mcpServers\` is \`mcpServers.NAME.restarts.max\`.
+  \`NAME\` is a name of your choice; \`[]\` stands for every item of a list.
+- A duration is \`500ms\`, \`30s\`, \`5m\`, \`1h\`, \`7d\` or \`0\`; a size is \`512B\`, \`64KiB\`, \`4MiB\` or \`1GiB\`. The unit is
+  required, except for the duration \`0\`.
+- Numbers and booleans may be written as text, so that a variable can set them: \`port: \${PORT:-4322}\`.
+- In a pattern, \`*\` matches any text. Tools are written \`server.tool\`.`
 
 /** The page, in Markdown. */
 export function configurationReference(): string {
@@ -30,8 +30,8 @@ export function configurationReference(): string {
   ])
   return `${[
     introduction,
-    table(['section', 'about'], contents),
-    'Beside sections there are:',
+    table(['section', 'description'], contents),
+    'Keys outside sections:',
     keyTable(single.flatMap(([key, schema]) => keysAt(schema, [key]).keys)),
     ...sections.flatMap(([name, schema]) => section(name, schema)),
   ].join('\n\n')}\n`
@@ -62,7 +62,7 @@ const formTable = ({ path, decidedBy, value, meaning, keys }: Form): string[] =>
   ...(keys.length > 0 ? [keyTable(keys, 1)] : []),
 ]
 
-/** Keys of a server that are taken up before the schema sees them. */
+/** Keys of a server that are processed before schema validation. */
 const extraKeys: readonly Key[] = Object.entries(serverExtras).map(([key, meaning]) => ({
   path: ['mcpServers', 'NAME', key],
   type: 'the path of a file',
@@ -73,14 +73,14 @@ const extraKeys: readonly Key[] = Object.entries(serverExtras).map(([key, meanin
 const spellings = Object.entries(serverAliases).map(([key, meaning]) => [`\`NAME.${key}\``, meaning])
 const otherSpellings = [
   '### Other spellings',
-  'Entries of other programs work as they are.',
+  'Entries from other programs work unchanged.',
   table(['key', 'meaning'], spellings),
 ]
 
-/** `known` is how many parts of each path its heading has told. */
+/** `known` is the number of path parts that the heading already shows. */
 function keyTable(keys: readonly Key[], known = 0): string {
   const row = (key: Key) => [`\`${written(key.path.slice(known))}\``, key.type, initialOf(key), key.meaning]
-  return table(['key', 'takes', 'default', 'meaning'], keys.map(row))
+  return table(['key', 'type', 'default', 'meaning'], keys.map(row))
 }
 
 const written = (path: KeyPath): string => path.join('.').replaceAll('.[]', '[]')
@@ -90,7 +90,7 @@ function initialOf({ initial, required }: Key): string {
   return initial === undefined ? '' : `\`${inYaml(initial)}\``
 }
 
-/** In one line, as YAML takes it. */
+/** As a single line of YAML. */
 function inYaml(value: unknown): string {
   if (typeof value === 'string') return /^[\w./]+$/.test(value) ? value : JSON.stringify(value)
   return Array.isArray(value) ? `[${value.map(inYaml).join(', ')}]` : JSON.stringify(value)

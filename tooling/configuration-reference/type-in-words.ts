@@ -1,6 +1,6 @@
 import type { ZodType } from 'zod'
 
-/** The parts of a schema's definition that matter here; which of them there are depends on its type. */
+/** The used parts of a schema definition; which ones exist depends on its type. */
 interface Definition {
   readonly type: string
   readonly innerType?: ZodType
@@ -13,14 +13,14 @@ interface Definition {
   readonly discriminator?: string
   readonly entries?: Readonly<Record<string, string>>
   readonly values?: readonly unknown[]
-  /** What a wrong value is told: the same words say here what is right. */
+  /** The message for a wrong value, which also describes the type. */
   readonly error?: (issue: object) => string
 }
 
-/** A schema without what is wrapped around it, and what the wrappers say. */
+/** A schema without its wrappers, and what they declare. */
 export interface Unwrapped {
   readonly definition: Definition
-  /** As it would be written; undefined where there is none. */
+  /** The default as written, if any. */
   readonly initial?: unknown
   readonly required: boolean
   readonly description: string
@@ -37,23 +37,23 @@ export function unwrap(schema: ZodType): Unwrapped {
   return { ...found, description }
 }
 
-/** The values that can be told one by one, also those of a list's items; none where there are too many. */
+/** The allowed values of an enum, or of a list's items; empty for other types. */
 export function valuesOf(schema: ZodType): readonly string[] {
   const { entries, values, element } = unwrap(schema).definition
   if (element) return valuesOf(element)
   return (entries ? Object.values(entries) : (values ?? [])).map(String)
 }
 
-/** What may be written there. */
+/** The type in words. */
 export function typeInWords(schema: ZodType): string {
   const { type, shape, element, valueType, discriminator, error } = unwrap(schema).definition
-  if (shape) return 'a section'
-  if (element) return `list: ${typeInWords(element)}`
-  if (valueType) return `by name: ${typeInWords(valueType)}`
+  if (shape) return 'section'
+  if (element) return `list of: ${typeInWords(element)}`
+  if (valueType) return `map from name to: ${typeInWords(valueType)}`
   const values = valuesOf(schema)
   if (values.length > 0) return values.map((value) => `\`${value}\``).join(', ')
   if (discriminator) return 'see below'
-  return type === 'unknown' ? 'anything' : short(error?.({}) ?? 'some text')
+  return type === 'unknown' ? 'anything' : short(error?.({}) ?? 'text')
 }
 
 /** Durations and sizes are explained once, at the top of the page. */

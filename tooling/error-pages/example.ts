@@ -2,18 +2,18 @@ import { silentLog } from '../../src/core/log.ts'
 import { failureOf } from '../../src/serve/errors.ts'
 import { type Trial, thrownBy } from './trial.ts'
 
-/** An example of one failure: what is called, under which configuration, and what it comes to. */
+/** An example of one failure: configuration, call and response. */
 export interface Example {
   readonly config?: string
   /** `server.tool`, with its arguments where they matter. */
   readonly call: string
-  /** What else there is to know about it. */
+  /** Additional circumstances. */
   readonly circumstances?: string | undefined
-  /** The whole answer, as a caller gets it. */
+  /** The whole response, as the caller gets it. */
   readonly answer: object
 }
 
-/** Where a caller is never answered: why not. */
+/** Why callers never receive this error. */
 export interface NoExample {
   readonly none: string
 }
@@ -26,7 +26,7 @@ export async function tried(trial: Trial): Promise<Example> {
   return { call, circumstances, ...(config !== undefined && { config: config.trim() }), answer }
 }
 
-/** What the door answers a tool call with that failed so. */
+/** The response to a tool call that failed with this error. */
 export function answerTo(thrown: unknown): object {
   const failure = failureOf('tools/call', thrown, silentLog)
   const read = (bytes: Buffer): unknown => JSON.parse(bytes.toString('utf8'))

@@ -2,7 +2,7 @@ import { denialFor } from '../../src/catalog/pins/pin-evaluator.ts'
 import type { ErrorCode } from '../../src/core/errors.ts'
 import { type Example, type NoExample, tried } from './example.ts'
 import { auditOnFullDisk } from './full-disk.ts'
-import { brokeOff, leftAlone, notStarted } from './lost-server.ts'
+import { brokeOff, inBackoff, notStarted } from './lost-server.ts'
 import { missing } from './missing-name.ts'
 
 const never = () => new Promise<never>(() => {})
@@ -27,7 +27,7 @@ agents:
 const researcher = { agent: 'researcher' }
 const noteToWrite = { path: '/srv/notes/a.md', content: '…' }
 
-/** How each code comes about, run through the code that makes it. */
+/** Each error, produced by the code that creates it. */
 export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
   TOOL_NOT_FOUND: () =>
     missing('filesystem__read_txt_file', (view) => view.resolve('tool', 'filesystem__read_txt_file')),
@@ -45,15 +45,15 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
     tried({
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'a moment after it could not be started',
-      run: fails(await leftAlone('github', '/opt/github-mcp-server')),
+      circumstances: 'shortly after the server failed to start',
+      run: fails(await inBackoff('github', '/opt/github-mcp-server')),
     }),
   CIRCUIT_OPEN: async () =>
     tried({
       config: 'breaker: { failures: 5, openFor: 15s }\nmcpServers: { github: { url: "https://mcp.example.com/mcp" } }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'after 5 others that failed',
+      circumstances: 'after 5 failed calls',
       run: fails(brokeOff('github')),
       before: 5,
     }),
@@ -90,7 +90,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: 'limits: { tools: { "github.search_issues": 10 } }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'after 10 others',
+      circumstances: 'after 10 calls',
       before: 10,
     }),
   INVALID_ARGUMENTS: () =>
@@ -149,17 +149,17 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: 'defaults: { timeout: 30s }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'which never ends',
+      circumstances: 'which does not answer',
       run: never,
     }),
   CANCELLED: async () => ({
-    none: 'Nobody is answered with this: the protocol wants no answer to a request that was cancelled. The log, the audit log and the exit code of `toolway call` show it.',
+    none: 'Callers never receive this error, because the protocol does not allow a response to a cancelled request. The log, the audit log and the exit code of `toolway call` show it.',
   }),
   OUTCOME_UNKNOWN: () =>
     tried({
       server: 'github',
       tool: 'create_issue',
-      circumstances: 'whose connection breaks',
+      circumstances: 'whose connection is lost',
       run: fails(brokeOff('github')),
     }),
   OVERLOADED: () =>
@@ -167,7 +167,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
       config: 'limits: { queue: 0 }\nmcpServers: { github: { url: "https://mcp.example.com/mcp", concurrency: 16 } }',
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'while 16 others run',
+      circumstances: 'while 16 calls are running',
       run: never,
       before: 16,
     }),
@@ -192,7 +192,7 @@ export const examples: Record<ErrorCode, () => Promise<Example | NoExample>> = {
     tried({
       server: 'github',
       tool: 'search_issues',
-      circumstances: 'which meets a fault of ours',
+      circumstances: 'which triggers a bug in Toolway',
       run: fails(new TypeError('a bug')),
     }),
 }

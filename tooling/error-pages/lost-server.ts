@@ -6,12 +6,12 @@ import { NoResponse } from '../../src/upstream/transports/http-channel.ts'
 import { noResponse } from '../../src/upstream/transports/transport-errors.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
-/** What starting a program comes to that is not installed. */
+/** The error when a command is not installed. */
 export const notStarted = (name: string, command: string): Promise<unknown> =>
   startServerProcess({ name, command, args: [], env: {}, clock: createManualClock() }).catch((error: unknown) => error)
 
-/** What a call comes to while such a server is left alone. */
-export async function leftAlone(server: string, command: string): Promise<unknown> {
+/** The error of a call during the reconnect backoff. */
+export async function inBackoff(server: string, command: string): Promise<unknown> {
   const clock = createManualClock()
   const failure = await notStarted(server, command)
   await using line = createManagedConnection({
@@ -32,7 +32,7 @@ export async function leftAlone(server: string, command: string): Promise<unknow
   return attempt()
 }
 
-/** What a request comes to whose connection breaks before it is answered. */
+/** The error of a request whose connection is lost before the response. */
 export function brokeOff(name: string): unknown {
   const cause = Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
   const place = { name, origin: 'https://mcp.example.com', established: true }

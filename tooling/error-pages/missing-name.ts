@@ -5,7 +5,7 @@ import { silentLog } from '../../src/core/log.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 import { answerTo, type Example } from './example.ts'
 
-/** The example of a name that is looked for in vain, in a catalog of a few tools. */
+/** The example of an unknown name, in a catalog of a few tools. */
 export async function missing(call: string, look: (view: View) => Promise<unknown>): Promise<Example> {
   using catalog = createCatalogs({
     sources: [

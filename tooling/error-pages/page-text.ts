@@ -6,13 +6,13 @@ export interface PageText {
   readonly happened: string
   /** What to do, in one line for the index. */
   readonly remedy: string
-  /** How it comes about, the most likely cause first. */
+  /** The most likely cause first. */
   readonly causes: readonly string[]
-  /** What a model that gets this answer should do. */
+  /** What a model that gets this error should do. */
   readonly model: readonly string[]
-  /** What whoever runs the gateway can do. */
+  /** What an operator can do. */
   readonly operator: readonly string[]
-  /** Keys of the configuration that have a say in it; `*` stands for a name. */
+  /** Related settings; `*` stands for a name. */
   readonly keys: readonly string[]
   /** Commands that help, as they are typed. */
   readonly commands: readonly string[]

@@ -9,7 +9,7 @@ import { points, wrap } from './wrap.ts'
 export function pageOf(code: ErrorCode, text: PageText, example: Example | NoExample): string {
   const { happened, causes, model, operator, keys, commands, related } = text
   const sections = [
-    ['Why', points(causes)],
+    ['Causes', points(causes)],
     ['What a model should do', points(model)],
     ['What an operator can do', points(operator)],
     ['Example', exampleOf(example)],
@@ -26,19 +26,19 @@ export function pageOf(code: ErrorCode, text: PageText, example: Example | NoExa
   )
 }
 
-/** What follows from the code alone. */
+/** Facts that depend only on the code. */
 function factsOf(code: ErrorCode): string {
   const error = new ToolwayError(code, '')
   const { rpc, http, retryable, serverFault } = error.kind
   const malformed = 'malformed' in errorKinds[code]
   const rows = [
-    ['JSON-RPC number', `${rpc}${malformed ? ', for tool calls too' : ', where the failure is not a tool result'}`],
-    ['HTTP status', `${http}, where the request is refused at the door`],
-    ['may succeed later as it is', yesOrNo(retryable)],
-    ["counts for the server's breaker", yesOrNo(serverFault)],
+    ['JSON-RPC number', `${rpc}${malformed ? ', for tool calls too' : ', unless the failure is a tool result'}`],
+    ['HTTP status', `${http}, if the HTTP request itself is refused`],
+    ['may succeed if repeated unchanged', yesOrNo(retryable)],
+    ["counts as a failure for the server's breaker", yesOrNo(serverFault)],
     [
       'decision in the audit log',
-      isRecorded(code) ? `\`${endingOf(error).decision}\`` : 'none, since it cannot be written',
+      isRecorded(code) ? `\`${endingOf(error).decision}\`` : 'none, because the log cannot be written',
     ],
     ['exit code of the command line', String(exitCodeOf(error))],
   ]
@@ -50,14 +50,14 @@ const yesOrNo = (is: boolean): string => (is ? 'yes' : 'no')
 function exampleOf(example: Example | NoExample): string {
   if ('none' in example) return wrap(example.none)
   const { config, call, circumstances, answer } = example
-  const under = config === undefined ? [] : ['With', fenced('yaml', config)]
-  const asked = `${config === undefined ? 'A' : 'a'} call of \`${call}\`${circumstances ? `, ${circumstances},` : ''}`
-  return [...under, wrap(`${asked} is answered with`), fenced('json', JSON.stringify(answer, null, 2))].join('\n\n')
+  const under = config === undefined ? [] : ['With this configuration', fenced('yaml', config)]
+  const asked = `${config === undefined ? 'A' : 'a'} call to \`${call}\`${circumstances ? `, ${circumstances},` : ''}`
+  return [...under, wrap(`${asked} returns`), fenced('json', JSON.stringify(answer, null, 2))].join('\n\n')
 }
 
 const fenced = (language: string, text: string): string => `\`\`\`${language}\n${text}\n\`\`\``
 
-/** What cannot be written down cannot be found there either. */
+/** The failure of the log itself is not in the log. */
 const isRecorded = (code: ErrorCode): boolean => code !== 'AUDIT_UNAVAILABLE'
 
 function seeAlso(

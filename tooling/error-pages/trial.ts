@@ -19,26 +19,26 @@ import { compileLimits } from '../../src/policy/limits.ts'
 import { memoryBuckets } from '../../src/stores/buckets.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'
 
-/** A call that is to fail: the configuration it meets, and what is called by whom. */
+/** A call that fails: its configuration, tool and caller. */
 export interface Trial {
-  /** The part of a configuration that matters, as it is written in YAML. */
+  /** The relevant part of the configuration, in YAML. */
   readonly config?: string
   readonly server: string
   readonly tool: string
   readonly arguments?: Record<string, unknown>
   readonly inputSchema?: Record<string, unknown>
   readonly caller?: Partial<Caller>
-  /** What the server does; it answers at once otherwise. */
+  /** What the server does; by default it answers immediately. */
   readonly run?: Handler
-  /** What else must be known to see why it fails, to go on with after "a call of …". */
+  /** Why it fails, as a continuation of "a call to …". */
   readonly circumstances?: string
-  /** How many calls were made just before; none of them is waited for. */
+  /** Number of earlier calls, which are not awaited. */
   readonly before?: number
   readonly quarantined?: () => Denial
   readonly changes?: Partial<PipelineOptions>
 }
 
-/** Runs the call through the pipeline, made of the parts that a gateway makes it of, and gives what is thrown. */
+/** Runs the call through a real pipeline and returns the error. */
 export async function thrownBy(trial: Trial): Promise<unknown> {
   const { server, tool: name, run, inputSchema, caller, before = 0 } = trial
   const config = configOf(trial.config)

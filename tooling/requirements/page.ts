@@ -6,18 +6,18 @@ const introduction = `<!-- Generated from tooling/requirements and the titles of
 
 # Requirements
 
-What Toolway must do, where that is done, and which tests name it. Five designs were merged into this one list, and each
-requirement keeps the letter of the one it comes from: **F** tool forwarding through an inference server, **G** an agent
-gateway with three meta-tools, **S** a staged, schema-constrained chat loop, **J** a job executor with sinks and adapters,
-**T** call proxying for a tool registry; **B** is beyond all five, **E** is the form of errors. Numbers are stable: titles of
-tests and messages of commits cite them.
+The requirements of Toolway, where they are implemented, and which tests name them. The list merges five designs, and
+the letter of a requirement shows its origin: **F** tool forwarding through an inference server, **G** an agent gateway
+with three meta-tools, **S** a staged, schema-constrained chat loop, **J** a job executor with sinks and adapters, **T**
+call proxying for a tool registry. **B** goes beyond these five, **E** is the error format, and **V** was added in 0.2.
+Numbers are stable: test titles and commit messages cite them.
 
-*Server*: an MCP server that Toolway connects to. *Agent*: the caller, as policy sees it. *Entry*: one callable thing in
-the catalog (tool, resource, prompt), wherever it comes from. *Native*: implemented inside Toolway. *Forwarded*: implemented
-by a server. *Caller*: an authenticated connection, acting as one agent. Reserved server names: \`native\` (our own tools),
+*Server*: an MCP server that Toolway connects to. *Agent*: the identity whose rules apply to a caller. *Entry*: a tool,
+resource or prompt in the catalog, whatever its source. *Native*: implemented inside Toolway. *Forwarded*: implemented by
+a server. *Caller*: an authenticated connection, acting as one agent. Reserved server names: \`native\` (our own tools),
 \`toolway\` (meta-tools), \`sink\`; rules, limits and audit name them like any server. Our keys in \`_meta\` start with
-\`dev.toolway/\`. The names in this list (parameters, fields, codes, metrics, commands) are a contract: other people's scripts
-rely on them.`
+\`dev.toolway/\`. The names in this list (parameters, fields, codes, metrics, commands) are a contract that scripts can
+rely on.`
 
 /** The page, in Markdown. */
 export function requirementsPage(titles: readonly Title[] = readTitles()): string {
@@ -33,12 +33,17 @@ export function requirementsPage(titles: readonly Title[] = readTitles()): strin
   ].join('\n\n')}\n`
 }
 
-/** How many stand where; what is nowhere is not told. */
+const inWords = { met: 'met', partly: 'partly met', open: 'open' } as const satisfies Record<
+  Requirement['state'],
+  string
+>
+
+/** The number of requirements in each state. */
 function summary(all: readonly Requirement[]): string {
   const counts = Map.groupBy(all, ({ state }) => state)
-  const told = [...counts].map(([state, { length }]) => `${length} ${state}`)
+  const parts = [...counts].map(([state, { length }]) => `${length} ${inWords[state]}`)
   return wrap(
-    `Of ${all.length} requirements, ${told.join(', ')}. The titles that name one are those of single tests and of whole groups.`,
+    `${all.length} requirements: ${parts.join(', ')}. The table counts the titles of tests and test groups that name each requirement.`,
   )
 }
 
@@ -46,9 +51,9 @@ function contents(all: readonly Requirement[], titles: readonly Title[]): string
   const rows = all.map((requirement) => {
     const { number, about, state } = requirement
     const { length } = naming(requirement, titles)
-    return `| [${number}](#${anchorOf(number)}) | ${about} | ${state === 'met' ? state : `**${state}**`} | ${length} |`
+    return `| [${number}](#${anchorOf(number)}) | ${about} | ${state === 'met' ? state : `**${inWords[state]}**`} | ${length} |`
   })
-  return ['| | about | state | titles of tests |', '| --- | --- | --- | --- |', ...rows].join('\n')
+  return ['| number | title | state | test titles |', '| --- | --- | --- | --- |', ...rows].join('\n')
 }
 
 const anchorOf = (number: string): string => number.toLowerCase().replace('/', '')
@@ -62,8 +67,8 @@ function chapter(requirement: Requirement, titles: readonly Title[]): string[] {
       .map((paragraph) => wrap(paragraph, '> ', '> '))
       .join('\n>\n'),
     [
-      wrap(`${capital(state)}${remark === undefined ? '.' : `. ${remark}`}`, '- ', '  '),
-      wrap(`Look at ${metBy.map((path) => `[\`${path}\`](../${path})`).join(', ')}.`, '- ', '  '),
+      wrap(`${capital(inWords[state])}${remark === undefined ? '.' : `. ${remark}`}`, '- ', '  '),
+      wrap(`See ${metBy.map((path) => `[\`${path}\`](../${path})`).join(', ')}.`, '- ', '  '),
       ...proof(naming(requirement, titles)),
     ].join('\n'),
   ]
@@ -86,7 +91,7 @@ function proof(titles: readonly Title[]): string[] {
     })
     return wrap(`\`${folder}\`: ${links.join(', ')}`, '  - ', '    ')
   })
-  return [`- Named by ${titles.length} titles in ${files.size} files:`, ...lines]
+  return [`- Named by ${titles.length} test titles in ${files.size} files:`, ...lines]
 }
 
 const capital = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1)

@@ -1,16 +1,16 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The title of a test, or of a group of them, that says what it proves. */
+/** The title of a test or test group that names requirements. */
 export interface Title {
   readonly file: string
   readonly numbers: readonly string[]
 }
 
-/** Titles stand in tests, and in what several tests share. */
+/** Tests and shared fixtures. */
 const places = ['src/**/*.{test,fixture}.ts', 'web/src/**/*.test.ts', 'tests/**/*.ts']
 
-/** What such a title begins with: `F3: …`, `B10, F8: …`, `B2/G3: …`. */
+/** The prefix of such a title: `F3: …`, `B10, F8: …`, `B2/G3: …`. */
 const beginning = /(?<=['"`])[A-Z]\d{1,2}(?:[ ,/]+[A-Z]\d{1,2})*(?=: )/g
 
 /** Every title that names requirements, file by file. */

@@ -15,4 +15,11 @@ export function anchorsOf(markdown: string): string[] {
   )
 }
 
+/** Paths of files in the text that are not links: `src/a/b.ts`, `docs/c.md`. */
+export function pathsOf(text: string): string[] {
+  return [...text.matchAll(/(?<![\w./:~@{$-])[\w-]+(?:\/[\w.-]+)*\/[\w.-]+\.(?:ts|md|ya?ml|json|tsx)\b/g)].map(
+    ([path]) => path,
+  )
+}
+
 const withoutBlocks = (markdown: string): string => markdown.replaceAll(/^```.*?^```$/gms, '')

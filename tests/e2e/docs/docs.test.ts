@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { anchorsOf, linksOf } from './anchors.ts'
+import { anchorsOf, linksOf, pathsOf } from './anchors.ts'
 import { type Block, storiesOf } from './blocks.ts'
 import { commandsIn, complaintOf } from './commands.ts'
 import { loadShown } from './configuration.ts'
@@ -53,15 +53,33 @@ describe.each(pages)('%s', (page) => {
     }
   })
 
-  test('every link leads somewhere', () => {
-    for (const link of linksOf(textOf(page))) {
-      const [path = '', anchor] = link.split('#')
-      const target = path === '' ? page : join(dirname(page), path)
-      expect(existsSync(join(root, target)), link).toBe(true)
-      if (anchor !== undefined) expect(anchorsOf(textOf(target)), link).toContain(anchor)
-    }
-  })
+  test('every link leads somewhere', () => checkLinks(page))
 })
+
+test.each(globSync('docs/{decisions,errors}/*.md', { cwd: root }).sort())(
+  'every link of %s leads somewhere',
+  checkLinks,
+)
+
+function checkLinks(page: string): void {
+  for (const link of linksOf(textOf(page))) {
+    const [path = '', anchor] = link.split('#')
+    const target = path === '' ? page : join(dirname(page), path)
+    expect(existsSync(join(root, target)), link).toBe(true)
+    if (anchor !== undefined) expect(anchorsOf(textOf(target)), link).toContain(anchor)
+  }
+}
+
+test.each(['tooling/requirements/requirements.yaml', ...globSync('docs/decisions/*.md', { cwd: root }).sort()])(
+  'every file that %s names exists',
+  (page) => {
+    // Decisions name files of the source without their folder.
+    const missing = pathsOf(textOf(page)).filter(
+      (path) => !['.', 'src'].some((base) => existsSync(join(root, base, path))),
+    )
+    expect(missing).toEqual([])
+  },
+)
 
 /** Each story by the page it stands on and the line it begins in. */
 const stories = pages.flatMap((page) =>

@@ -1,39 +1,39 @@
 import type { PageText } from '../page-text.ts'
 
-/** Names that lead nowhere. */
+/** Unknown names. */
 export const finding = {
   TOOL_NOT_FOUND: {
-    happened: 'No tool, resource or prompt of that name, or a spelling that fits several',
-    remedy: 'Take a name from the message, from `tools/list` or `find_tool`',
+    happened: 'No tool, resource or prompt has that name, or the name is ambiguous',
+    remedy: 'Use a name from the message, `tools/list` or `find_tool`',
     causes: [
       'The name is misspelt, or the tool belongs to a server that this gateway does not have.',
-      'The spelling fits several tools; the message then lists their exact names.',
+      'The name matches several tools; the message lists their exact names.',
       'The server has removed or renamed the tool since it was listed.',
-      'The operator keeps the tool out of the catalog (`mcpServers.*.tools`).',
+      'The operator excluded the tool from the catalog (`mcpServers.*.tools`).',
     ],
     model: [
       'Use one of the names in the message.',
-      'If it names none, list again (`tools/list`) or search (`find_tool`); do not guess further spellings.',
+      'If it contains none, list the tools again (`tools/list`) or search (`find_tool`). Do not guess.',
     ],
     operator: [
-      '`toolway tools` lists every tool with the name that it is served under.',
-      'A tool that exists but is not allowed is refused with [DENIED_BY_POLICY](DENIED_BY_POLICY.md) when it is called by its exact name, never with this code.',
+      '`toolway tools` lists every tool with its served name.',
+      'If a tool exists but is not allowed, a call by its exact name fails with [DENIED_BY_POLICY](DENIED_BY_POLICY.md), never with this code.',
     ],
     keys: ['mcpServers.*.tools.include', 'mcpServers.*.tools.exclude', 'naming.strategy', 'naming.aliases'],
     commands: ['toolway tools', 'toolway tools show TOOL'],
     related: ['SERVER_NOT_FOUND', 'SERVER_UNAVAILABLE', 'DENIED_BY_POLICY'],
   },
   SERVER_NOT_FOUND: {
-    happened: 'No server of that name',
-    remedy: 'Take a name from `list_servers`',
+    happened: 'No server has that name',
+    remedy: 'Use a name from `list_servers`',
     causes: [
-      'The name is misspelt; the message suggests what comes near among the servers that the agent may use.',
-      'The server is not in `mcpServers` of this gateway, or is left out because its address is the gateway itself.',
+      'The name is misspelt. The message suggests similar names among the servers that the agent may use.',
+      'The server is not in `mcpServers` of this gateway, or is excluded because its address is the gateway itself.',
     ],
     model: ['Use the name that the message suggests, or one from `list_servers`.'],
     operator: [
-      '`toolway servers` lists every server and how it is.',
-      '`toolway validate` says what was understood of the configuration.',
+      '`toolway servers` lists every server with its status.',
+      '`toolway validate` shows how Toolway understands the configuration.',
     ],
     keys: ['mcpServers'],
     commands: ['toolway servers', 'toolway validate'],

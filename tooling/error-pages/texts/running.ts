@@ -1,22 +1,22 @@
 import type { PageText } from '../page-text.ts'
 
-/** What can become of a call that was allowed. */
+/** Failures of allowed calls. */
 export const running = {
   RATE_LIMITED: {
-    happened: 'A limit per minute is used up',
+    happened: 'A rate limit is exhausted',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      'The agent has made as many calls as a limit allows. The most particular one counts: of the tool (`limits.tools`), else of the server (`limits.servers`), else of whatever has none of its own (`limits.perMinute`); `agents.*.perMinute` is a total beside it.',
-      'All spellings of a tool count as one. Each agent has its own count, also where it inherits the number. Tools that carry other calls (`execute_tool`, `execute_tools`) are not counted, since what they carry is.',
-      'More than `auth.maxFailures` wrong credentials came from one address, or the bodies of requests in flight take more memory than `server.maxInFlightPerCaller` or `server.maxInFlight` allow. Both are refused at the door, with HTTP status 429.',
+      'The agent has made as many calls as a limit allows. The most specific one applies: of the tool (`limits.tools`), else of the server (`limits.servers`), else the default (`limits.perMinute`). `agents.*.perMinute` is an additional total.',
+      'All spellings of a tool share one limit. Each agent is counted separately, even if it inherits the limit. Tools that run other calls (`execute_tool`, `execute_tools`) are not counted, because the calls they run are.',
+      'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. Both are refused with HTTP status 429.',
     ],
     model: [
-      'Wait for `retryAfterMs`, then call again. A refused call costs nothing, but calling sooner is in vain.',
-      'Ask for more at a time instead of calling more often.',
+      'Wait for `retryAfterMs`, then call again. Refused calls do not count against the limit, but calling sooner fails again.',
+      'Request more data per call instead of making more calls.',
     ],
     operator: [
-      'The `rule` is the key to change. A limit may be used up at once; each call counts for 60 seconds, so that no 60 seconds hold more calls than the limit.',
-      'Over HTTP the answer also has a `Retry-After` header.',
+      '`rule` names the setting to change. The whole limit may be used at once. Each call counts for 60 seconds, so no period of 60 seconds contains more calls than the limit.',
+      'Over HTTP the response also has a `Retry-After` header.',
     ],
     keys: [
       ...['limits.perMinute', 'limits.servers', 'limits.tools', 'agents.*.perMinute'],
@@ -26,18 +26,18 @@ export const running = {
     related: ['OVERLOADED'],
   },
   OVERLOADED: {
-    happened: 'Too much at once',
+    happened: 'Too many concurrent calls',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      'The server (`mcpServers.*.concurrency`), the agent (`agents.*.concurrency`) or the gateway (`limits.concurrency`) has as many calls in flight as allowed, and the queue is full (`limits.queue`) or the wait was too long.',
-      'A client has too many requests, questions or subscriptions open, or all sessions are in use.',
-      'The gateway is shutting down, or cannot get the keys by which it checks tokens.',
-      'Redis does not answer, and the server needs a token that replicas share there.',
+      'The server (`mcpServers.*.concurrency`), the agent (`agents.*.concurrency`) or the gateway (`limits.concurrency`) has as many calls in flight as allowed, and the queue is full (`limits.queue`) or the call waited too long.',
+      'A client has too many open requests, questions or subscriptions, or all sessions are in use.',
+      'The gateway is shutting down, or cannot fetch the keys to verify tokens.',
+      'Redis does not answer, and the server needs an OAuth token that is stored there.',
     ],
     model: [
       'Nothing was sent. Wait for `retryAfterMs` (a second if there is none) and call again, with fewer calls at once.',
     ],
-    operator: ['The message says what is full. Raise that limit, or find out why its calls take long.'],
+    operator: ['The message says which limit was reached. Raise it, or find out why the calls take so long.'],
     keys: [
       'limits.concurrency',
       'limits.queue',
@@ -49,18 +49,20 @@ export const running = {
     related: ['RATE_LIMITED', 'CIRCUIT_OPEN', 'TIMEOUT'],
   },
   TIMEOUT: {
-    happened: 'No answer in time; the server was told to stop',
-    remedy: 'Ask for less, or raise the timeout',
+    happened: 'The call timed out, and the server was asked to cancel it',
+    remedy: 'Request less data per call, or raise the timeout',
     causes: [
-      'The tool takes longer than its timeout; the message names the setting and its value. Progress of the server starts the time again, up to `maxTimeout`, unless the caller named a limit (`timeout_ms`). Waiting for a free place and trying again count; the time in which a person is asked something does not.',
+      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set it (`timeout_ms`). Time in queues and for retries counts; time in which a person answers a question does not.',
       'The server hangs.',
-      'A question of the server to the person behind the client was not answered within ten minutes.',
+      'The user did not answer a question of the server within ten minutes.',
     ],
     model: [
-      'The call may have had an effect: look before you repeat one that writes.',
-      'Ask for less at a time, or give it longer (`timeout_ms` of `execute_tool` and `execute_tools`).',
+      'The call may have had an effect: check before you repeat one that writes.',
+      'Request less data per call, or set a longer timeout (`timeout_ms` of `execute_tool` and `execute_tools`).',
     ],
-    operator: ['Set a longer time for the tool, the server or all calls; `toolway call --timeout` tries it out.'],
+    operator: [
+      'Set a longer timeout for the tool, the server or all calls; try it first with `toolway call --timeout`.',
+    ],
     keys: [
       'defaults.timeout',
       'defaults.maxTimeout',
@@ -72,66 +74,66 @@ export const running = {
     related: ['OUTCOME_UNKNOWN', 'CIRCUIT_OPEN'],
   },
   CANCELLED: {
-    happened: 'The caller cancelled',
+    happened: 'The caller cancelled the call',
     remedy: 'Nothing',
     causes: [
-      'The client cancelled the request, went away with no way to come back for the answer, or ended its session.',
+      'The client cancelled the request, disconnected without being able to resume, or ended its session.',
       'The command line was interrupted.',
     ],
     model: [
-      'Nothing. If the call writes, look before you repeat it: it may have had an effect before it was cancelled.',
+      'Nothing. If the call writes, check before you repeat it: it may have had an effect before it was cancelled.',
     ],
     operator: [
-      'The server was told to stop as well. Many of these may mean that clients wait for less time than tools need.',
+      'The server was asked to cancel the call too. Many of these errors may mean that the timeouts of clients are too short for the tools.',
     ],
     keys: [],
     commands: [],
     related: ['TIMEOUT', 'OUTCOME_UNKNOWN'],
   },
   OUTCOME_UNKNOWN: {
-    happened: 'The server went away in mid-call; it may or may not have run',
-    remedy: 'Check before you call again',
+    happened: 'The connection to the server was lost during the call; the call may or may not have run',
+    remedy: 'Check whether it ran before you call again',
     causes: [
-      'The process ended, or the connection broke, after the call had been sent and before it was answered.',
-      'The server answered with something that is no message of the protocol.',
-      'An HTTP server refused the session of the call (404). Some servers run the call first.',
+      'The server process exited, or the connection was lost, after the call was sent and before it was answered.',
+      'The server sent an invalid protocol message.',
+      'An HTTP server refused the session of the call (404). Some servers run the call before they check the session.',
     ],
-    model: ['Look whether the call took effect, with a tool that reads, before you repeat it.'],
+    model: ['Check with a read-only tool whether the call took effect before you repeat it.'],
     operator: [
-      'The log has the last words of the process; `toolway servers` shows how the server is now.',
-      'Calls of tools that are known to do no harm twice are tried again by themselves: list them in `readTools` or `idempotentTools`.',
+      'The log contains the last stderr output of the process; `toolway servers` shows the current status of the server.',
+      'Toolway retries calls to tools that are safe to repeat: list them in `readTools` or `idempotentTools`.',
     ],
     keys: ['mcpServers.*.idempotentTools', 'mcpServers.*.readTools', 'retry'],
     commands: ['toolway servers'],
     related: ['SERVER_UNAVAILABLE', 'TIMEOUT'],
   },
   AUDIT_UNAVAILABLE: {
-    happened: 'The audit log cannot be written, so the call was refused or its answer withheld',
-    remedy: 'Read in the message whether it has run; tell the operator',
+    happened: 'The audit log cannot be written, so the call was refused or its result withheld',
+    remedy: 'Read in the message whether the call ran; tell the operator',
     causes: [
-      'The disk is full or failing, or the folder of the log cannot be written to.',
-      'Writes are always refused then, before they are sent; reads go on unless `audit.unrecordedReads` is `refuse`.',
-      'It happened in the middle of a call: the message then says that the call HAS run.',
+      'The disk is full or failing, or the folder of the log is not writable.',
+      'Writes are then always refused before they are sent. Reads continue unless `audit.unrecordedReads` is `refuse`.',
+      'If the log failed during a call, the message says that the call HAS run.',
     ],
     model: [
-      'Read the message: "nothing was sent" means that you may call again later; "this call HAS run" means that you must look before you repeat it.',
+      'Read the message: "nothing was sent" means that you may call again later; "this call HAS run" means that you must check before you repeat it.',
     ],
     operator: [
-      'Make room on the disk or mend the folder; recording goes on by itself, and the log says how many operations it has missed.',
-      '`toolway audit verify` checks that nothing else is missing.',
+      'Free disk space or fix the folder. Recording then resumes automatically, and the log states how many operations were not recorded.',
+      '`toolway audit verify` checks that no other records are missing.',
     ],
     keys: ['audit.path', 'audit.sync', 'audit.unrecordedReads', 'audit.retain'],
     commands: ['toolway audit verify', 'toolway audit tail'],
     related: ['INTERNAL', 'OVERLOADED'],
   },
   INTERNAL: {
-    happened: "A fault of Toolway's",
-    remedy: 'The log has the cause; please report it',
+    happened: 'An internal error in Toolway',
+    remedy: 'See the log for the cause, and report it',
     causes: [
-      'Something happened that nobody has thought of. Its cause is in the log alone, since it may hold what callers should not see.',
+      'An unexpected error in Toolway. The cause is only in the log, because it may contain data that callers should not see.',
     ],
-    model: ['Do not repeat the call: the same will happen again, and it may have had an effect. Tell the user.'],
-    operator: ['Look for "A request failed unexpectedly" in the log, and report what it says.'],
+    model: ['Do not repeat the call: it would fail again, and it may have had an effect. Tell the user.'],
+    operator: ['Look for "A request failed unexpectedly" in the log, and report it.'],
     keys: ['telemetry.log'],
     commands: ['toolway serve --log debug'],
     related: ['AUDIT_UNAVAILABLE'],

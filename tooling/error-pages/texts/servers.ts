@@ -1,25 +1,25 @@
 import type { PageText } from '../page-text.ts'
 
-/** Servers that cannot be had. */
+/** Servers that are unavailable. */
 export const servers = {
   SERVER_UNAVAILABLE: {
-    happened: 'The server could not be reached; the call did not run',
-    remedy: 'Look at `server_health`; call again',
+    happened: 'Toolway could not connect to the server; the call did not run',
+    remedy: 'Check `server_health`; call again',
     causes: [
-      'Its command was not found, may not be run, or ended before it had introduced itself; the message repeats its last words.',
-      'Its address cannot be reached, redirects elsewhere, or refuses the credential that Toolway shows.',
-      'It says that it is too busy (HTTP 429 or 503); where it says for how long, so does `retryAfterMs`.',
-      'It was still starting when the time of the call was over, and is not known to have failed.',
-      'Its connection was found to be closed before anything was sent.',
+      'Its command was not found, is not executable, or exited before the handshake; the message contains its last stderr output.',
+      "Its address cannot be reached, redirects elsewhere, or refuses Toolway's credential.",
+      'It is too busy (HTTP 429 or 503). If it sends `Retry-After`, the error has `retryAfterMs`.',
+      'It was still starting when the call timed out.',
+      'Its connection was closed before anything was sent.',
     ],
     model: [
-      'Call again once; nothing was done. Where an earlier attempt may have run after all, the message says so.',
+      'Call again once; the call did not run. If an earlier attempt may have run, the message says so.',
       'If it fails again, use another server or tell the user what the message says.',
     ],
     operator: [
-      '`toolway servers` connects to every server and shows why one fails; `--log debug` adds what it wrote.',
+      '`toolway servers` connects to every server and shows errors; `--log debug` adds their output.',
       'Correct the setting that the message names.',
-      'What was surely not sent is tried again by itself (`retry`).',
+      'Toolway automatically retries requests that were not sent (`retry`).',
     ],
     keys: [
       'mcpServers.*.command',
@@ -34,34 +34,33 @@ export const servers = {
     related: ['SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OUTCOME_UNKNOWN'],
   },
   SERVER_UNHEALTHY: {
-    happened: 'The server failed before and is not tried again yet',
+    happened: 'The server failed recently, and the next attempt is not due yet',
     remedy: 'Wait `retryAfterMs`; see the reason in `server_health`',
     causes: [
-      'It could not be reached a moment ago. Between attempts there is a pause that grows up to half a minute, so that callers are answered at once and the server can recover.',
-      'Its process has ended too often within a while (`mcpServers.*.restarts`).',
-      'It has never been reached, so that nobody knows what it offers.',
-      'It is disabled, by the configuration (`mcpServers.*.disabled`) or by an operator while it runs.',
+      'A recent connection attempt failed. The delay between attempts grows up to 30 seconds; until the next one, calls fail immediately, and the server can recover.',
+      'Its process exited too often within a time window (`mcpServers.*.restarts`).',
+      'Toolway has never connected to it, so its tools are unknown.',
+      'It is disabled, by the configuration (`mcpServers.*.disabled`) or by an operator at run time.',
     ],
-    model: ['Call again after `retryAfterMs`, or use another server meanwhile; nothing was sent.'],
-    operator: [
-      'The message ends with what went wrong the last time; `server_health` and `toolway servers` show it too.',
-    ],
+    model: ['Call again after `retryAfterMs`, or use another server. Nothing was sent.'],
+    operator: ['The message ends with the last error; `server_health` and `toolway servers` show it too.'],
     keys: ['mcpServers.*.restarts', 'mcpServers.*.command', 'mcpServers.*.url', 'mcpServers.*.disabled'],
     commands: ['toolway servers'],
     related: ['SERVER_UNAVAILABLE', 'CIRCUIT_OPEN'],
   },
   CIRCUIT_OPEN: {
-    happened: 'Too many failures in a row; calls are held back',
+    happened: 'The server failed too often; its circuit breaker is open',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      'Calls to this server have failed one after the other (`breaker.failures`), or too large a share of them (`breaker.rate`). Only failures of the server itself count: no refusals, no cancellations, no results that say `isError`.',
-      'The time is over, and another call is trying just now whether the server works again.',
+      'Too many consecutive calls to this server failed (`breaker.failures`), or too large a share of them (`breaker.rate`). Only failures of the server itself count, not refusals, cancellations or results with `isError`.',
+      'The breaker is half-open, and another call is already testing whether the server works again.',
     ],
     model: ['Nothing was sent. Call again after `retryAfterMs`, or use another server.'],
     operator: [
       'Find out why the server fails: `toolway audit query --server NAME --decision error` shows its calls.',
-      'The breaker closes as soon as a call succeeds. Each time the trying call fails, it stays open twice as long: `openFor`, then 2, 4, 8 times that, up to 2 minutes (or `openFor` itself, if that is longer), less up to 20 % at random.',
-      'It can be set for all servers and for each; while it is open, `server_health` says `unhealthy` and why.',
+      'The breaker closes as soon as a call succeeds.',
+      'Each time the test call fails, it stays open twice as long: `openFor`, then 2, 4, 8 times that, up to 2 minutes (or `openFor` itself, if that is longer), less up to 20 % at random.',
+      'It can be configured for all servers and for each server. While it is open, `server_health` shows `unhealthy` and the reason.',
     ],
     keys: ['breaker', 'mcpServers.*.breaker'],
     commands: ['toolway servers', 'toolway audit query --server NAME --decision error'],
