@@ -156,13 +156,8 @@ const latestMs = 1_000
 
 export type ChangeListener = (kinds: ReadonlySet<Kind>) => void
 
-interface Changes extends Disposable {
-  touch(): void
-  onChange(listener: ChangeListener): Disposable
-}
-
 /** Calls listeners, debounced, with the result of `changedKinds` unless it is empty. */
-function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<Kind>): Changes {
+function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<Kind>) {
   const listeners = new Set<ChangeListener>()
   let timer: Disposable | undefined
   let latest = 0
@@ -187,7 +182,7 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       else latest = now + latestMs
       timer = clock.after(Math.max(0, Math.min(quietMs, latest - now)), tell)
     },
-    onChange: (listener) => {
+    onChange: (listener: ChangeListener): Disposable => {
       // Wrapped, so that a function registered twice counts as two listeners.
       const own: ChangeListener = (kinds) => listener(kinds)
       listeners.add(own)

@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto'
 import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Log, silentLog } from '../core/log.ts'
 import type { DescriptorStore, Descriptors } from '../core/stores.ts'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { isRecord } from '../lib/is-record.ts'
+import { fileName } from './pins/pin-files.ts'
 
 /** Increment when the record format changes, so that other Toolway versions do not misread it. */
 const version = 1
@@ -35,7 +35,12 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
     save: (server, fingerprint, descriptors) => {
       const text = JSON.stringify({ version, server, fingerprint, descriptors })
       const before = saving.get(server) ?? Promise.resolve()
-      const saved = before.catch(() => {}).then(() => write(folder, fileName(server), text))
+      const saved = before
+        .catch(() => {})
+        .then(async () => {
+          await mkdir(folder, { recursive: true, mode: 0o700 })
+          await writeAtomic(join(folder, fileName(server)), text)
+        })
       saving.set(server, saved)
       const forget = () => {
         if (saving.get(server) === saved) saving.delete(server)
@@ -44,17 +49,6 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       return saved
     },
   }
-}
-
-async function write(folder: string, name: string, text: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  await writeAtomic(join(folder, name), text)
-}
-
-/** Readable, and unique per server on any file system. */
-function fileName(server: string): string {
-  const hash = createHash('sha256').update(JSON.stringify(server)).digest('hex').slice(0, 16)
-  return `${server.replace(/[^A-Za-z0-9_-]+/g, '_').slice(0, 40)}-${hash}.json`
 }
 
 function parse(text: string): unknown {
@@ -71,9 +65,8 @@ interface Remembered {
   readonly descriptors: Descriptors
 }
 
-function isRemembered(value: unknown): value is Remembered {
-  return isRecord(value) && value.version === version && isDescriptors(value.descriptors)
-}
+const isRemembered = (value: unknown): value is Remembered =>
+  isRecord(value) && value.version === version && isDescriptors(value.descriptors)
 
 function isDescriptors(value: unknown): value is Descriptors {
   if (!isRecord(value)) return false

@@ -1,6 +1,6 @@
 import type { Served } from '../core/access.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
-import { isRecord } from '../lib/is-record.ts'
+import { asRecord, isRecord } from '../lib/is-record.ts'
 
 /** A served entry with its definition as JSON, serialized on demand and cached. */
 export interface Item extends Served {
@@ -23,12 +23,7 @@ const nameField: Readonly<Record<Kind, string>> = {
   template: 'uriTemplate',
 }
 
-const ourKeys: ReadonlySet<string> = new Set([
-  'dev.toolway/source',
-  'dev.toolway/server',
-  'dev.toolway/stale',
-  'dev.toolway/flags',
-])
+const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `dev.toolway/${word}`))
 
 /** What the scanner found in a definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
@@ -74,7 +69,7 @@ export function renamed(item: Item, name: string): Item {
 /** The source's definition, in its own member order, with the served name and our `_meta`. */
 function servedDefinition(entry: Entry, label: Label, flags: readonly string[]): Definition {
   const meta: Record<string, unknown> = {}
-  for (const [key, value] of Object.entries(metaOf(entry.definition))) {
+  for (const [key, value] of Object.entries(asRecord(entry.definition._meta))) {
     if (!ourKeys.has(key)) define(meta, key, label.page === undefined ? value : withPage(key, value, label.page))
   }
   meta['dev.toolway/source'] = label.origin
@@ -87,9 +82,8 @@ function servedDefinition(entry: Entry, label: Label, flags: readonly string[]):
 /** The URI of the tool's app page, as its server spells it. */
 export function pageOf(definition: Definition): string | undefined {
   if (definition._meta === undefined) return undefined
-  const meta = metaOf(definition)
-  const nested = isRecord(meta.ui) ? meta.ui.resourceUri : undefined
-  const uri = nested ?? meta['ui/resourceUri']
+  const meta = asRecord(definition._meta)
+  const uri = asRecord(meta.ui).resourceUri ?? meta['ui/resourceUri']
   return typeof uri === 'string' ? uri : undefined
 }
 
@@ -101,6 +95,3 @@ function withPage(key: string, value: unknown, page: string): unknown {
 // Assigning to `__proto__` would set the prototype, and a server may send that key.
 const define = (target: object, key: string, value: unknown) =>
   Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })
-
-const metaOf = (definition: Definition): Readonly<Record<string, unknown>> =>
-  isRecord(definition._meta) ? definition._meta : {}

@@ -99,7 +99,7 @@ export interface NameConflict {
   readonly name: string
   readonly wanted: string
   /** Absent if the wanted name was invalid. */
-  readonly winner?: { readonly server: string; readonly name: string }
+  readonly winner: { readonly server: string; readonly name: string } | undefined
   readonly served: string
 }
 
@@ -143,8 +143,8 @@ export function assignNames(claims: readonly NameClaim[]): {
 
   const conflicts = [...lost].map(([index, { wanted, winner }]) => {
     const { server, name } = claims[index] as NameClaim
-    const holder = winner && { winner: { server: winner.server, name: winner.name } }
-    return { server, name, wanted, served: names[index] as string, ...holder }
+    const holder = winner && { server: winner.server, name: winner.name }
+    return { server, name, wanted, served: names[index] as string, winner: holder }
   })
   return { names, conflicts }
 }

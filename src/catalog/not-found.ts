@@ -1,17 +1,12 @@
 import type { Served } from '../core/access.ts'
 import type { Denial } from '../core/decision.ts'
 import type { Kind } from '../core/entry.ts'
-import { ToolwayError } from '../core/errors.ts'
+import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import type { Source } from '../core/source.ts'
 import { nearMisses } from '../lib/near.ts'
 import type { Item } from './item.ts'
 
-const words: Readonly<Record<Kind, string>> = {
-  tool: 'tool',
-  resource: 'resource',
-  template: 'resource template',
-  prompt: 'prompt',
-}
+const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource template' : kind)
 
 /** `known` are the server names that this caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
@@ -29,13 +24,12 @@ export function unknownEntry(
 ): ToolwayError {
   const where = server === undefined ? '' : ` on the server ${quoted(server)}`
   const hint = alternatives(similar(name, offered).map(spelt)) || ' List what there is and use a name from it.'
-  const details = server === undefined ? {} : { server }
-  return new ToolwayError('TOOL_NOT_FOUND', `There is no ${words[kind]} ${quoted(name)}${where}.${hint}`, details)
+  return new ToolwayError('TOOL_NOT_FOUND', `There is no ${wordFor(kind)} ${quoted(name)}${where}.${hint}`, { server })
 }
 
 /** Does not name the denied entries. */
 export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kind): string {
-  const what = kind === undefined ? 'nothing' : `no ${words[kind]}`
+  const what = kind === undefined ? 'nothing' : `no ${wordFor(kind)}`
   const nothing = `You may use ${what} that the server ${quoted(server)} offers: ${rule}`
   if (code !== 'WRITE_NOT_ALLOWED') return `${nothing} denies it. Use another server, or ask the operator.`
   const settings = `mcpServers.${server}.readTools, or set mcpServers.${server}.trustAnnotations`
@@ -46,8 +40,7 @@ export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kin
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
-  const text = `${quoted(spelling)} can mean more than one ${words[kind]}.${hint}`
-  return new ToolwayError('TOOL_NOT_FOUND', text)
+  return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} can mean more than one ${wordFor(kind)}.${hint}`)
 }
 
 /**
@@ -58,13 +51,11 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
   if (source.entries().length > 0) return undefined
   const { health, reason } = source.status()
   const server = source.name
-  const refuse = (code: 'SERVER_UNHEALTHY' | 'SERVER_UNAVAILABLE' | 'AUTH_REQUIRED', text: string) =>
-    new ToolwayError(code, text, { server, unsent: true })
+  const refuse = (code: ErrorCode, text: string) => new ToolwayError(code, text, { server, unsent: true })
   if (health === 'needs-auth') return refuse('AUTH_REQUIRED', reason)
   if (health === 'disabled') return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} is disabled: ${reason}.`)
-  if (health === 'unhealthy') {
+  if (health === 'unhealthy')
     return refuse('SERVER_UNHEALTHY', `The server ${quoted(server)} cannot be reached; try again later. ${reason}`)
-  }
   if (lateAfterMs === undefined) return undefined
   return refuse(
     'SERVER_UNAVAILABLE',
@@ -92,11 +83,7 @@ function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
 const servedName = ({ name }: Item): string => name
 export const ownName = ({ entry }: Item): string => entry.name
 
-const spellings: readonly ((item: Item) => string)[] = [
-  servedName,
-  ({ entry }) => `${entry.server}.${entry.name}`,
-  ownName,
-]
+const spellings = [servedName, ({ entry }: Item) => `${entry.server}.${entry.name}`, ownName]
 
 function maxAlike(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)

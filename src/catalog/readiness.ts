@@ -3,21 +3,7 @@ import type { Source } from '../core/source.ts'
 import type { Health } from '../core/source-status.ts'
 import { everySecond, type Wait } from '../core/waiting.ts'
 
-/** Waits for sources that have not finished their first start (V2). Does not wait for failed ones. */
-export interface SourceReadiness extends Disposable {
-  /**
-   * Triggers all sources, and waits for those that `waitsFor` accepts, up to the list deadline. `brief` uses the
-   * shorter deadline of sources with known entries.
-   */
-  all(brief: 'brief' | undefined, waitsFor: (source: Source) => boolean): Promise<void>
-  /**
-   * Waits for the sources that a call needs until each has settled or timed out, or until `enough`. Triggers them again
-   * even if they had no entries before. Returns those that timed out; rejects with the signal's reason.
-   */
-  of(sources: readonly Source[], wait?: Wait, enough?: () => boolean): Promise<readonly Source[]>
-  /** Whether the entries of the source are not known yet: its first start is running or has not begun. */
-  pending(source: Source): boolean
-}
+export type SourceReadiness = ReturnType<typeof createReadiness>
 
 export interface ReadinessOptions {
   readonly sources: readonly Source[]
@@ -30,7 +16,8 @@ export const defaultCallMs = 30_000
 
 const failed: ReadonlySet<Health> = new Set(['unhealthy', 'needs-auth', 'disabled'])
 
-export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions): SourceReadiness {
+/** Waits for sources that have not finished their first start (V2). Does not wait for failed ones. */
+export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions) {
   const asking = new Map<Source, Promise<void>>()
   const settled = new Set<Source>()
   const timers = new Map<Disposable, () => void>()
@@ -48,6 +35,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
     return answer
   }
 
+  /** Whether the entries of the source are not known yet: its first start is running or has not begun. */
   const pending = (source: Source): boolean => {
     const { health } = source.status()
     if (failed.has(health)) return false
@@ -81,7 +69,11 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
   }
 
   return {
-    async all(brief, waitsFor) {
+    /**
+     * Triggers all sources, and waits for those that `waitsFor` accepts, up to the list deadline. `brief` uses the
+     * shorter deadline of sources with known entries.
+     */
+    async all(brief: 'brief' | undefined, waitsFor: (source: Source) => boolean): Promise<void> {
       const waiting: Promise<boolean>[] = []
       for (const source of sources) {
         const first = brief === undefined && source.entries().length === 0
@@ -92,7 +84,11 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       }
       if (waiting.length > 0) await Promise.all(waiting)
     },
-    async of(needed, wait = {}, enough = () => false) {
+    /**
+     * Waits for the sources that a call needs until each has settled or timed out, or until `enough`. Triggers them
+     * again even if they had no entries before. Returns those that timed out; rejects with the signal's reason.
+     */
+    async of(needed: readonly Source[], wait: Wait = {}, enough = () => false): Promise<readonly Source[]> {
       const { signal, timeoutMs } = wait
       signal?.throwIfAborted()
       const left = new Set(needed)
@@ -124,7 +120,7 @@ export function createReadiness({ sources, deadlineMs, clock }: ReadinessOptions
       return late
     },
     pending,
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       for (const [timer, callback] of timers) {
         timer[Symbol.dispose]()
         callback()

@@ -2,7 +2,7 @@ import type { Served } from '../core/access.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import type { Item } from './item.ts'
 import type { CatalogSnapshot } from './snapshot.ts'
-import { originalUri, parseTemplate, type Template } from './uris.ts'
+import { type MatchesTemplate, originalUri, templateMatcher } from './uris.ts'
 
 /**
  * All entries that a spelling can mean, without duplicates. An exact served name wins; any other spelling is matched
@@ -34,7 +34,7 @@ export function resolveName(
 export interface NamedServers {
   readonly servers: readonly string[]
   /** The text in the position of a server name, if the spelling has that form. */
-  readonly qualifier?: string
+  readonly qualifier: string | undefined
 }
 
 export function namedServers(names: Iterable<string>, spelling: string, configured: string): NamedServers {
@@ -42,11 +42,9 @@ export function namedServers(names: Iterable<string>, spelling: string, configur
   // After the `toolway` prefix comes a server name, unless it is the name of a meta-tool.
   const inner = all.length > 1 && all.slice(1).some(({ text }) => qualifierOf(text) !== undefined)
   const considered = inner ? all.slice(1) : all
-  const servers = new Set<string>()
-  for (const server of names)
-    if (considered.some((reading) => namesAfter(server, reading).length > 0)) servers.add(server)
+  const isNamed = (server: string) => considered.some((reading) => namesAfter(server, reading).length > 0)
   const qualifier = considered.map(({ text }) => qualifierOf(text)).find((text) => text !== undefined)
-  return { servers: [...servers], ...(qualifier !== undefined && { qualifier }) }
+  return { servers: [...new Set(names)].filter(isNamed), qualifier }
 }
 
 const namesAfter = (server: string, { text, separators }: Reading): readonly string[] =>
@@ -103,13 +101,10 @@ export function resolveResource(snapshot: CatalogSnapshot, uri: string): readonl
 export function resolveTemplate(snapshot: CatalogSnapshot, template: string): readonly Served[] {
   const served = snapshot.byName.template.get(template)
   if (served) return [served]
-  const found: Item[] = []
-  for (const [server, own] of snapshot.registry) {
+  return [...snapshot.registry].flatMap(([server, own]) => {
     const original = originalUri(server, template)
-    const item = (original === undefined ? undefined : own.template.get(original)) ?? own.template.get(template)
-    if (item) found.push(item)
-  }
-  return found
+    return (original === undefined ? undefined : own.template.get(original)) ?? own.template.get(template) ?? []
+  })
 }
 
 export const serversInUri = (names: Iterable<string>, uri: string): readonly string[] =>
@@ -128,30 +123,27 @@ function resolveInside(snapshot: CatalogSnapshot, server: string, served: string
   return sibling ? [unlisted(sibling.entry, original, served)] : []
 }
 
-function listedAs(snapshot: CatalogSnapshot, uri: string): readonly Served[] {
-  const found: Served[] = []
-  for (const own of snapshot.registry.values()) {
+const listedAs = (snapshot: CatalogSnapshot, uri: string): readonly Served[] =>
+  [...snapshot.registry.values()].flatMap((own) => {
     const item = own.resource.get(uri) ?? own.template.get(uri)
-    if (item) found.push(reading(item, uri))
-  }
-  return found
-}
+    return item ? [reading(item, uri)] : []
+  })
 
 function firstPerServer(items: readonly Item[], uri: string): readonly Served[] {
   const found = new Map<string, Served>()
   for (const item of items) {
     const { server } = item.entry
-    if (!found.has(server) && templateOf(item.entry).matches(uri)) found.set(server, reading(item, uri))
+    if (!found.has(server) && matchesTemplate(item.entry, uri)) found.set(server, reading(item, uri))
   }
   return [...found.values()]
 }
 
-const templates = new WeakMap<Entry, Template>()
+const matchers = new WeakMap<Entry, MatchesTemplate>()
 
-function templateOf(entry: Entry): Template {
-  const known = templates.get(entry) ?? parseTemplate(entry.name)
-  templates.set(entry, known)
-  return known
+function matchesTemplate(entry: Entry, uri: string): boolean {
+  const matches = matchers.get(entry) ?? templateMatcher(entry.name)
+  matchers.set(entry, matches)
+  return matches(uri)
 }
 
 const reading = (item: Item, uri: string): Served => ({
@@ -166,7 +158,7 @@ const reading = (item: Item, uri: string): Served => ({
 /** Policy and audit must see the URI that is read, so the entry has its name; any entry of the server can read it. */
 const unlisted = ({ server, traits, run, subscribe }: Entry, uri: string, served: string): Served => ({
   name: served,
-  entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, ...(subscribe && { subscribe }) },
+  entry: { kind: 'resource', server, name: uri, definition: { uri }, traits, run, subscribe },
   definition: { uri: served },
   uri,
 })

@@ -38,8 +38,8 @@ export function buildSnapshot(
       for (const { entry, name: own, alias } of claims[kind]) {
         const name = names[kind][at++] as string
         const page = kind === 'tool' ? pageOf(entry.definition) : undefined
-        const servedPage = page === undefined ? undefined : { page: uriOf(source.name, page) }
-        const label = { name, origin: source.origin, stale, ...servedPage }
+        const servedPage = page === undefined ? undefined : uriOf(source.name, page)
+        const label = { name, origin: source.origin, stale, page: servedPage }
         const known = registry.get(source.name)?.[kind] as Map<string, Item>
         // Aliases come after the entry's own name in the claims.
         const item = alias ? renamed(known.get(entry.name) as Item, name) : itemOf(entry, label)
@@ -66,7 +66,7 @@ function uriRule(parts: readonly SourcePart[], names: readonly string[]): Catalo
 }
 
 function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict, warn: Warn): void {
-  const facts = { kind, server, name, wanted, served, ...(winner && { winner }) }
+  const facts = { kind, server, name, wanted, served, winner }
   if (winner) warn(facts, 'two entries want one name; the one that ranks lower is served under another')
   else
     warn(facts, 'an alias has other characters than A-Z a-z 0-9 _ -, is too long or ends like a hash; it is not used')
@@ -149,19 +149,8 @@ function warnOnce(log: Log): Warn {
   }
 }
 
-interface SnapshotBuilder {
-  invalidate(source: Source): void
-  /** The same object until `invalidate` is called. */
-  snapshot(): CatalogSnapshot
-}
-
 /** Merges sources into snapshots. Reuses unchanged parts (per source) and items (per entry). */
-export function createSnapshotBuilder(
-  sources: readonly Source[],
-  naming: NamingConfig,
-  log: Log,
-  flagsOf?: FlagsOf,
-): SnapshotBuilder {
+export function createSnapshotBuilder(sources: readonly Source[], naming: NamingConfig, log: Log, flagsOf?: FlagsOf) {
   const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
   const choose = createChooser(naming)
   const warn = warnOnce(log)
@@ -184,11 +173,12 @@ export function createSnapshotBuilder(
   }
 
   return {
-    invalidate: (source) => {
+    invalidate: (source: Source): void => {
       current = undefined
       parts.delete(source)
     },
-    snapshot: () => {
+    /** The same object until `invalidate` is called. */
+    snapshot: (): CatalogSnapshot => {
       current ??= buildSnapshot(ordered.map(partOf), itemOf, warn)
       return current
     },

@@ -34,12 +34,6 @@ const isOurs = (scheme: string): boolean => scheme.toLowerCase() === 'toolway:'
 
 const segment = (server: string): string => encodeURIComponent(server.toWellFormed())
 
-/** A URI template (RFC 6570). */
-export interface Template {
-  /** Whether the URI can be an expansion. Time is at most proportional to the product of both lengths. */
-  matches(uri: string): boolean
-}
-
 const maxUri = 16_384
 
 interface Expression {
@@ -59,22 +53,23 @@ const expressions: ReadonlyMap<string, Expression> = new Map([
   ['&', { lead: '&', stop: '#' }],
 ])
 
+/** Whether a URI can be an expansion of a template. Time is at most proportional to the product of both lengths. */
+export type MatchesTemplate = (uri: string) => boolean
+
 /**
- * Parses a template for matching. Templates come from servers, so they are not compiled to regular expressions: the
+ * Parses a template (RFC 6570) for matching. Templates come from servers, so they are not compiled to regular expressions: the
  * matcher carries the set of reached positions from part to part, which no template can make slow.
  */
-export function parseTemplate(template: string): Template {
+export function templateMatcher(template: string): MatchesTemplate {
   const parts = split(template)
-  return {
-    matches: (uri) => {
-      if (uri.length > maxUri) return false
-      let reached: readonly number[] = [0]
-      for (const part of parts) {
-        reached = typeof part === 'string' ? afterLiteral(uri, reached, part) : afterExpression(uri, reached, part)
-        if (reached.length === 0) return false
-      }
-      return reached[reached.length - 1] === uri.length
-    },
+  return (uri) => {
+    if (uri.length > maxUri) return false
+    let reached: readonly number[] = [0]
+    for (const part of parts) {
+      reached = typeof part === 'string' ? afterLiteral(uri, reached, part) : afterExpression(uri, reached, part)
+      if (reached.length === 0) return false
+    }
+    return reached.at(-1) === uri.length
   }
 }
 

@@ -9,7 +9,14 @@ import type { Wait } from '../core/waiting.ts'
 import { couldBeNamed } from './names.ts'
 import { ambiguous, nothingUsable, ownName, serverNotReady, unknownEntry, unknownServer } from './not-found.ts'
 import { defaultCallMs, type SourceReadiness } from './readiness.ts'
-import { namedServers, resolveName, resolveResource, resolveTemplate, serversInUri } from './resolve.ts'
+import {
+  type NamedServers,
+  namedServers,
+  resolveName,
+  resolveResource,
+  resolveTemplate,
+  serversInUri,
+} from './resolve.ts'
 import type { SearchIndex } from './search/search-index.ts'
 import type { CatalogSnapshot } from './snapshot.ts'
 import type { Visible } from './visibility.ts'
@@ -53,14 +60,9 @@ export function createView(caller: Caller, options: ViewOptions): View {
     shown: (exposure = options.exposure(caller)) => options.visible(caller).tools[exposure],
     page: (kind, cursor) => {
       const { toolPages, pages } = options.visible(caller)
-      return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind]).page(cursor)
+      return (kind === 'tool' ? toolPages[options.exposure(caller)] : pages[kind])(cursor)
     },
-    resolve: async (kind, spelling, wait) => {
-      const found = usable(meanings(kind, spelling))
-      if (found.length === 1) return found[0] as Served
-      if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
-      return resolveLater(kind, spelling, wait)
-    },
+    resolve: async (kind, spelling, wait) => resolveNow(kind, spelling) ?? resolveLater(kind, spelling, wait),
     find: async (kind, server, name, wait) => {
       const [known] = usable(entryOf(kind, server, name))
       if (known) return known
@@ -94,17 +96,13 @@ export function createView(caller: Caller, options: ViewOptions): View {
       }
       return undefined
     }
-    const named = (kind: Kind, spelling: string) =>
-      kind === 'resource' || kind === 'template'
-        ? serversInUri(options.sources.keys(), spelling)
-        : namedServers(options.sources.keys(), spelling, naming.separator).servers
     return {
       ...shown,
       resolve: (kind, spelling, wait) => {
         const truth = () =>
           firstDenial(meanings(kind, spelling)) ??
-          named(kind, spelling)
-            .map((server) => closedServer(server))
+          namedIn(options.sources.keys(), kind, spelling)
+            .servers.map((server) => closedServer(server))
             .find((refusal) => refusal)
         return shown.resolve(kind, spelling, wait).catch(conceal(truth))
       },
@@ -150,32 +148,36 @@ export function createView(caller: Caller, options: ViewOptions): View {
     return resolveName(snapshot, kind, spelling, naming.separator)
   }
 
+  function resolveNow(kind: Kind, spelling: string): Served | undefined {
+    const found = usable(meanings(kind, spelling))
+    if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
+    return found[0]
+  }
+
+  function namedIn(names: Iterable<string>, kind: Kind, spelling: string): NamedServers {
+    if (!isByUri(kind)) return namedServers(names, spelling, naming.separator)
+    return { servers: serversInUri(names, spelling), qualifier: undefined }
+  }
+
   /** No entry matches yet: wait for the servers that may still offer it, then fail. */
   async function resolveLater(kind: Kind, spelling: string, wait: Wait | undefined): Promise<Served> {
-    const byUri = kind === 'resource' || kind === 'template'
-    const { servers: meant, qualifier } = byUri
-      ? { servers: serversInUri(sources.keys(), spelling), qualifier: undefined }
-      : namedServers(sources.keys(), spelling, naming.separator)
+    const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
     // With several candidates, stop waiting as soon as one of them has the entry.
-    const candidates = named.length > 0 ? named : starting((server) => byUri || couldBeNamed(server, spelling, naming))
+    const candidates =
+      named.length > 0 ? named : starting((server) => isByUri(kind) || couldBeNamed(server, spelling, naming))
     const late = await readiness.of(candidates, wait, () => usable(meanings(kind, spelling)).length > 0)
 
-    const found = usable(meanings(kind, spelling))
-    if (found.length === 1) return found[0] as Served
-    if (found.length > 1) throw ambiguous(kind, spelling, found.filter(mayHearOf))
+    const found = resolveNow(kind, spelling)
+    if (found) return found
     for (const source of named.length > 0 ? named : late) {
       const refusal = serverNotReady(source, waitedFor(late, source, wait))
       if (refusal) throw refusal
     }
     if (named.length === 0 && qualifier !== undefined) throw unknownServer(qualifier, serverNames())
-    throw unknownEntry(
-      kind,
-      spelling,
-      options.visible(caller).items[kind],
-      servers.length === 1 ? servers[0] : undefined,
-    )
+    const [only] = servers.length === 1 ? servers : []
+    throw unknownEntry(kind, spelling, options.visible(caller).items[kind], only)
   }
 
   function starting(mayHave: (server: string) => boolean): readonly Source[] {
@@ -202,12 +204,11 @@ export function createView(caller: Caller, options: ViewOptions): View {
   }
 
   function serverNames(): readonly string[] {
-    return options
-      .visible(caller)
-      .servers()
-      .map(({ name }) => name)
+    return Array.from(options.visible(caller).servers(), ({ name }) => name)
   }
 }
+
+const isByUri = (kind: Kind): boolean => kind === 'resource' || kind === 'template'
 
 /** The time that a call waited for a source that did not become ready. */
 const waitedFor = (late: readonly Source[], source: Source, wait: Wait | undefined): number | undefined =>

@@ -28,17 +28,26 @@ export function createVisibility(
 ): (snapshot: CatalogSnapshot, caller: Caller) => Visible {
   let known = new Map<string, Visible>()
   let of: CatalogSnapshot | undefined
+
+  const see = (snapshot: CatalogSnapshot, caller: Caller): Visible => {
+    const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => mayUse(caller, entry)))
+    const servers = () => summariesOf(items, sources, (server) => mayReach(caller, server))
+    const tools = toolsByExposure(items.tool, servers)
+    const toolPages = {
+      direct: createPages(tools.direct),
+      meta: createPages(tools.meta),
+      both: createPages(tools.both),
+      code: createPages(tools.code),
+    }
+    return { items, tools, pages: perKind((kind) => createPages(items[kind])), toolPages, servers }
+  }
+
   return (snapshot, caller) => {
     if (of !== snapshot) known = new Map()
     of = snapshot
     // Every property that a rule can depend on. The agent alone would show too much to unauthenticated callers.
     const key = JSON.stringify([caller.agent, caller.authenticated, caller.admin])
-    const visible =
-      known.get(key) ??
-      see(snapshot, {
-        mayUse: (entry) => mayUse(caller, entry),
-        servers: (items) => summariesOf(items, sources, (server) => mayReach(caller, server)),
-      })
+    const visible = known.get(key) ?? see(snapshot, caller)
     known.delete(key)
     known.set(key, visible)
     if (known.size > maxKept) known.delete(known.keys().next().value as string)
@@ -46,36 +55,11 @@ export function createVisibility(
   }
 }
 
-interface Sight {
-  mayUse(entry: Entry): boolean
-  servers(items: PerKind<readonly Item[]>): readonly ServerSummary[]
-}
-
-function see(snapshot: CatalogSnapshot, sight: Sight): Visible {
-  const items = perKind((kind) => snapshot.items[kind].filter(({ entry }) => sight.mayUse(entry)))
-  const servers = () => sight.servers(items)
-  const tools = toolsByExposure(items.tool, servers)
-  return {
-    items,
-    tools,
-    pages: perKind((kind) => createPages(items[kind])),
-    toolPages: {
-      direct: createPages(tools.direct),
-      meta: createPages(tools.meta),
-      both: createPages(tools.both),
-      code: createPages(tools.code),
-    },
-    servers,
-  }
-}
-
 /** Few clients request a second page, so the first one is large. */
 const pageSize = 10_000
 
-/** A list in pages; each page is serialized once. */
-interface Pages {
-  page(cursor: string | undefined): Page
-}
+/** A list in pages, by cursor; each page is serialized once. */
+type Pages = (cursor: string | undefined) => Page
 
 function createPages(items: readonly Item[]): Pages {
   const made = new Map<number, Page>()
@@ -89,14 +73,12 @@ function createPages(items: readonly Item[]): Pages {
     throw new ToolwayError('INVALID_ARGUMENTS', 'This cursor is unknown or no longer valid; list again without one.')
   }
 
-  return {
-    page: (cursor) => {
-      const start = startOf(cursor)
-      const page = made.get(start) ?? makePage(items, start)
-      // Cache only consecutive pages: every entry name is a valid cursor, and each would add a page.
-      if (start % pageSize === 0) made.set(start, page)
-      return page
-    },
+  return (cursor) => {
+    const start = startOf(cursor)
+    const page = made.get(start) ?? makePage(items, start)
+    // Cache only consecutive pages: every entry name is a valid cursor, and each would add a page.
+    if (start % pageSize === 0) made.set(start, page)
+    return page
   }
 }
 
@@ -104,13 +86,12 @@ function makePage(items: readonly Item[], start: number): Page {
   const shown = items.slice(start, start + pageSize)
   const last = shown.at(-1)
   const more = last !== undefined && start + pageSize < items.length
-  return { items: joined(shown), count: shown.length, ...(more && { nextCursor: cursorOf(last) }) }
+  const bytes = Buffer.from(`[${shown.map(({ json }) => json).join()}]`)
+  return { items: bytes, count: shown.length, nextCursor: more ? cursorOf(last) : undefined }
 }
 
 /** Opaque to clients, equal on all replicas, and valid as long as the entry is listed. */
 const cursorOf = (item: Item): string => Buffer.from(item.name).toString('base64url')
-
-const joined = (items: readonly Item[]): Buffer => Buffer.from(`[${items.map(({ json }) => json).join()}]`)
 
 export const metaSource = 'toolway'
 

@@ -1,11 +1,10 @@
-import { readFile } from 'node:fs/promises'
-import { resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { parseExactly } from '../lib/exact-number.ts'
+import { isRecord } from '../lib/is-record.ts'
 import { acceptedBy, type InputSchema } from './input-schema.ts'
-import { type Shell, UsageError } from './kit.ts'
+import { readNamedFile, type Shell, UsageError } from './kit.ts'
 
 const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)
 
@@ -43,14 +42,10 @@ const exactly = (text: string, number: number): unknown => {
   }
 }
 
-interface Pair {
-  readonly key: string
-  readonly text: string
-  readonly json: boolean
-}
+type Arguments = Json<Record<string, unknown>>
 
 /** Splits `key=value` or `key:=json` at the first `=`. */
-function split(argument: string): Pair {
+function split(argument: string) {
   const at = argument.indexOf('=')
   const json = argument[at - 1] === ':'
   const key = argument.slice(0, json ? at - 1 : at)
@@ -61,19 +56,18 @@ function split(argument: string): Pair {
 }
 
 /**
- * A tool's arguments from `key=value` words, typed by its input schema: `key:=json` forces JSON,
- * and an array may be given as JSON or by repeating the key. Words win over `base`, which stays as it is without any.
+ * A tool's arguments from `key=value` words, typed by its input schema: `key:=json` forces JSON, and an array may be
+ * passed as JSON or by repeating the key. Words take precedence over `base`.
  */
 export function readArguments(
   words: readonly string[],
   schema: InputSchema | undefined,
-  base: Json<Record<string, unknown>> = Json.of({}),
-): Json<Record<string, unknown>> {
+  base: Arguments = Json.of({}),
+): Arguments {
   if (words.length === 0) return base
-  const given = Map.groupBy(words.map(split), ({ key }) => key)
-  const values = [...given].map(([key, pairs]): [string, unknown] => {
+  const values = [...Map.groupBy(words.map(split), ({ key }) => key)].map(([key, pairs]): [string, unknown] => {
     const property = acceptedBy(schema, key)
-    const [first] = pairs as [Pair]
+    const first = pairs[0]!
     if (pairs.length === 1 && first.json) return [key, fromJson(key, first.text)]
     if (property.types.has('array') && !property.types.has('string')) {
       if (pairs.length === 1 && first.text.trimStart().startsWith('[')) return [key, fromJson(key, first.text)]
@@ -88,29 +82,19 @@ export function readArguments(
 }
 
 /** Reads `--args`: a JSON object, `@file`, or `-` for stdin. Numbers keep all their digits. */
-export async function givenArguments(option: string | undefined, shell: Shell): Promise<Given> {
+export async function argumentsOption(option: string | undefined, shell: Shell): Promise<Arguments> {
   if (option === undefined) return Json.of({})
-  const given = parsed(await source(option, shell))
-  const { value } = given
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return given as Given
+  const json = parse(await source(option, shell))
+  if (isRecord(json.value)) return json as Arguments
   throw new UsageError('--args must be a JSON object, such as {"path": "notes.txt"}.')
 }
 
-/** A tool's arguments. */
-type Given = Json<Record<string, unknown>>
-
-async function source(option: string, { stdin, cwd }: Shell): Promise<string> {
-  if (option === '-') return text(stdin)
-  if (!option.startsWith('@')) return option
-  const file = option.slice(1)
-  return readFile(resolve(cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    throw new UsageError(
-      error.code === 'ENOENT' ? `There is no file ${file}.` : `Cannot read ${file}: ${error.message}.`,
-    )
-  })
+async function source(option: string, shell: Shell): Promise<string> {
+  if (option === '-') return text(shell.stdin)
+  return option.startsWith('@') ? readNamedFile(option.slice(1), shell) : option
 }
 
-function parsed(json: string): Json {
+function parse(json: string): Json {
   try {
     return Json.parse(json)
   } catch (error) {

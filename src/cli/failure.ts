@@ -1,6 +1,7 @@
+import { FileProblem } from '../clients/file.ts'
 import { ConfigError } from '../config/problems.ts'
 import { CannotListen, type ErrorCode, ServerError, ToolwayError } from '../core/errors.ts'
-import { type Output, UsageError } from './kit.ts'
+import { CommandError, type Output } from './kit.ts'
 import { oneLine, printable } from './table.ts'
 
 interface Failure {
@@ -12,7 +13,7 @@ interface Failure {
   readonly more?: object
 }
 
-const hints = (command: string): Partial<Record<ErrorCode, string>> => ({
+const hints = (command: string): Partial<Record<ErrorCode | 'NO_GATEWAY', string>> => ({
   TOOL_NOT_FOUND: `\`${command} tools\` lists the tools.`,
   SERVER_NOT_FOUND: `\`${command} servers\` lists the servers.`,
   SERVER_UNAVAILABLE: `\`${command} servers\` shows the state of each server; --log debug shows what this one wrote.`,
@@ -22,37 +23,41 @@ const hints = (command: string): Partial<Record<ErrorCode, string>> => ({
   FALLBACK_AGENT_NOT_IN_RULES: 'Name another agent with --agent.',
   QUARANTINED: `\`${command} pins show TOOL\` shows what changed; \`${command} pins approve TOOL\` approves it.`,
   TIMEOUT: 'Give it more time with --timeout.',
+  NO_GATEWAY: `\`${command} serve\` starts a gateway; --host and --port name another one.`,
 })
 
 function describe(thrown: unknown, command: string): Failure {
+  const message = thrown instanceof Error ? thrown.message : String(thrown)
   if (thrown instanceof ToolwayError) {
-    return { code: thrown.code, message: thrown.message, hint: hints(command)[thrown.code], more: thrown.data }
+    return { code: thrown.code, message, hint: hints(command)[thrown.code], more: thrown.data }
   }
   if (thrown instanceof ServerError) {
-    const { code, message, data } = thrown.error.value
-    return { code, message, ...(data !== undefined && { more: { data } }) }
+    const { data, ...error } = thrown.error.value
+    return { code: error.code, message: error.message, more: { data } }
   }
-  if (thrown instanceof ConfigError) {
-    return { code: 'CONFIG', message: thrown.message, more: { problems: thrown.problems } }
+  if (thrown instanceof ConfigError) return { code: 'CONFIG', message, more: { problems: thrown.problems } }
+  if (thrown instanceof CannotListen) return { code: 'CANNOT_LISTEN', message }
+  if (thrown instanceof FileProblem) return { code: 'USAGE', message, hint: thrown.hint }
+  if (thrown instanceof CommandError) {
+    const { code, hint } = thrown
+    return { code, message, hint: code === 'NO_GATEWAY' ? hints(command)[code] : hint }
   }
-  if (thrown instanceof CannotListen) return { code: 'CANNOT_LISTEN', message: thrown.message }
-  if (thrown instanceof UsageError) return { code: 'USAGE', message: thrown.message, hint: thrown.hint }
-  const message = thrown instanceof Error ? thrown.message : String(thrown)
   return { message, hint: 'Run it again with --log debug to see the stack trace.' }
 }
 
 /** Prints an error: a few lines on stderr, or JSON on stdout. */
-export function report(thrown: unknown, output: Output, surroundings: ReportContext): void {
-  const { code, message, hint, more } = describe(thrown, surroundings.command)
+export function report(thrown: unknown, output: Output, { command, cwd, debug }: ReportContext): void {
+  const { code, message, hint, more } = describe(thrown, command)
   if (output.json) {
-    output.value({ error: { code: code ?? 'INTERNAL', message, ...more, ...(hint !== undefined && { hint }) } })
+    output.value({ error: { code: code ?? 'INTERNAL', message, ...more, hint } })
   } else if (thrown instanceof ConfigError) {
-    output.note(printable(thrown.format(surroundings.cwd)))
+    output.note(printable(thrown.format(cwd)))
   } else {
-    output.note(`${output.paintNote('red', code === undefined ? 'error:' : `error ${code}:`)} ${oneLine(message)}`)
+    const label = code === undefined ? 'error:' : `error ${oneLine(String(code))}:`
+    output.note(`${output.paintNote('red', label)} ${oneLine(message)}`)
     if (hint !== undefined) output.note(output.paintNote('dim', `hint: ${hint}`))
   }
-  if (surroundings.debug && thrown instanceof Error) output.note(printable(stackOf(thrown)))
+  if (debug && thrown instanceof Error) output.note(printable(stackOf(thrown)))
 }
 
 interface ReportContext {

@@ -1,13 +1,12 @@
+import { isRecord as isSchema } from '../lib/is-record.ts'
+
 export type InputSchema = Readonly<Record<string, unknown>>
 
-const isSchema = (value: unknown): value is InputSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Maximum depth of references: a schema may refer to itself. */
-const deepest = 8
+const maxDepth = 8
 
 function follow(root: InputSchema, schema: unknown, depth: number): readonly InputSchema[] {
-  if (!isSchema(schema) || depth > deepest) return []
+  if (!isSchema(schema) || depth > maxDepth) return []
   const reference = schema.$ref
   const target =
     typeof reference === 'string' && reference.startsWith('#/')
@@ -46,15 +45,8 @@ export function acceptedBy(
   return { types: typesOf(property), items: typesOf(property.flatMap(({ items }) => follow(root, items, 0))) }
 }
 
-interface Property {
-  readonly name: string
-  readonly type: string
-  readonly required: boolean
-  readonly description: string
-}
-
 /** The arguments of a tool, for display. */
-export function properties(root: InputSchema | undefined): readonly Property[] {
+export function properties(root: InputSchema | undefined) {
   if (root === undefined || !isSchema(root.properties)) return []
   const required = Array.isArray(root.required) ? root.required : []
   return Object.entries(root.properties).map(([name, property]) => {

@@ -1,4 +1,5 @@
-import { sep } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { resolve, sep } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import type { Readable, Writable } from 'node:stream'
 import { styleText } from 'node:util'
@@ -6,9 +7,8 @@ import { FileProblem } from '../clients/file.ts'
 import { ConfigError } from '../config/problems.ts'
 import { type ErrorCode, ToolwayError } from '../core/errors.ts'
 import { homeOf } from '../core/home.ts'
-import { cut, oneLine } from './table.ts'
+import { type Column, cut, oneLine, table } from './table.ts'
 
-/** A stream to print on, which may be a terminal. */
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
 /** The environment of a command; passed in so that tests can run one without a process. */
@@ -30,21 +30,30 @@ export const commandName = (env: Shell['env']): string =>
 export const relativeTo = (text: string, cwd: string): string =>
   text.replaceAll(cwd.endsWith(sep) ? cwd : cwd + sep, '')
 
-/** The command line was parsed, but cannot be carried out. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
+export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, unwell: 5, interrupted: 130 } as const
+
+export type ExitCode = (typeof exit)[keyof typeof exit]
+
+/** A command failed for a reason that is not a ToolwayError. */
+export class CommandError extends Error {
+  readonly code: string
+  readonly exitCode: ExitCode
   readonly hint: string | undefined
 
-  constructor(message: string, hint?: string) {
+  constructor(message: string, facts: Pick<CommandError, 'code' | 'exitCode'>, hint?: string) {
     super(message)
+    this.code = facts.code
+    this.exitCode = facts.exitCode
     this.hint = hint
   }
 }
 
-/** Exit codes. Errors are mapped to them only here. */
-export const exit = { ok: 0, failed: 1, usage: 2, unavailable: 3, refused: 4, unwell: 5, interrupted: 130 } as const
-
-export type ExitCode = (typeof exit)[keyof typeof exit]
+/** The command line was parsed, but cannot be carried out. */
+export class UsageError extends CommandError {
+  constructor(message: string, hint?: string) {
+    super(message, { code: 'USAGE', exitCode: exit.usage }, hint)
+  }
+}
 
 // Scripts may retry after 3 because nothing was done; an unknown outcome is therefore 1.
 const exitCodes: Record<ErrorCode, ExitCode> = {
@@ -75,10 +84,10 @@ const exitCodes: Record<ErrorCode, ExitCode> = {
   INTERNAL: exit.failed,
 }
 
-/** The exit code for anything thrown. */
 export function exitCodeOf(thrown: unknown): ExitCode {
   if (thrown instanceof ToolwayError) return exitCodes[thrown.code]
-  return thrown instanceof UsageError || thrown instanceof ConfigError ? exit.usage : exit.failed
+  if (thrown instanceof CommandError) return thrown.exitCode
+  return thrown instanceof FileProblem || thrown instanceof ConfigError ? exit.usage : exit.failed
 }
 
 /** As `--help` prints them. */
@@ -108,28 +117,40 @@ export interface Output {
   print(line: string): void
   /** Prints the result as JSON: on one line, or indented on a terminal. */
   value(value: unknown): void
+  table<Row>(rows: readonly Row[], columns: readonly Column<Row>[]): void
+  /** Prints an empty line, a heading and indented lines. */
+  section(title: string, lines: readonly string[]): void
   /** Prints a line to stderr. */
   note(line: string): void
+  /** The same in yellow. */
+  warn(line: string): void
   readonly paint: Paint
   readonly paintNote: Paint
 }
 
-const painter =
-  (stream: Stream): Paint =>
-  (format, text) =>
-    styleText(format, text, { stream })
-
 export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'>, json = false): Output {
   const terminal = stdout.isTTY === true
+  const width = terminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY
+  const print = (line: string) => void stdout.write(line + '\n')
+  const note = (line: string) => void stderr.write(line + '\n')
+  const paint: Paint = (format, text) => styleText(format, text, { stream: stdout })
+  const paintNote: Paint = (format, text) => styleText(format, text, { stream: stderr })
   return {
     json,
     terminal,
-    width: terminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
-    print: (line) => stdout.write(line + '\n'),
-    value: (value) => stdout.write(JSON.stringify(value, undefined, terminal ? 2 : undefined) + '\n'),
-    note: (line) => stderr.write(line + '\n'),
-    paint: painter(stdout),
-    paintNote: painter(stderr),
+    width,
+    print,
+    value: (value) => print(JSON.stringify(value, undefined, terminal ? 2 : undefined)),
+    table(rows, columns) {
+      for (const line of table(columns, rows, { width, heading: (title) => paint('dim', title) })) print(line)
+    },
+    section(title, lines) {
+      for (const line of ['', paint('bold', title), ...lines.map((text) => `  ${text}`)]) print(line)
+    },
+    note,
+    warn: (line) => note(paintNote('yellow', line)),
+    paint,
+    paintNote,
   }
 }
 
@@ -139,16 +160,12 @@ export const isInteractive = ({ stdin, stderr }: Shell): boolean =>
 
 /** Asks for confirmation; anything but yes, or an interrupt, means no. */
 export async function confirm(shell: Shell, question: string): Promise<boolean> {
-  const lines = createInterface({ input: shell.stdin, output: shell.stderr })
-  try {
-    const answer = await lines.question(`${question} [y/N] `, { signal: shell.interrupted })
-    return /^\s*y(es)?\s*$/i.test(answer)
-  } catch {
-    return false
-  } finally {
-    lines.close()
-  }
+  using lines = createInterface({ input: shell.stdin, output: shell.stderr })
+  const answer = lines.question(`${question} [y/N] `, { signal: shell.interrupted })
+  return isYes(await answer.catch(() => ''))
 }
+
+export const isYes = (answer: string): boolean => /^\s*y(es)?\s*$/i.test(answer)
 
 /** A line on stderr that shows what the command waits for; removed on disposal. */
 export interface ProgressLine extends Disposable {
@@ -180,14 +197,11 @@ export function shortPath(path: string, { cwd, env }: Pick<Shell, 'cwd' | 'env'>
 export const tildePath = (path: string, home: string): string =>
   path.startsWith(home + sep) ? `~/${path.slice(home.length + 1).replaceAll(sep, '/')}` : path
 
-/** Turns a FileProblem into a UsageError. */
-export async function withFileProblems<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (thrown) {
-    throw thrown instanceof FileProblem ? new UsageError(thrown.message, thrown.hint) : thrown
-  }
-}
+/** Reads a file that an option names. */
+export const readNamedFile = (file: string, { cwd }: Shell): Promise<string> =>
+  readFile(resolve(cwd, file), 'utf8').catch(({ code, message }: NodeJS.ErrnoException) => {
+    throw new UsageError(code === 'ENOENT' ? `There is no file ${file}.` : `Cannot read ${file}: ${message}.`)
+  })
 
 /** Edits the text of a file; a FileProblem becomes a UsageError that names the file. */
 export function editText<T>(file: string, edit: () => T): T {

@@ -13,7 +13,7 @@ export interface CommonOptions {
 
 /** Loads the configuration from the named files, or from the default locations. */
 export const load = ({ env, cwd }: Shell, { config }: CommonOptions, whileRunning = false): Promise<LoadedConfig> =>
-  loadConfig({ ...(config && { paths: config }), env, cwd, whileRunning })
+  loadConfig({ paths: config, env, cwd, whileRunning })
 
 /** A configuration with settings changed by command-line options. */
 export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Config): LoadedConfig => ({
@@ -21,6 +21,5 @@ export const adjusted = (loaded: LoadedConfig, change: (config: Config) => Confi
   config: change(loaded.config),
 })
 
-/** The log of a command that serves for long: as much as the configuration says, or the command line. */
-export const openLog = ({ stderr }: Shell, { config }: LoadedConfig, level: string = config.telemetry.log): Log =>
+export const openLog = ({ stderr }: Shell, level: string): Log =>
   createLog({ level, destination: stderr, pretty: stderr.isTTY === true })

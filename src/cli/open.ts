@@ -1,23 +1,8 @@
-import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { labelledLog } from '../core/log.ts'
 import { createGateway, type Gateway, type GatewayOptions } from '../runtime/gateway.ts'
 import type { Shell } from './kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from './load.ts'
-
-/** Opens a gateway that logs as configured. */
-const openGateway = (
-  shell: Shell,
-  loaded: LoadedConfig,
-  { log }: CommonOptions,
-  more: Pick<GatewayOptions, 'load' | 'watch' | 'print' | 'shared'> = {},
-): Promise<Gateway> => {
-  const lines = openLog(shell, loaded, log)
-  return createGateway(loaded, {
-    ...more,
-    log: more.shared ? labelledLog(lines, { worker: more.shared.number }) : lines,
-  })
-}
 
 interface Watching extends Pick<GatewayOptions, 'print' | 'shared'> {
   /** Applies command-line options to each configuration that is loaded. */
@@ -28,11 +13,13 @@ interface Watching extends Pick<GatewayOptions, 'print' | 'shared'> {
 export async function openWatching(
   shell: Shell,
   options: CommonOptions & { readonly watch?: boolean },
-  { change = (config: Config) => config, ...more }: Watching = {},
+  { change = (config: Config) => config, print, shared }: Watching = {},
 ): Promise<Gateway> {
   const read = async (whileRunning: boolean) => adjusted(await load(shell, options, whileRunning), change)
-  const reloading = { load: () => read(true), watch: options.watch !== false }
-  return openGateway(shell, await read(false), options, { ...reloading, ...more })
+  const first = await read(false)
+  const lines = openLog(shell, options.log ?? first.config.telemetry.log)
+  const log = shared ? labelledLog(lines, { worker: shared.number }) : lines
+  return createGateway(first, { load: () => read(true), watch: options.watch !== false, print, shared, log })
 }
 
 /** Opens a gateway for one command: it waits longer for servers than a client would, and logs only errors. */
@@ -41,5 +28,5 @@ export async function openBriefly(shell: Shell, options: CommonOptions & { reado
     ...config,
     discovery: { ...config.discovery, listDeadline: options.wait },
   }))
-  return openGateway(shell, patient, { ...options, log: options.log ?? 'error' })
+  return createGateway(patient, { log: openLog(shell, options.log ?? 'error') })
 }

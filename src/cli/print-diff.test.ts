@@ -2,8 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { diff } from './print-diff.ts'
 
-const shown = (before: string, after: string) =>
-  diff(before, after).map(({ kind, text }) => `${{ same: ' ', removed: '-', added: '+', gap: '…' }[kind]}${text}`)
+const shown = (before: string, after: string) => diff(before, after).map(([mark, text]) => mark + text)
 
 test('B11: a difference shows what changes with a few lines around it', () => {
   const lines = Array.from({ length: 20 }, (_, index) => String(index))
@@ -28,12 +27,12 @@ test('B11: what is kept and removed is the old text, what is kept and added the 
   const text = fc.array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 1, maxLength: 12 })
   fc.assert(
     fc.property(text, text, (before, after) => {
-      const lines = diff(before.join('\n'), after.join('\n')).filter(({ kind }) => kind !== 'gap')
-      const kinds = (...wanted: string[]) => lines.filter(({ kind }) => wanted.includes(kind)).map(({ text }) => text)
-      const changed = lines.some(({ kind }) => kind !== 'same')
+      const lines = diff(before.join('\n'), after.join('\n')).filter(([mark]) => mark !== '…')
+      const kinds = (...wanted: string[]) => lines.filter(([mark]) => wanted.includes(mark)).map(([, text]) => text)
+      const changed = lines.some(([mark]) => mark !== ' ')
       if (before.length <= 4 && after.length <= 4 && changed) {
-        expect(kinds('same', 'removed').join('\n')).toBe(before.join('\n').replace(/\n$/, ''))
-        expect(kinds('same', 'added').join('\n')).toBe(after.join('\n').replace(/\n$/, ''))
+        expect(kinds(' ', '-').join('\n')).toBe(before.join('\n').replace(/\n$/, ''))
+        expect(kinds(' ', '+').join('\n')).toBe(after.join('\n').replace(/\n$/, ''))
       }
       // An empty file has no line, one with a line break has an empty one.
       const content = (text: string) => (text === '' ? undefined : text.replace(/\n$/, ''))

@@ -1,11 +1,9 @@
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { Command, type CommandOptions, InvalidArgumentError, Option } from 'commander'
 import { clientKinds } from '../config/import/client-kind.ts'
-import { parseDuration } from '../lib/duration.ts'
+import { durationUnits, parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
 import { count, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
 import { commandName, type ExitCode, exitCodeHelp, type Shell } from './kit.ts'
-
-const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 
 function portNumber(text: string): number {
   const port = Number(text)
@@ -18,40 +16,44 @@ function workerCount(text: string): number {
   throw new InvalidArgumentError('Expected a number from 1 to 99; one per core is a good choice.')
 }
 
-const timeout = (description: string, initial?: string): Option => {
-  const option = new Option('--timeout <duration>', description).argParser(durationMs)
+const choice = (flags: string, description: string, choices: string): Option =>
+  new Option(flags, description).choices(choices.split(' '))
+
+const duration = (flags: string, description: string, initial?: string): Option => {
+  const option = new Option(flags, description).argParser(durationMs)
   return initial === undefined ? option : option.default(durationMs(initial), initial)
 }
+
+const timeout = (description: string, initial?: string): Option =>
+  duration('--timeout <duration>', description, initial)
 
 /** The first start of a server may have to download its program. */
 const patience = '30s'
 
 const wait = (): Option =>
-  new Option('--wait <duration>', 'how long to wait for servers whose tools are not known yet')
-    .argParser(durationMs)
-    .default(durationMs(patience), patience)
+  duration('--wait <duration>', 'how long to wait for servers whose tools are not known yet', patience)
 
 const agent = (): Option => new Option('--agent <agent>', 'the agent to act as (default: the default agent)')
 
 /** Commander passes arguments and options untyped; each command declares its own. */
-type Run = (shell: Shell, ...given: never[]) => Promise<ExitCode>
+type Run = (shell: Shell, ...params: never[]) => Promise<ExitCode>
 
 /** The commands and their options. The code of a command is loaded when it runs. */
 export function createProgram(shell: Shell, finish: (code: ExitCode) => void): Command {
   const name = commandName(shell.env)
-  const action =
-    (runner: () => Promise<Run>) =>
-    async (...given: unknown[]): Promise<void> => {
-      const command = given.at(-1) as Command
-      finish(await (await runner())(shell, ...([...given.slice(0, -2), command.optsWithGlobals()] as never[])))
-    }
+  const command = (parent: Command, verb: string, load: () => Promise<Run>, how?: CommandOptions): Command =>
+    parent.command(verb, how).action(async (...params: unknown[]) => {
+      const run = await load()
+      const options = (params.at(-1) as Command).optsWithGlobals()
+      finish(await run(shell, ...([...params.slice(0, -2), options] as never[])))
+    })
 
   const program = new Command('toolway')
     .description('One way to every tool: puts many MCP servers behind one endpoint.')
     .version(version, '-V, --version')
     .option('-c, --config <file>', 'configuration to read; repeat it to merge several, later ones win', collect)
     .option('--json', 'print JSON')
-    .addOption(new Option('--log <level>', 'how much to log on stderr').choices(levels))
+    .addOption(choice('--log <level>', 'how much to log on stderr', 'trace debug info warn error fatal silent'))
     .addHelpText(
       'after',
       `
@@ -64,56 +66,63 @@ Examples:
 ${exitCodeHelp}`,
     )
 
-  program
-    .command('serve')
+  command(program, 'serve', async () => (await import('./commands/serve.ts')).serve)
     .description('serve all tools over HTTP')
     .option('--host <host>', 'address to listen on')
     .option('--port <port>', 'port to listen on, 0 for any free one', portNumber)
     .option('--no-watch', 'do not reload when the configuration changes')
     .option('--workers <count>', 'number of worker processes (one per core)', workerCount)
-    .action(action(async () => (await import('./commands/serve.ts')).serve))
 
-  program
-    .command('stdio')
+  command(program, 'stdio', async () => (await import('./commands/serve.ts')).stdio)
     .description('serve all tools to one client over stdin and stdout')
     .addOption(agent())
     .option('--no-watch', 'do not reload when the configuration changes')
-    .action(action(async () => (await import('./commands/serve.ts')).stdio))
 
-  program
-    .command('servers')
+  command(program, 'servers', async () => (await import('./commands/servers.ts')).servers)
     .description('connect to every server and show its state')
     .addOption(timeout('how long to wait for the servers', patience))
-    .action(action(async () => (await import('./commands/servers.ts')).servers))
 
-  addCommands(program, action, name)
+  command(program, 'add', async () => (await import('./commands/add.ts')).addServer)
+    .description('add a server to the configuration (--config: to which file)')
+    .argument('<name>', 'what to call it: letters, digits and _ . -')
+    .argument('<target...>', 'its URL, or -- and the command that starts it, with its arguments')
+    .option('-e, --env <KEY=VALUE>', 'a variable for the command; repeat it for several', collect)
+    .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat it for several', collect)
+    .addOption(choice('-t, --transport <transport>', 'transport of the URL (default: inferred)', 'http sse stdio'))
+    .option('--force', 'replace an existing server of that name')
+    .option('--dry-run', 'show the change without writing it')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  ${name} add files -- npx -y @modelcontextprotocol/server-filesystem .
+  ${name} add docs https://mcp.example.com/mcp --header "Authorization: Bearer $DOCS_TOKEN"`,
+    )
+
+  command(program, 'remove', async () => (await import('./commands/add.ts')).removeServer)
+    .description('remove a server from the configuration (--config names the file)')
+    .argument('<name>', 'its name in the file')
+    .option('--dry-run', 'show the change without writing it')
 
   const tools = program.command('tools').description('list the tools, or show one')
-  tools
-    .command('list', { isDefault: true })
+  command(tools, 'list', async () => (await import('./commands/tools.ts')).listTools, { isDefault: true })
     .description('list the tools')
     .option('--server <server>', 'only this server')
     .addOption(agent())
     .addOption(wait())
-    .action(action(async () => (await import('./commands/tools.ts')).listTools))
-  tools
-    .command('show')
+  command(tools, 'show', async () => (await import('./commands/tools.ts')).showTool)
     .description('show a tool and its full definition')
     .argument('<name>', 'in any spelling: server.tool, server__tool …')
     .addOption(agent())
     .addOption(wait())
-    .action(action(async () => (await import('./commands/tools.ts')).showTool))
-  tools
-    .command('cost')
+  command(tools, 'cost', async () => (await import('./commands/tools.ts')).showCost)
     .description("show how many tokens the tools take in a model's context, by exposure mode and by tool")
     .option('--server <server>', 'only the tools of this server')
     .option('--top <count>', 'how many tools to show, the most expensive first', count, 10)
     .addOption(agent())
     .addOption(wait())
-    .action(action(async () => (await import('./commands/tools.ts')).showCost))
 
-  program
-    .command('call')
+  command(program, 'call', async () => (await import('./commands/call.ts')).callTool)
     .description('call a tool')
     .argument('<server.tool>', 'the tool, in any spelling')
     .argument('[key=value...]', 'its arguments, typed by its input schema; key:=json forces JSON')
@@ -130,14 +139,12 @@ Examples:
   ${name} call filesystem.read_multiple_files paths=a.txt paths=b.txt
   ${name} call memory.create_entities --args @entities.json`,
     )
-    .action(action(async () => (await import('./commands/call.ts')).callTool))
 
-  program
-    .command('chat')
+  command(program, 'chat', async () => (await import('./chat/chat.ts')).chat)
     .description('ask a model that has the tools: one message, or a conversation')
     .argument('[message...]', 'what to ask; - reads standard input (default: start a conversation)')
     .option('--model <name>', 'the model to ask, by its name in the configuration')
-    .addOption(new Option('--mode <mode>', 'how the answer is produced').choices(['staged', 'agent']))
+    .addOption(choice('--mode <mode>', 'how the answer is produced', 'staged agent'))
     .option('--system <text>', 'system message')
     .option('--no-tools', 'answer without any tool')
     .option('--only <server.tool>', 'a tool that the model may use; * is a wildcard; repeat it for several', collect)
@@ -145,10 +152,8 @@ Examples:
     .addOption(agent())
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  git diff | ${name} chat "What does this change?" -`)
-    .action(action(async () => (await import('./chat/chat.ts')).chat))
 
-  program
-    .command('auth')
+  command(program, 'auth', async () => (await import('./commands/auth.ts')).auth)
     .description('sign in to a server that requires OAuth')
     .argument('[server]', 'its name in the configuration')
     .option('--no-browser', 'print the sign-in address instead of opening a browser')
@@ -157,182 +162,104 @@ Examples:
     .option('--logout', 'delete the stored grant of this server instead')
     .option('--principal <principal>', 'the principal to sign in, for servers with auth.perPrincipal')
     .addOption(timeout('how long to wait for the sign-in', '5m'))
-    .action(action(async () => (await import('./commands/auth.ts')).auth))
 
   const keys = program.command('keys').description('create, list and revoke API keys')
-  keys
-    .command('list', { isDefault: true })
-    .description('list the keys of the configuration and of the key file')
-    .action(action(async () => (await import('./commands/keys.ts')).listKeys))
-  keys
-    .command('create')
+  command(keys, 'list', async () => (await import('./commands/keys.ts')).listKeys, { isDefault: true }).description(
+    'list the keys of the configuration and of the key file',
+  )
+  command(keys, 'create', async () => (await import('./commands/keys.ts')).createKey)
     .description('create a key and show it once')
     .argument('<name>', 'its name, also in the audit log')
     .option('--agent <agent>', 'an agent that the key may act as; repeat it for several, "*" for all', collect)
     .option('--admin', 'allow the admin interface')
-    .addOption(
-      new Option('--expires <time>', 'lifetime of the key: 12h, 90d (default: unlimited)').argParser(lifetimeMs),
-    )
+    .option('--expires <time>', 'lifetime of the key: 12h, 90d (default: unlimited)', lifetimeMs)
     .option('--hash-only', 'print a line for auth.keys instead of storing the key')
-    .action(action(async () => (await import('./commands/keys.ts')).createKey))
-  keys
-    .command('revoke')
+  command(keys, 'revoke', async () => (await import('./commands/keys.ts')).revokeKey)
     .description('revoke a key')
     .argument('<id>', 'the name of the key')
-    .action(action(async () => (await import('./commands/keys.ts')).revokeKey))
 
   const audit = program.command('audit').description('read the record of every call')
-  const formats = new Option('--format <format>', 'JSON lines, or a table for a spreadsheet').choices(['jsonl', 'csv'])
-  withFilterOptions(withLogOptions(audit.command('tail')))
+  withFilterOptions(command(audit, 'tail', async () => (await import('./commands/audit/tail.ts')).tailAudit))
     .description('show the last operations')
     .option('-n, --lines <count>', 'how many', count, 20)
     .option('-f, --follow', 'go on with those that come')
     .option('--raw', 'records instead of operations')
-    .action(action(async () => (await import('./commands/audit/tail.ts')).tailAudit))
-  withFilterOptions(withLogOptions(audit.command('query')))
+  withFilterOptions(command(audit, 'query', async () => (await import('./commands/audit/query.ts')).queryAudit))
     .description('find operations, newest first')
     .option('--limit <count>', 'how many', count, 50)
     .option('--before <cursor>', 'go on where an earlier answer ended')
     .option('--raw', 'records instead of operations')
     .option('--local', 'only what this machine recorded, also where PostgreSQL has the records of all replicas')
-    .action(action(async () => (await import('./commands/audit/query.ts')).queryAudit))
-  withLogOptions(audit.command('verify'))
+  withLogOptions(command(audit, 'verify', async () => (await import('./commands/audit/verify.ts')).verifyLog))
     .description('check that no record was changed, removed, moved or cut off')
     .option('--public-key <file>', 'check signatures with this key and no other')
-    .action(action(async () => (await import('./commands/audit/verify.ts')).verifyLog))
-  withFilterOptions(withLogOptions(audit.command('export')))
+  withFilterOptions(command(audit, 'export', async () => (await import('./commands/audit/export.ts')).exportAudit))
     .description('write operations out, oldest first')
-    .addOption(formats.default('jsonl'))
+    .addOption(choice('--format <format>', 'JSON lines, or a table for a spreadsheet', 'jsonl csv').default('jsonl'))
     .option('--out <file>', 'where to (default: standard output)')
     .option('--raw', 'records instead of operations')
-    .action(action(async () => (await import('./commands/audit/export.ts')).exportAudit))
 
-  program
-    .command('why')
+  command(program, 'why', async () => (await import('./commands/why.ts')).why)
     .description('show whether an agent may use a tool, and which rule decides')
     .argument('<agent>', 'the agent')
     .argument('<tool>', 'the tool, in any spelling')
     .option('--anonymous', 'decide for callers without a credential')
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  ${name} why researcher filesystem.write_file`)
-    .action(action(async () => (await import('./commands/why.ts')).why))
 
   const pins = program.command('pins').description('show and approve pinned tool definitions')
-  pins
-    .command('list', { isDefault: true })
+  command(pins, 'list', async () => (await import('./commands/pins.ts')).listPins, { isDefault: true })
     .description('list the pinned definitions and their state')
     .option('--server <server>', 'only this server')
     .option('--changed', 'only definitions that wait for approval')
-    .action(action(async () => (await import('./commands/pins.ts')).listPins))
-  pins
-    .command('show')
+  command(pins, 'show', async () => (await import('./commands/pins.ts')).showPin)
     .description('compare the approved definition with the latest one')
     .argument('<server.tool>', 'as `pins list` shows it')
-    .action(action(async () => (await import('./commands/pins.ts')).showPin))
-  pins
-    .command('approve')
+  command(pins, 'approve', async () => (await import('./commands/pins.ts')).approvePins)
     .description('approve the latest definition')
     .argument('[server.tool]', 'as `pins list` shows it, or server.* for a whole server')
     .option('--all', 'approve everything that waits')
     .option('--hash <hash>', 'exactly this definition, as `pins show` shows it')
-    .action(action(async () => (await import('./commands/pins.ts')).approvePins))
 
   const policy = program.command('policy').description('try out a policy')
-  withLogOptions(policy.command('replay'))
+  withLogOptions(command(policy, 'replay', async () => (await import('./commands/policy.ts')).replayPolicy))
     .description('apply another policy to recorded calls and show what would change')
     .requiredOption('--policy <file>', 'configuration with the proposed agents and policy')
     .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')
     .option('--until <when>', 'only calls older than this')
     .option('--strict', 'exit with 4 if a call that was allowed would be denied or its tool would be gone')
-    .action(action(async () => (await import('./commands/policy.ts')).replayPolicy))
 
-  program
-    .command('stats')
+  command(program, 'stats', async () => (await import('./commands/stats.ts')).stats)
     .description('show statistics of the running gateway')
-    .addOption(
-      new Option('--by <what>', 'show one table instead of three').choices(['agent', 'server', 'operation', 'tool']),
-    )
+    .addOption(choice('--by <what>', 'show one table instead of three', 'agent server operation tool'))
     .option('--output <file>', 'write to a file (as JSON with --json)')
     .option('-w, --watch', 'refresh until interrupted')
-    .addOption(
-      new Option('--every <duration>', 'refresh interval').argParser(durationMs).default(durationMs('2s'), '2s'),
-    )
+    .addOption(duration('--every <duration>', 'refresh interval', '2s'))
     .option('--host <host>', 'address of the gateway (default: as configured)')
     .option('--port <port>', 'port of the gateway (default: as configured)', portNumber)
-    .action(action(async () => (await import('./commands/stats.ts')).stats))
 
-  program
-    .command('migrate')
+  command(program, 'migrate', async () => (await import('./commands/migrate.ts')).migrateDatabase)
     .description('migrate the PostgreSQL tables')
     .option('--dry-run', 'show the migrations without applying them')
-    .action(action(async () => (await import('./commands/migrate.ts')).migrateDatabase))
 
-  program
-    .command('validate')
-    .description('check the configuration and show how it was understood')
-    .action(action(async () => (await import('./commands/validate.ts')).validate))
+  command(program, 'validate', async () => (await import('./commands/validate.ts')).validate).description(
+    'check the configuration and show how it was understood',
+  )
 
-  program
-    .command('doctor')
+  command(program, 'doctor', async () => (await import('./doctor/doctor.ts')).doctor)
     .description('check everything that a gateway needs, and say how to fix problems')
     .option('--server <server>', 'only this server')
     .addOption(timeout('time limit for each server', '30s'))
     .option('--strict', 'treat warnings as problems')
-    .action(action(async () => (await import('./doctor/doctor.ts')).doctor))
 
-  clientCommands(program, action, name)
-
-  return program
-}
-
-/** Milliseconds from `500ms`, `30s`, `5m` or `1h`, as in the configuration. */
-export function durationMs(text: string): number {
-  const ms = parseDuration(text)
-  if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 500ms, 30s, 5m or 1h.')
-  if (ms < 1 || ms > 2 ** 31 - 1) throw new InvalidArgumentError('Expected a duration between 1ms and 24 days.')
-  return ms
-}
-
-const factors: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 }
-const longest = 3_650
-
-/** Milliseconds from `30m`, `12h` or `90d`: for lifetimes of keys. */
-export function lifetimeMs(text: string): number {
-  const [, number, unit] = /^(\d+)(m|h|d)$/.exec(text.trim()) ?? []
-  if (number === undefined || unit === undefined)
-    throw new InvalidArgumentError('Expected a duration such as 30m, 12h or 90d.')
-  const ms = Number(number) * (factors[unit] as number)
-  if (ms > 0 && ms <= longest * (factors.d as number)) return ms
-  throw new InvalidArgumentError(`Expected a duration between 1m and ${longest}d.`)
-}
-
-/** Loads the code of a command when it runs. */
-type Action = (
-  runner: () => Promise<(shell: Shell, ...given: never[]) => Promise<ExitCode>>,
-) => (...given: unknown[]) => Promise<void>
-
-const secrets = (): Option =>
-  new Option('--secrets <where>', 'store secrets in files that only you can read, or refer to variables that you set')
-    .choices(['file', 'env'])
-    .default('file')
-
-/** Collects the values of a repeated option. */
-const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
-
-const cautious = (command: Command): Command =>
-  command.option('--dry-run', 'show the change without writing it').option('--yes', 'do not ask for confirmation')
-
-/** The commands for other programs' files: init, import and connect. */
-function clientCommands(program: Command, action: Action, name: string): void {
-  cautious(program.command('init'))
+  withWriteOptions(command(program, 'init', async () => (await import('./commands/init.ts')).init))
     .description('write a configuration with the servers of the clients on this machine, or a starter')
     .option('--output <file>', 'the file to write', 'toolway.yaml')
     .option('--from <client>', 'import only from this client; repeat it for several', collect)
     .addOption(secrets())
     .option('--force', 'replace an existing file')
-    .action(action(async () => (await import('./commands/init.ts')).init))
 
-  cautious(program.command('import'))
+  withWriteOptions(command(program, 'import', async () => (await import('./commands/import.ts')).importServers))
     .description("add the servers of another program's file to a configuration")
     .argument(
       '<file>',
@@ -340,9 +267,8 @@ function clientCommands(program: Command, action: Action, name: string): void {
     )
     .option('--into <file>', 'the configuration to add to', 'toolway.yaml')
     .addOption(secrets())
-    .action(action(async () => (await import('./commands/import.ts')).importServers))
 
-  cautious(program.command('connect'))
+  withWriteOptions(command(program, 'connect', async () => (await import('./commands/connect.ts')).connect))
     .description('point a client at Toolway; without one, list the clients and their state')
     .argument('[client]', clientKinds.join(', '))
     .option('--agent <agent>', 'the agent that the client acts as (default: the default agent)')
@@ -358,40 +284,33 @@ function clientCommands(program: Command, action: Action, name: string): void {
       'after',
       `\nExamples:\n  ${name} connect\n  ${name} connect cursor --replace\n  ${name} connect cursor --undo`,
     )
-    .action(action(async () => (await import('./commands/connect.ts')).connect))
+
+  return program
 }
 
-/** The commands that put one server into the configuration and take it out again. */
-function addCommands(program: Command, action: Action, name: string): void {
-  program
-    .command('add')
-    .description('add a server to the configuration (--config: to which file)')
-    .argument('<name>', 'what to call it: letters, digits and _ . -')
-    .argument('<target...>', 'its URL, or -- and the command that starts it, with its arguments')
-    .option('-e, --env <KEY=VALUE>', 'a variable for the command; repeat it for several', collect)
-    .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat it for several', collect)
-    .addOption(
-      new Option('-t, --transport <transport>', 'transport of the URL (default: inferred)').choices([
-        'http',
-        'sse',
-        'stdio',
-      ]),
-    )
-    .option('--force', 'replace an existing server of that name')
-    .option('--dry-run', 'show the change without writing it')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  ${name} add files -- npx -y @modelcontextprotocol/server-filesystem .
-  ${name} add docs https://mcp.example.com/mcp --header "Authorization: Bearer $DOCS_TOKEN"`,
-    )
-    .action(action(async () => (await import('./commands/add.ts')).addServer))
-
-  program
-    .command('remove')
-    .description('remove a server from the configuration (--config names the file)')
-    .argument('<name>', 'its name in the file')
-    .option('--dry-run', 'show the change without writing it')
-    .action(action(async () => (await import('./commands/add.ts')).removeServer))
+/** Milliseconds from `500ms`, `30s`, `5m` or `1h`, as in the configuration. */
+export function durationMs(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 500ms, 30s, 5m or 1h.')
+  if (ms < 1 || ms > 2 ** 31 - 1) throw new InvalidArgumentError('Expected a duration between 1ms and 24 days.')
+  return ms
 }
+
+const maxDays = 3_650
+
+/** Milliseconds from `30m`, `12h` or `90d`: for lifetimes of keys. */
+export function lifetimeMs(text: string): number {
+  const ms = /^\d+[mhd]$/.test(text.trim()) ? parseDuration(text) : undefined
+  if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 30m, 12h or 90d.')
+  if (ms > 0 && ms <= maxDays * durationUnits.d) return ms
+  throw new InvalidArgumentError(`Expected a duration between 1m and ${maxDays}d.`)
+}
+
+const secretStorage = 'store secrets in files that only you can read, or refer to variables that you set'
+const secrets = (): Option => choice('--secrets <where>', secretStorage, 'file env').default('file')
+
+/** Collects the values of a repeated option. */
+const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value]
+
+const withWriteOptions = (command: Command): Command =>
+  command.option('--dry-run', 'show the change without writing it').option('--yes', 'do not ask for confirmation')

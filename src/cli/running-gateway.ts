@@ -1,40 +1,32 @@
 import { isIPv6 } from 'node:net'
 import type { Config } from '../config/schema.ts'
 import { keptToken } from '../stores/secret-file.ts'
-import { UsageError } from './kit.ts'
+import { CommandError, exit, UsageError } from './kit.ts'
 
-/** A gateway that runs in another process. */
-export interface RunningGateway {
-  readonly url: string
-  /** Calls its admin API; throws NoGateway if it is not running. */
-  get<Answer>(path: string, signal: AbortSignal): Promise<Answer>
-}
-
-/** No gateway is running at the configured address; the message says what to do. */
-export class NoGateway extends Error {
-  override readonly name = 'NoGateway'
-}
-
-/** The gateway rejected the request; the message is the gateway's. */
-export class RefusedByGateway extends Error {
-  override readonly name = 'RefusedByGateway'
-  readonly code: string
-
-  constructor(code: string, message: string) {
-    super(message)
-    this.code = code
+/** No gateway is running at the configured address. */
+export class NoGateway extends CommandError {
+  constructor(message: string) {
+    super(message, { code: 'NO_GATEWAY', exitCode: exit.unavailable })
   }
 }
 
-/** Nobody waits longer than this for a program on the same machine. */
-const patienceMs = 10_000
+/** The gateway rejected the request; the code and the message are the gateway's. */
+export class RefusedByGateway extends CommandError {
+  constructor(code: string, message: string) {
+    super(message, { code, exitCode: exit.refused })
+  }
+}
 
-/** The gateway that this configuration is for, if it runs. */
-export async function runningGateway({ server, auth, stores }: Config): Promise<RunningGateway> {
+const timeoutMs = 10_000
+
+export type RunningGateway = Awaited<ReturnType<typeof runningGateway>>
+
+/** The gateway of this configuration, which runs in another process. */
+export async function runningGateway({ server, auth, stores }: Config) {
   if (server.port === 0) {
     throw new UsageError(
-      'The configuration lets the gateway take any free port, so nobody knows where it is.',
-      'Name it with --port, as the gateway printed it when it started.',
+      'The port of the gateway is unknown: server.port is 0 (any free port).',
+      'Pass the port that the gateway printed at its start with --port.',
     )
   }
   const url = `http://${hostOf(server.host)}:${server.port}`
@@ -42,22 +34,27 @@ export async function runningGateway({ server, auth, stores }: Config): Promise<
   const headers = { accept: 'application/json', ...(token !== 'none' && { authorization: `Bearer ${token}` }) }
   return {
     url,
-    async get<Answer>(path: string, signal: AbortSignal) {
-      const limited = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
-      // Whoever sends us elsewhere is not the gateway, and must not get its token.
-      const asked = { headers, signal: limited, redirect: 'manual' } as const
-      const response = await fetch(`${url}/admin/api/${path}`, asked).catch((thrown: unknown) => {
+    /** Calls its admin API; throws NoGateway if it is not running. */
+    async get<Body>(path: string, signal: AbortSignal): Promise<Body> {
+      const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+      // A redirect is not from a gateway, and its target must not get our token.
+      const init = { headers, signal: limited, redirect: 'manual' } as const
+      const response = await fetch(`${url}/admin/api/${path}`, init).catch((thrown: unknown) => {
         signal.throwIfAborted()
         throw unreachable(url, thrown)
       })
       const body: unknown = await response.json().catch(() => undefined)
-      if (response.ok && body !== undefined) return body as Answer
-      throw refusal(body) ?? new NoGateway(`${url} answers, but not as the admin interface of a Toolway gateway.`)
+      if (response.ok && body !== undefined) return body as Body
+      const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown } }
+      if (typeof error?.code === 'string' && typeof error.message === 'string') {
+        throw new RefusedByGateway(error.code, error.message)
+      }
+      throw new NoGateway(`${url} answers, but not as the admin interface of a Toolway gateway.`)
     },
   }
 }
 
-/** An address that means all of them cannot be called; this machine's own is among them. */
+/** A wildcard address cannot be called; loopback is one of its addresses. */
 function hostOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
@@ -67,15 +64,8 @@ function hostOf(host: string): string {
 function unreachable(url: string, thrown: unknown): NoGateway {
   const error = thrown as Error & { cause?: NodeJS.ErrnoException }
   if (error.name === 'TimeoutError')
-    return new NoGateway(`${url} did not answer within ${patienceMs / 1000} s (a fixed limit).`)
+    return new NoGateway(`${url} did not answer within ${timeoutMs / 1000} s (a fixed limit).`)
   const reason =
     error.cause?.code === 'ECONNREFUSED' ? 'nothing listens there' : (error.cause?.message ?? error.message)
   return new NoGateway(`No gateway answers at ${url}: ${reason}.`)
-}
-
-/** What the gateway says about why it does not answer. */
-function refusal(body: unknown): RefusedByGateway | undefined {
-  const { error } = (body ?? {}) as { error?: { code?: unknown; message?: unknown } }
-  if (typeof error?.code !== 'string' || typeof error.message !== 'string') return undefined
-  return new RefusedByGateway(error.code, error.message)
 }

@@ -116,6 +116,20 @@ export function lineage(agent: string, agents: { has(agent: string): boolean }):
   return names
 }
 
+/** For each agent the nearest value in its family, and the agent that has it; without agents that inherit none. */
+export function inherited<Configured, Value>(
+  agents: Readonly<Record<string, Configured>>,
+  settingOf: (agent: Configured) => Value | undefined,
+): ReadonlyMap<string, { readonly from: string; readonly value: Value }> {
+  const own = new Map(Object.entries(agents).map(([agent, configured]) => [agent, settingOf(configured)]))
+  const found = new Map<string, { readonly from: string; readonly value: Value }>()
+  for (const agent of own.keys()) {
+    const from = lineage(agent, own).find((name) => own.get(name) !== undefined)
+    if (from !== undefined) found.set(agent, { from, value: own.get(from) as Value })
+  }
+  return found
+}
+
 /** The parent's name, whether or not it is configured; undefined for a name without a dot. */
 export function parentName(agent: string): string | undefined {
   const dot = agent.lastIndexOf('.')

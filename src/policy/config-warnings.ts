@@ -1,8 +1,8 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import { skeletonOf } from '../lib/lookalikes.ts'
-import { didYouMean, nearMiss } from '../lib/near.ts'
+import { didYouMean } from '../lib/near.ts'
 import { compileRules } from './rules.ts'
-import { knownServers } from './warnings.ts'
+import { knownServers, noServer, serversMeant } from './warnings.ts'
 
 /** Valid but probably unintended: rules and limits for servers that do not exist, agents without rules, … */
 export const policyDoubts = (config: Config): readonly string[] => [
@@ -69,7 +69,7 @@ function doubtfulServer(name: string, servers: ReadonlySet<string>): string[] {
   if (servers.has(name)) return []
   const key = `limits.servers.${name}`
   if (name.includes('*')) return [`${key}: servers are named here, not matched; use limits.tools for patterns`]
-  return [`${key}: there is no server ${name}${meant(name, servers)}`]
+  return noServer(key, name, servers)
 }
 
 type Tools = ReadonlyMap<string, readonly { readonly server: string; readonly name: string }[]>
@@ -79,23 +79,11 @@ function doubtfulTool(pattern: string, servers: ReadonlySet<string>, toolsOf: To
   const plain = pattern.split('*', 1)[0] as string
   const isName = plain === pattern
   if (isName && !plain.includes('.')) return [`${key} limits nothing; write it as server.tool`]
-  // A server name may contain a dot, so `a.b.c` can be a tool of `a` or of `a.b`.
-  const possible = [...servers].filter((server) => {
-    const start = `${server}.`
-    return plain.startsWith(start) || (!isName && start.startsWith(plain))
-  })
-  if (possible.length === 0) {
-    const server = plain.split('.', 1)[0] as string
-    return [`${key}: there is no server ${server}${meant(server, servers)}`]
-  }
+  const possible = serversMeant(pattern, servers)
+  if (possible.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
   // A pattern may be intended for tools that do not exist yet.
   const known = possible.map((server) => toolsOf.get(server) ?? [])
   if (!isName || known.some((tools) => tools.length === 0)) return []
   const names = known.flat().map(({ server, name }) => `${server}.${name}`)
-  return names.includes(pattern) ? [] : [`${key}: there is no tool ${pattern}${meant(pattern, names)}`]
-}
-
-function meant(word: string, candidates: Iterable<string>): string {
-  const near = nearMiss(word, candidates)
-  return near === undefined ? '' : `; did you mean ${near}?`
+  return names.includes(pattern) ? [] : [`${key}: there is no tool ${pattern}${didYouMean(pattern, names, '')}`]
 }

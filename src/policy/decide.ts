@@ -3,7 +3,7 @@ import type { Exposure } from '../core/access.ts'
 import type { Call, Caller } from '../core/call.ts'
 import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
-import { agentOrNone, lineage, noAgent, refusalOfNone } from './agents.ts'
+import { agentOrNone, inherited, noAgent, refusalOfNone } from './agents.ts'
 import type { Explanation } from './explanation.ts'
 import { compileRules } from './rules.ts'
 
@@ -39,15 +39,8 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
   const rules = compileRules({ agents, policy, servers: Object.keys(mcpServers) })
   const writeRefused = createReadOnly(mcpServers)
   const agentWriteRefused = createReadOnlyAgents(agents)
-  const wordOf = <Word>(said: (agent: Config['agents'][string] | undefined) => Word | undefined, otherwise: Word) => {
-    const words = new Map(
-      Object.keys(agents).map((agent) => {
-        const family = lineage(agent, rules.agents).map((one) => said(agents[one]))
-        return [agent, family.find((word) => word !== undefined)]
-      }),
-    )
-    return (agent: string): Word => words.get(agent) ?? otherwise
-  }
+  const exposures = inherited(agents, ({ expose }) => expose)
+  const debugging = inherited(agents, ({ debug }) => debug)
 
   const decide: Decide = (caller, entry) => {
     const { kind, server, aliases } = entry
@@ -115,8 +108,8 @@ export function createPolicy({ config, ...options }: PolicyOptions): Policy {
       if (!decision.allowed) throw refusalOf(decision, entry.server)
       return acting
     },
-    exposureOf: wordOf<Exposure>((agent) => agent?.expose, defaults.expose),
-    mayDebug: wordOf((agent) => agent?.debug, defaults.debug),
+    exposureOf: (agent) => exposures.get(agent)?.value ?? defaults.expose,
+    mayDebug: (agent) => debugging.get(agent)?.value ?? defaults.debug,
   }
 }
 
@@ -150,16 +143,11 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
  * run other calls pass, because those calls are decided separately. Agents inherit the restriction.
  */
 function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: Entry) => Denial | undefined {
-  const known = new Map(Object.entries(agents))
-  const rules = new Map<string, string>()
-  for (const agent of known.keys()) {
-    const by = lineage(agent, known).find((one) => known.get(one)?.readOnly === true)
-    if (by !== undefined) rules.set(agent, `agents.${by}.readOnly`)
-  }
+  const restricted = inherited(agents, ({ readOnly }) => readOnly || undefined)
   return (agent, { server, name, traits }) => {
-    if (traits.readOnly || traits.carries) return undefined
-    const rule = rules.get(agent)
-    if (rule === undefined) return undefined
+    const restriction = traits.readOnly || traits.carries ? undefined : restricted.get(agent)
+    if (!restriction) return undefined
+    const rule = `agents.${restriction.from}.readOnly`
     const reason = `Write not allowed: the agent ${agent} may only read (${rule}), and ${server}.${name} is not known to be a read. Use a tool that reads; the operator says which do in mcpServers.NAME.readTools or trustAnnotations.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }

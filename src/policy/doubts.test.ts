@@ -18,7 +18,7 @@ test('G8: rules and limits about servers that do not exist are warnings with a n
     limits: { servers: { nobody: 5 } },
   })
   for (const doubt of [
-    'agents.a.allow.servers[0]: there is no server filesystm; did you mean filesystem?',
+    'agents.a.allow.servers[0]: there is no server filesystm; did you mean "filesystem"?',
     'agents.a.allow.tools.ghost: there is no server ghost',
     'policy.allowedServers[2]: there is no server other',
     'limits.servers.nobody: there is no server nobody',

@@ -1,7 +1,7 @@
 import type { PolicyConfig } from '../config/schema.ts'
-import type { Consideration, ExplanationStep } from './explanation.ts'
+import type { Consideration } from './explanation.ts'
 import { byEither, type CompilePattern, compilePatterns } from './patterns.ts'
-import type { PolicyQuery, PolicyRefusal } from './verdict.ts'
+import { decides, type PolicyQuery, type PolicyRefusal, passes } from './verdict.ts'
 
 export type GlobalPolicy = Pick<PolicyConfig, 'allowedServers' | 'allowedTools' | 'blockedTools' | 'requireAuth'> &
   Partial<Pick<PolicyConfig, 'toolsNeedServer'>>
@@ -25,46 +25,28 @@ export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): Re
   return ({ server, name, isTool, authenticated }, considered) => {
     const whole = `${server}.${name}`
     const block = byEither(blockedTools, whole)
-    if (block) return denies(block, 'blocked tools', 'blocked for every agent', considered)
+    if (block) return decides(block, 'blocked tools', 'blocked for every agent', considered)
     considered?.push(passes('blocked tools', 'policy.blockedTools', 'not blocked'))
     // Meta-tools show and run only what the caller may use, so allow-lists need not name them.
     if (server === 'toolway') return undefined
 
     const serverRule = byEither(allowedServers, server)
-    if (serverRule === undefined) {
-      return denies(serverNotListed, 'allowed servers', 'the server is not listed', considered)
-    }
+    if (serverRule === undefined)
+      return decides(serverNotListed, 'allowed servers', 'the server is not listed', considered)
     considered?.push(passes('allowed servers', serverRule, 'the server is listed'))
 
     if (isTool) {
       const toolRule = everyTool ? 'policy.allowedTools' : byEither(allowedTools, whole)
-      if (toolRule === undefined) return denies(toolNotListed, 'allowed tools', 'the tool is not listed', considered)
+      if (toolRule === undefined) return decides(toolNotListed, 'allowed tools', 'the tool is not listed', considered)
       considered?.push(passes('allowed tools', toolRule, everyTool ? 'there is no such list' : 'the tool is listed'))
     }
 
     const guard = authenticated ? undefined : byEither(requireAuth, whole)
-    if (guard) return denies(guard, 'authentication', 'the caller is not authenticated', considered)
+    if (guard) return decides(guard, 'authentication', 'the caller is not authenticated', considered)
     const note = authenticated ? 'the caller is authenticated' : 'no authentication needed'
     considered?.push(passes('authentication', 'policy.requireAuth', note))
     return undefined
   }
-}
-
-const passes = (step: ExplanationStep, rule: string, note: string): Consideration => ({
-  step,
-  rule,
-  outcome: 'passes',
-  note,
-})
-
-function denies(
-  refusal: PolicyRefusal,
-  step: ExplanationStep,
-  note: string,
-  considered: Consideration[] | undefined,
-): PolicyRefusal {
-  considered?.push({ step, rule: refusal.rule, outcome: 'denies', note })
-  return refusal
 }
 
 const blocked = (rule: string): PolicyRefusal => ({

@@ -1,6 +1,6 @@
 import type { Config, LimitsConfig } from '../config/schema.ts'
 import type { Limit, LimitedEntry, LimitsOf } from '../core/stores.ts'
-import { lineage } from './agents.ts'
+import { inherited } from './agents.ts'
 import { compilePattern } from './patterns.ts'
 
 export interface LimitsOptions {
@@ -64,55 +64,43 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
 function compileShares({ perMinute, servers, tools }: LimitsOptions['limits']) {
   if (perMinute === undefined && Object.keys(servers).length + Object.keys(tools).length === 0) return undefined
   const toolLimit = compileToolLimits(tools)
-  const ofServers = new Map(Object.entries(servers).map(([server, calls]) => [server, ofServer(server, calls)]))
-  const ofOthers = perMinute === undefined ? undefined : ofWhatever(perMinute)
+  const ofServers = new Map(
+    Object.entries(servers).map(([server, calls]) => [
+      server,
+      share(`limits.servers.${server}`, calls, `server ${server}`, ` to the server ${server}`),
+    ]),
+  )
+  const ofOthers = perMinute === undefined ? undefined : share('limits.perMinute', perMinute, 'default', '')
   return ({ kind, server, name, aliases = [], traits }: LimitedEntry): Share | undefined => {
     const ofName = (one: string) => toolLimit(server, one, traits.carries === true) ?? []
     const ofNames = kind === 'tool' ? [name, ...aliases].flatMap(ofName) : []
     const [tool] = ofNames.sort((a, b) => a.perMinute - b.perMinute)
-    if (tool) return { ...tool, of: `tool ${server} ${name}`, scope: ` to ${server}.${name}`, met: new Map() }
+    if (tool) return share(tool.rule, tool.perMinute, `tool ${server} ${name}`, ` to ${server}.${name}`)
     return ofServers.get(server) ?? (traits.carries ? undefined : ofOthers)
   }
 }
 
-const ofServer = (server: string, perMinute: number): Share => ({
-  rule: `limits.servers.${server}`,
+const share = (rule: string, perMinute: number, of: string, scope: string): Share => ({
+  rule,
   perMinute,
-  of: `server ${server}`,
-  scope: ` to the server ${server}`,
+  of,
+  scope,
   met: new Map(),
 })
 
-const ofWhatever = (perMinute: number): Share => ({
-  rule: 'limits.perMinute',
-  perMinute,
-  of: 'default',
-  scope: '',
-  met: new Map(),
-})
+const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Limit> =>
+  new Map(
+    [...inherited(agents, ({ perMinute }) => perMinute)].map(([agent, { from, value }]) => [
+      agent,
+      { key: `${agent} total`, perMinute: value, rule: `agents.${from}.perMinute`, scope: ' in all' },
+    ]),
+  )
 
-function compileTotals(agents: LimitsOptions['agents']): ReadonlyMap<string, Limit> {
-  const own = new Map(Object.entries(agents))
-  const totals = new Map<string, Limit>()
-  for (const agent of own.keys()) {
-    const giver = lineage(agent, own).find((name) => own.get(name)?.perMinute !== undefined)
-    const perMinute = giver === undefined ? undefined : own.get(giver)?.perMinute
-    if (perMinute === undefined) continue
-    totals.set(agent, { key: `${agent} total`, perMinute, rule: `agents.${giver}.perMinute`, scope: ' in all' })
-  }
-  return totals
-}
-
-interface ToolLimit {
-  readonly rule: string
-  readonly perMinute: number
-}
-
-/** For a tool that only runs other calls, only patterns with its own server apply. */
-type ToolLimitOf = (server: string, name: string, carries: boolean) => ToolLimit | undefined
-
-/** Limits by `server.tool`: an exact name first, then the most specific matching pattern. */
-function compileToolLimits(written: Readonly<Record<string, number>>): ToolLimitOf {
+/**
+ * Limits by `server.tool`: an exact name first, then the most specific matching pattern. For a tool that only runs
+ * other calls (`carries`), only patterns with its own server apply.
+ */
+function compileToolLimits(written: Readonly<Record<string, number>>) {
   const limits = Object.entries(written).map(([pattern, perMinute]) => ({
     pattern,
     matches: compilePattern(pattern),
@@ -121,7 +109,7 @@ function compileToolLimits(written: Readonly<Record<string, number>>): ToolLimit
   const names = new Map(limits.filter(({ pattern }) => !isPattern(pattern)).map((one) => [one.pattern, one.limit]))
   const patterns = limits.filter(({ pattern }) => isPattern(pattern)).sort(byParticularity)
 
-  return (server, name, carries) => {
+  return (server: string, name: string, carries: boolean) => {
     const whole = `${server}.${name}`
     const own = (pattern: string) => !carries || pattern.startsWith(`${server}.`)
     return names.get(whole) ?? patterns.find(({ pattern, matches }) => own(pattern) && matches(whole))?.limit
@@ -141,13 +129,6 @@ type Agents = Readonly<Record<string, Pick<Config['agents'][string], 'concurrenc
 
 /** Max. calls in flight per agent (B7): its own number, or the nearest in its family; each agent counts separately. */
 export function compileConcurrency(agents: Agents): (agent: string) => number | undefined {
-  const own = new Map(Object.entries(agents))
-  const limits = new Map<string, number>()
-  for (const agent of own.keys()) {
-    const limit = lineage(agent, own)
-      .map((name) => own.get(name)?.concurrency)
-      .find((concurrency) => concurrency !== undefined)
-    if (limit !== undefined) limits.set(agent, limit)
-  }
-  return (agent) => limits.get(agent)
+  const limits = inherited(agents, ({ concurrency }) => concurrency)
+  return (agent) => limits.get(agent)?.value
 }

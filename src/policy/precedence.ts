@@ -1,7 +1,7 @@
 import { type AgentRules, listsTools, serverByEither, toolByName, toolByStar } from './agent-rules.ts'
-import type { Consideration, ExplanationStep } from './explanation.ts'
+import type { Consideration } from './explanation.ts'
 import { byName, byStar } from './patterns.ts'
-import type { Permission, PolicyQuery, PolicyRefusal, Ruling } from './verdict.ts'
+import { decides, type Permission, type PolicyQuery, type PolicyRefusal, passes, type Ruling } from './verdict.ts'
 
 /** An agent and the agents that it inherits from, itself first; never empty. */
 export type RuleFamily = readonly AgentRules[]
@@ -14,12 +14,12 @@ export function decideByRules(family: RuleFamily, question: PolicyQuery, conside
   const { server, name, isTool } = question
   for (const { path, deny } of family) {
     const refusal = byName(deny.servers, server) ?? (isTool ? toolByName(deny, server, name) : undefined)
-    if (refusal) return denies(refusal, 'explicit deny', 'it is listed', considered)
+    if (refusal) return decides(refusal, 'explicit deny', 'it is listed', considered)
     considered?.push(passes('explicit deny', `${path}.deny`))
   }
   for (const { path, deny } of family) {
     const refusal = byStar(deny.servers, server) ?? (isTool ? toolByStar(deny, server, name) : undefined)
-    if (refusal) return denies(refusal, 'wildcard deny', 'its pattern matches', considered)
+    if (refusal) return decides(refusal, 'wildcard deny', 'its pattern matches', considered)
     considered?.push(passes('wildcard deny', `${path}.deny`))
   }
   let nearest: Permission | undefined
@@ -27,9 +27,8 @@ export function decideByRules(family: RuleFamily, question: PolicyQuery, conside
     const rules = family[level] as AgentRules
     const parent = family[level + 1]
     if (parent && rules.allow.empty) {
-      considered?.push(
-        passes('explicit allow', `${rules.path}.allow`, `it has none, so what ${parent.path} allows holds`),
-      )
+      const note = `it has none, so what ${parent.path} allows holds`
+      considered?.push(passes('explicit allow', `${rules.path}.allow`, note))
       continue
     }
     const ruling = decideByAllow(rules, question, parent !== undefined, considered)
@@ -69,45 +68,27 @@ function decideByAllow(
   const { path, allow } = rules
   if (isTool && lacksServer(rules, server, hasParent)) {
     const note = `${path}.allow.servers does not list the server (policy.toolsNeedServer)`
-    return denies(rules.serverNotAllowed, 'default deny', note, considered)
+    return decides(rules.serverNotAllowed, 'default deny', note, considered)
   }
   const explicit = isTool ? toolByName(allow, server, name) : byName(allow.servers, server)
-  if (explicit) return allows(explicit, 'explicit allow', 'it is listed', considered)
+  if (explicit) return decides(explicit, 'explicit allow', 'it is listed', considered)
   considered?.push(passes('explicit allow', `${path}.allow`))
 
   const wildcard = isTool ? toolByStar(allow, server, name) : byStar(allow.servers, server)
-  if (wildcard) return allows(wildcard, 'wildcard allow', 'its pattern matches', considered)
+  if (wildcard) return decides(wildcard, 'wildcard allow', 'its pattern matches', considered)
   considered?.push(passes('wildcard allow', `${path}.allow`))
 
-  if (server === 'toolway') {
-    return allows(rules.metaTools, 'implicit grant', 'meta-tools are allowed unless denied', considered)
-  }
+  if (server === 'toolway')
+    return decides(rules.metaTools, 'implicit grant', 'meta-tools are allowed unless denied', considered)
   const listed = isTool && listsTools(allow, server)
   const granted = isTool && !listed ? serverByEither(allow, server) : undefined
-  if (granted) return allows(granted, 'implicit grant', 'its server is allowed, with no list of tools', considered)
+  if (granted) return decides(granted, 'implicit grant', 'its server is allowed, with no list of tools', considered)
   const closed = listed ? 'other tools are listed' : 'the server is not allowed'
   considered?.push(passes('implicit grant', `${path}.allow`, closed))
-  return denies(listed ? rules.toolNotAllowed : rules.serverNotAllowed, 'default deny', 'nothing allows it', considered)
-}
-
-const passes = (step: ExplanationStep, rule: string, note = 'no rule matches'): Consideration => ({
-  step,
-  rule,
-  outcome: 'passes',
-  note,
-})
-
-function allows(ruling: Permission, step: ExplanationStep, note: string, considered?: Consideration[]): Permission {
-  considered?.push({ step, rule: ruling.rule, outcome: 'allows', note })
-  return ruling
-}
-
-function denies(
-  ruling: PolicyRefusal,
-  step: ExplanationStep,
-  note: string,
-  considered?: Consideration[],
-): PolicyRefusal {
-  considered?.push({ step, rule: ruling.rule, outcome: 'denies', note })
-  return ruling
+  return decides(
+    listed ? rules.toolNotAllowed : rules.serverNotAllowed,
+    'default deny',
+    'nothing allows it',
+    considered,
+  )
 }

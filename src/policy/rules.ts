@@ -7,6 +7,7 @@ import { compileGlobal, type GlobalPolicy } from './global.ts'
 import { createPatternCompiler } from './patterns.ts'
 import { closedBy, decideByRules, type RuleFamily } from './precedence.ts'
 import {
+  decides,
   type PolicyQuery,
   type PolicyRefusal,
   type PolicyVerdict,
@@ -83,7 +84,9 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     considered?: Consideration[],
   ): Ruling => {
     if (family) return decideByRules(family, question, considered)
-    return own.size === 0 ? allowEverything(considered) : refuseUnknown(considered)
+    if (own.size === 0) return decides(noAgents, 'agent', 'there is one user, who may use everything', considered)
+    // A caller may outlive its agent, because rules are reloaded while it is connected.
+    return decides(unknownAgent, 'agent', 'there are no rules for it', considered)
   }
 
   const closedForAgent = (agent: string, server: string): PolicyRefusal | undefined => {
@@ -137,30 +140,12 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
 
 const noAgents = permission('agents (none configured)')
 
-function allowEverything(considered?: Consideration[]): Ruling {
-  const note = 'there is one user, who may use everything'
-  considered?.push({ step: 'agent', rule: noAgents.rule, outcome: 'allows', note })
-  return noAgents
-}
-
 const unknownAgent: PolicyRefusal = {
   allowed: false,
   code: 'DENIED_BY_POLICY',
   rule: 'agents (default deny)',
   auditReason: 'agent_not_in_rules',
   sentence: ({ agent }) => `There are no rules for the agent ${agent}, so it may use nothing; act as another agent.`,
-}
-
-/** A caller may outlive its agent, because rules are reloaded while it is connected. */
-function refuseUnknown(considered?: Consideration[]): Ruling {
-  considered?.push({ step: 'agent', rule: unknownAgent.rule, outcome: 'denies', note: 'there are no rules for it' })
-  return unknownAgent
-}
-
-interface Memory {
-  get(agent: number, entry: number): Ruling | undefined
-  set(agent: number, entry: number, ruling: Ruling): void
-  forget(): void
 }
 
 /** An agent has many entries and few distinct rulings: a list of rulings, and per entry an index into it, or 0. */
@@ -177,7 +162,7 @@ const maxRulings = 2 ** 16
  * Two bytes per pair, for at most `limit` pairs. Cleared when full: entries in use are cached again on the next call,
  * and no eviction order has to be maintained.
  */
-export function createMemory(limit: number): Memory {
+export function createMemory(limit: number) {
   let pages: (Page | undefined)[] = []
   let room = 0
   const forget = () => {
@@ -196,11 +181,11 @@ export function createMemory(limit: number): Memory {
   }
   return {
     forget,
-    get(agent, entry) {
+    get(agent: number, entry: number): Ruling | undefined {
       const page = pages[agent]
       return page?.rulings[page.places[entry] ?? 0]
     },
-    set(agent, entry, ruling) {
+    set(agent: number, entry: number, ruling: Ruling): void {
       if (room > limit) forget()
       const page = pageWithRoom(agent, entry)
       const place = page.placeOf.get(ruling) ?? page.rulings.length

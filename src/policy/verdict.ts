@@ -1,5 +1,6 @@
 import type { Denial, Permission } from '../core/decision.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import type { Consideration, ExplanationStep } from './explanation.ts'
 
 const ruleReasons = [
   'server_not_allowed',
@@ -50,6 +51,20 @@ export type Ruling = Permission | PolicyRefusal
 export type { Permission }
 
 export const permission = (rule: string): Permission => ({ allowed: true, rule })
+
+/** Returns the ruling; notes it if the caller wants an explanation. */
+export function decides<Decided extends Ruling>(
+  ruling: Decided,
+  step: ExplanationStep,
+  note: string,
+  considered: Consideration[] | undefined,
+): Decided {
+  considered?.push({ step, rule: ruling.rule, outcome: ruling.allowed ? 'allows' : 'denies', note })
+  return ruling
+}
+
+export const passes = (step: ExplanationStep, rule: string, note = 'no rule matches') =>
+  ({ step, rule, outcome: 'passes', note }) as const
 
 export function verdictOf(ruling: Ruling, question: PolicyQuery): PolicyVerdict {
   if (ruling.allowed) return ruling

@@ -35,10 +35,10 @@ test('G8: a rule about a server that does not exist is a warning that names its 
     blockedTools: ['filesystm.edit', 'edit_file', '*.edit', 'filesystem.*', 'every*'],
   }
   expect(warnings(agents, policy)).toEqual([
-    'agents.a.allow.servers[1]: there is no server filesystm; did you mean filesystem?',
+    'agents.a.allow.servers[1]: there is no server filesystm; did you mean "filesystem"?',
     'agents.a.deny.tools.other: there is no server other',
-    'policy.allowedServers[1]: there is no server evrything; did you mean everything?',
-    'policy.blockedTools[0]: there is no server filesystm; did you mean filesystem?',
+    'policy.allowedServers[1]: there is no server evrything; did you mean "everything"?',
+    'policy.blockedTools[0]: there is no server filesystm; did you mean "filesystem"?',
     'policy.blockedTools[1]: edit_file matches nothing; write it as server.tool',
   ])
 })

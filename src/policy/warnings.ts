@@ -1,4 +1,4 @@
-import { nearMisses } from '../lib/near.ts'
+import { didYouMean } from '../lib/near.ts'
 import { serverByEither, type WrittenAgent } from './agent-rules.ts'
 import { lineage, parentName } from './agents.ts'
 import type { GlobalPolicy } from './global.ts'
@@ -30,10 +30,14 @@ export function doubtfulRules({ agents, families, policy, servers }: Doubtful): 
   ]
 }
 
-function noServer(key: string, name: string, servers: ReadonlySet<string>): string[] {
-  if (name.includes('*') || servers.has(name)) return []
-  const [near] = nearMisses(name, servers)
-  return [`${key}: there is no server ${name}${near === undefined ? '' : `; did you mean ${near}?`}`]
+export const noServer = (key: string, name: string, servers: ReadonlySet<string>): string[] =>
+  name.includes('*') || servers.has(name) ? [] : [`${key}: there is no server ${name}${didYouMean(name, servers, '')}`]
+
+/** The servers whose tools a pattern may mean: a server name may contain a dot, so `a.b.c` is a tool of `a` or `a.b`. */
+export function serversMeant(pattern: string, servers: ReadonlySet<string>): string[] {
+  const plain = pattern.split('*', 1)[0] as string
+  const mayMean = (start: string) => plain.startsWith(start) || (plain !== pattern && start.startsWith(plain))
+  return [...servers].filter((server) => mayMean(`${server}.`))
 }
 
 const unknownServers = (agent: string, written: WrittenAgent, servers: ReadonlySet<string>): string[] =>
@@ -112,17 +116,11 @@ function doubtfulPattern(
   servers: ReadonlySet<string>,
 ): string[] {
   const plain = pattern.split('*', 1)[0] as string
-  if (!plain.includes('.')) {
+  if (!plain.includes('.'))
     return plain === pattern ? [`${key}: ${pattern} matches nothing; write it as server.tool`] : []
-  }
-  if (list !== 'blockedTools' && plain.startsWith('toolway.')) {
+  if (list !== 'blockedTools' && plain.startsWith('toolway.'))
     return [`${key} has no effect: meta-tools are allowed unless blocked or denied`]
-  }
-  // A server name may contain a dot, so `a.b.c` can be a tool of `a` or of `a.b`.
-  const meant = [...servers].filter((server) => {
-    const start = `${server}.`
-    return plain.startsWith(start) || (plain !== pattern && start.startsWith(plain))
-  })
+  const meant = serversMeant(pattern, servers)
   if (meant.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
   if (list !== 'allowedTools' || meant.length === 1) return []
   return [`${key} can mean a tool of ${meant.join(' or of ')}, and allows both`]

@@ -3,7 +3,7 @@ import type { Definition } from '../../core/entry.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { pageOf } from '../item.ts'
 import type { ScanFinding } from '../scan/finding.ts'
-import { scanDefinition, scannerVersion } from '../scan/scan.ts'
+import { scannerVersion } from '../scan/scan.ts'
 import type { DefinitionSnapshot } from './pin-record.ts'
 
 export interface PinnedDefinition {
@@ -34,8 +34,6 @@ export const snapshotOf = ({ hash, part }: PinnedDefinition, at: number): Defini
 })
 
 export const isScanned = ({ scanner }: ScanVerdict): boolean => scanner === scannerVersion
-
-export const scan = ({ part }: PinnedDefinition): readonly ScanFinding[] => scanDefinition(part)
 
 /** Longer fields are stored as a hash, so that a pin does not grow with a server's texts. */
 const maxField = 8_192

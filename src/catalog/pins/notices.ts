@@ -9,17 +9,10 @@ import { labelOf, latestApproval, type PinsMode } from './pin-state.ts'
 const maxChanges = 5
 const maxRemembered = 50_000
 
-/** Logs what happens to definitions, each event once per run. */
-export interface Notices {
-  changed(server: string, pin: Pin, sight: DefinitionSnapshot): void
-  unapproved(server: string): void
-  isNew(server: string, label: string): void
-  found(server: string, label: string, hash: string, findings: readonly ScanFinding[]): void
-  full(server: string): void
-  moved(server: string, from: string, to: string): void
-}
+export type Notices = ReturnType<typeof createNotices>
 
-export function createNotices(log: Log, mode: PinsMode): Notices {
+/** Logs what happens to definitions, each event once per run. */
+export function createNotices(log: Log, mode: PinsMode) {
   const said = new Set<string>()
   const counts = new Map<string, number>()
   const once = (...key: readonly string[]): boolean => {
@@ -32,7 +25,7 @@ export function createNotices(log: Log, mode: PinsMode): Notices {
   const effect = mode === 'quarantine' ? 'it is quarantined until somebody approves it' : 'it stays usable'
 
   return {
-    changed(server, pin, sight) {
+    changed(server: string, pin: Pin, sight: DefinitionSnapshot): void {
       const label = labelOf(server, pin.kind, pin.name)
       if (!once('changed', label, sight.hash)) return
       const count = (counts.get(label) ?? 0) + 1
@@ -49,17 +42,17 @@ export function createNotices(log: Log, mode: PinsMode): Notices {
         `a definition is not the one that was approved: ${effect}; \`toolway pins show ${visible(label)}\` shows more${more}`,
       )
     },
-    unapproved(server) {
+    unapproved(server: string): void {
       if (!once('unapproved', server)) return
       log.warn(
         { server },
         `definitions of a server whose pins were lost wait for \`toolway pins approve ${visible(server)}.*\``,
       )
     },
-    isNew(server, label) {
+    isNew(server: string, label: string): void {
       log.info({ server, definition: visible(label) }, 'a new definition is trusted at first sight')
     },
-    found(server, label, hash, findings) {
+    found(server: string, label: string, hash: string, findings: readonly ScanFinding[]): void {
       if (findings.length === 0 || !once('found', label, hash)) return
       const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
       log.warn(
@@ -67,12 +60,12 @@ export function createNotices(log: Log, mode: PinsMode): Notices {
         'a definition holds what people would not see or a model might obey; look at it before you trust it',
       )
     },
-    full(server) {
+    full(server: string): void {
       if (!once('full', server)) return
       const message = `a server has offered more names than can be pinned; ${mode === 'quarantine' ? 'further ones are quarantined' : 'further ones are not watched'}`
       log.warn({ server }, message)
     },
-    moved(server, from, to) {
+    moved(server: string, from: string, to: string): void {
       log.warn(
         { server, from: visible(from), to: visible(to) },
         'a server comes from elsewhere now; its pins still hold',

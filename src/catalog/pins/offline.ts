@@ -6,22 +6,12 @@ import {
   approveIn,
   isUnacknowledged,
   labelOf,
-  type PinState,
   type PinsMode,
   type Selection,
   statesOf,
 } from './pin-state.ts'
 
-/** The pins on disk, for commands that work without a running gateway. */
-export interface OfflinePins {
-  readonly servers: readonly string[]
-  readonly states: readonly PinState[]
-  /** Servers that need an operator's attention as a whole. */
-  readonly notes: readonly ServerNote[]
-  find(label: string): { readonly server: string; readonly pin: Pin } | undefined
-  /** A running gateway applies it within a second. */
-  approve(selection: Selection): Promise<readonly Approved[]>
-}
+export type OfflinePins = Awaited<ReturnType<typeof readPins>>
 
 export interface ServerNote {
   readonly server: string
@@ -29,27 +19,24 @@ export interface ServerNote {
   readonly lostAt?: number
 }
 
-export async function readPins(options: {
-  folder: string
-  mode: PinsMode
-  now: number
-  log: Log
-}): Promise<OfflinePins> {
-  const { mode, now, log } = options
-  const files = openPinFiles(pinsFolder(options.folder), log)
+/** The pins on disk, for commands that work without a running gateway. */
+export async function readPins({ folder, mode, now, log }: { folder: string; mode: PinsMode; now: number; log: Log }) {
+  const files = openPinFiles(pinsFolder(folder), log)
   const { records } = await files.load()
   const ordered = [...records].sort((a, b) => (a.server < b.server ? -1 : 1))
   return {
     servers: ordered.map(({ server }) => server),
     states: ordered.flatMap((record) => statesOf(record, mode)),
+    /** Servers that need an operator's attention as a whole. */
     notes: ordered.filter(isUnacknowledged).map(noteOf),
-    find(label) {
+    find(label: string): { readonly server: string; readonly pin: Pin } | undefined {
       for (const { server, pins } of ordered) {
         for (const pin of pins.values()) if (labelOf(server, pin.kind, pin.name) === label) return { server, pin }
       }
       return undefined
     },
-    async approve(selection) {
+    /** A running gateway applies it within a second. */
+    async approve(selection: Selection): Promise<readonly Approved[]> {
       const all: Approved[] = []
       for (const { server } of ordered) {
         if (selection.server !== undefined && selection.server !== server) continue
@@ -67,9 +54,6 @@ export async function readPins(options: {
 
 function noteOf({ server, origins, distrusted, acknowledged }: ServerPins): ServerNote {
   const [from, to] = origins.slice(-2)
-  return {
-    server,
-    ...(from && to && to.at > acknowledged && { moved: { from, to } }),
-    ...(distrusted > acknowledged && { lostAt: distrusted }),
-  }
+  const moved = from && to && to.at > acknowledged ? { from, to } : undefined
+  return { server, moved, lostAt: distrusted > acknowledged ? distrusted : undefined }
 }

@@ -2,14 +2,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { Denial } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { visible } from '../scan/escape-invisible.ts'
-import {
-  isScanned,
-  type PinnedDefinition,
-  pinnedDefinitionOf,
-  scan,
-  snapshotOf,
-  verdictOf,
-} from './definition-snapshot.ts'
+import { scanDefinition } from '../scan/scan.ts'
+import { isScanned, type PinnedDefinition, pinnedDefinitionOf, snapshotOf, verdictOf } from './definition-snapshot.ts'
 import type { Notices } from './notices.ts'
 import { type DefinitionSnapshot, type Pin, type PinKind, trustsFirstSight } from './pin-record.ts'
 import { approvalOf, isReleased, labelOf, type PinState, type PinsMode, stateOf } from './pin-state.ts'
@@ -52,7 +46,7 @@ export function createPinEvaluator(
   }
 
   const inspect = (store: ServerPinStore, { server, kind, name }: PinSubject, look: PinnedDefinition): void => {
-    const findings = scan(look)
+    const findings = scanDefinition(look.part)
     const verdict = verdictOf(findings)
     const pin = store.pin(kind, name)
     if (!pin) return
@@ -133,13 +127,10 @@ const listed = (words: readonly string[]): string => {
 const nowMs = 100
 const sliceMs = 10
 
-/** Runs small jobs immediately within a time budget, and the rest between other work. */
-export interface ScanQueue extends AsyncDisposable {
-  add(work: () => void): void
-  done(): Promise<void>
-}
+export type ScanQueue = ReturnType<typeof createScanQueue>
 
-export function createScanQueue(): ScanQueue {
+/** Runs small jobs immediately within a time budget, and the rest between other work. */
+export function createScanQueue() {
   const waiting: (() => void)[] = []
   let spent = 0
   let resetting = false
@@ -161,7 +152,7 @@ export function createScanQueue(): ScanQueue {
   }
 
   return {
-    add(work) {
+    add(work: () => void) {
       if (!resetting) {
         resetting = true
         setImmediate(() => {
@@ -181,18 +172,12 @@ export function createScanQueue(): ScanQueue {
   }
 }
 
-interface LooseFlagsOptions {
-  readonly queue: ScanQueue
-  readonly notices: Notices
-  flagged(server: string): void
-}
-
 /** Findings in definitions that are not pinned; empty until the scanner has run. */
 export function createUnpinnedFlags({
   queue,
   notices,
   flagged,
-}: LooseFlagsOptions): (entry: Entry) => readonly string[] {
+}: Pick<PinEvaluatorOptions, 'queue' | 'notices' | 'flagged'>): (entry: Entry) => readonly string[] {
   const known = new WeakMap<Entry, readonly string[]>()
   return (entry) => {
     const flags = known.get(entry)
@@ -200,7 +185,7 @@ export function createUnpinnedFlags({
     known.set(entry, [])
     queue.add(() => {
       const look = pinnedDefinitionOf(entry.verbatim ?? entry.definition)
-      const findings = scan(look)
+      const findings = scanDefinition(look.part)
       known.set(entry, verdictOf(findings).flags)
       notices.found(entry.server, `${entry.kind}:${entry.server}.${entry.name}`, look.hash, findings)
       if (findings.length > 0) flagged(entry.server)

@@ -14,25 +14,15 @@ const largestFile = 64 * 1_048_576
 /** Other processes may queue for the same lock. */
 const lockWaitMs = 12_000
 
-export type Signature = string
-
-/** The pin files, one per server, shared by several processes. */
-export interface PinFiles {
-  readonly folder: string
-  load(): Promise<{ readonly records: readonly ServerPins[]; readonly unreadable: ReadonlySet<string> }>
-  /** Undefined if the file does not exist, 'unreadable' if it is damaged or from a newer Toolway. */
-  read(name: string): Promise<ServerPins | 'unreadable' | undefined>
-  /** Changes a server's record under a lock; writes nothing if `change` returns its argument. */
-  update(server: string, change: (current: ServerPins | undefined) => ServerPins): Promise<ServerPins>
-  /** mtime, size and inode of each file, to detect writes. */
-  signatures(): Promise<ReadonlyMap<string, Signature>>
-}
+export type PinFiles = ReturnType<typeof openPinFiles>
 
 export const pinsFolder = (folder: string): string => join(folder, 'pins')
 
 const setAside = '.damaged'
 
-export function openPinFiles(folder: string, log: Log): PinFiles {
+/** The pin files, one per server, shared by several processes. */
+export function openPinFiles(folder: string, log: Log) {
+  /** Undefined if the file does not exist, 'unreadable' if it is damaged or from a newer Toolway. */
   const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
     const path = join(folder, name)
     try {
@@ -45,7 +35,7 @@ export function openPinFiles(folder: string, log: Log): PinFiles {
       if (record && fileName(record.server) === name) return record
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
-        return (await stat(path + setAside).catch(() => undefined)) ? 'unreadable' : undefined
+        return (await isThere(path + setAside)) ? 'unreadable' : undefined
       }
       log.warn({ path, err: error }, 'cannot read the pins of a server; nothing of it is trusted at first sight')
       return 'unreadable'
@@ -72,21 +62,22 @@ export function openPinFiles(folder: string, log: Log): PinFiles {
       }
       return { records, unreadable }
     },
-    async update(server, change) {
+    /** Changes a server's record under a lock; writes nothing if `change` returns its argument. */
+    async update(server: string, change: (current: ServerPins | undefined) => ServerPins): Promise<ServerPins> {
       await mkdir(folder, { recursive: true, mode: 0o700 })
       const name = fileName(server)
       await using _lock = await lockFile(join(folder, `.${name}.lock`), lockWaitMs)
       const found = await read(name)
-      if (found === 'unreadable' && (await exists(join(folder, name)))) {
+      if (found === 'unreadable' && (await isThere(join(folder, name))))
         throw new Error(`${name} cannot be read, so it is not overwritten`)
-      }
       const current = found === 'unreadable' ? undefined : found
       const next = change(current)
       if (next !== current) await writeAtomic(join(folder, name), recordText(next))
       return next
     },
-    async signatures() {
-      const found = new Map<string, Signature>()
+    /** mtime, size and inode of each file, to detect writes. */
+    async signatures(): Promise<ReadonlyMap<string, string>> {
+      const found = new Map<string, string>()
       for (const name of await list(folder)) {
         const { mtimeMs, size, ino } = (await stat(join(folder, name)).catch(() => undefined)) ?? {}
         if (mtimeMs !== undefined) found.set(name, `${mtimeMs} ${size} ${ino}`)
@@ -96,7 +87,7 @@ export function openPinFiles(folder: string, log: Log): PinFiles {
   }
 }
 
-const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
+const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined
 
 const list = async (folder: string): Promise<string[]> =>
   (await readdir(folder).catch(() => [])).filter((name) => /^[^.].*\.json(?:\.damaged)?$/.test(name))
@@ -130,10 +121,7 @@ export function watchFolder(folder: string, clock: Clock, touched: () => void): 
   }
 
   const look = async () => {
-    const mtimeMs = await stat(folder).then(
-      (found) => found.mtimeMs,
-      () => undefined,
-    )
+    const mtimeMs = (await stat(folder).catch(() => undefined))?.mtimeMs
     if (over) return
     if (mtimeMs !== undefined && !watcher) listen()
     if (mtimeMs !== last) touched()

@@ -110,26 +110,10 @@ export function recordText(record: ServerPins): string {
 }
 
 /** The origin of a server: a hash to compare, and a text for people without secrets. */
-export interface ServerOrigin {
-  readonly hash: string
-  readonly text: string
-}
+export type ServerOrigin = Omit<RecordedOrigin, 'at'>
 
 /** Programs whose first argument names the package or script that they run. */
-const runners = new Set([
-  'npx',
-  'bunx',
-  'uvx',
-  'pipx',
-  'node',
-  'deno',
-  'bun',
-  'python',
-  'python3',
-  'docker',
-  'podman',
-  'uv',
-])
+const runners = new Set('npx bunx uvx pipx node deno bun python python3 docker podman uv'.split(' '))
 
 /** Arguments and URLs may contain secrets, so keep only a hash and the most significant word. */
 export function originOf(config: ServerConfig): ServerOrigin {
@@ -163,9 +147,10 @@ export function mergeRecords(a: ServerPins, b: ServerPins): ServerPins {
     const mine = pins.get(key)
     pins.set(key, mine ? mergePins(mine, pin) : pin)
   }
+  const origins = unique([...a.origins, ...b.origins], (one, other) => (byTime(one, other) <= 0 ? one : other))
   return {
     server: a.server,
-    origins: mergeOrigins(a.origins, b.origins),
+    origins: origins.sort(byTime).slice(-maxOrigins),
     acknowledged: Math.max(a.acknowledged, b.acknowledged),
     distrusted: Math.max(a.distrusted, b.distrusted),
     pins,
@@ -197,16 +182,7 @@ function mergeApproved(all: readonly Approval[]): { approved: Approval[]; demote
   }
 }
 
-function mergeOrigins(a: readonly RecordedOrigin[], b: readonly RecordedOrigin[]): readonly RecordedOrigin[] {
-  return unique([...a, ...b], (one, other) => (byTime(one, other) <= 0 ? one : other))
-    .sort(byTime)
-    .slice(-maxOrigins)
-}
-
-interface Dated {
-  readonly hash: string
-  readonly at: number
-}
+type Dated = Pin['seen']
 
 const byTime = (a: Dated, b: Dated): number => a.at - b.at || (a.hash < b.hash ? -1 : a.hash > b.hash ? 1 : 0)
 

@@ -40,11 +40,7 @@ export function labelOf(server: string, kind: PinKind, name: string): string {
   return kind === 'prompt' ? `prompt:${server}.${name}` : `instructions:${server}`
 }
 
-export const latestApproval = (pin: Pin): Approval | undefined =>
-  pin.approved.reduce<Approval | undefined>(
-    (latest, next) => (latest && latest.at > next.at ? latest : next),
-    undefined,
-  )
+export const latestApproval = (pin: Pin): Approval | undefined => pin.approved.toSorted((a, b) => a.at - b.at).at(-1)
 
 export const approvalOf = (pin: Pin, hash: string): Approval | undefined =>
   pin.approved.find((approval) => approval.hash === hash)

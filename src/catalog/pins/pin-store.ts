@@ -19,35 +19,18 @@ const restPerWrite = 20
 /** Retry delay after a failed write: the disk may be full for a while. */
 const againMs = 10_000
 
-/** One server's pins in memory, written to disk with a delay. */
-export interface ServerPinStore extends AsyncDisposable {
-  readonly record: ServerPins
-  /** Incremented by everything except `put`: an approval, a new origin, pins of another process. */
-  readonly generation: number
-  /** Whether the server had pins when this process started. */
-  readonly wasKnown: boolean
-  readonly size: number
-  pin(kind: PinKind, name: string): Pin | undefined
-  put(pin: Pin): void
-  /** Replaces the record, for an operator's decision or a change of the whole server. */
-  replace(next: ServerPins): void
-  take(other: ServerPins): void
-  flush(): Promise<void>
-}
+export type ServerPinStore = ReturnType<typeof createServerPinStore>
 
-export interface ServerPinStoreOptions {
-  readonly server: string
-  readonly found: ServerPins | undefined
-  /** The file existed but could not be read. */
-  readonly lost: boolean
-  changed(): void
+interface PinStoreOptions {
   readonly files: PinFiles
+  changed(server: string): void
   readonly clock: Clock
   readonly log: Log
 }
 
-function createServerPinStore(options: ServerPinStoreOptions): ServerPinStore {
-  const { server, found, lost, files, clock, log } = options
+/** One server's pins in memory, written to disk with a delay. `lost`: the file existed but could not be read. */
+function createServerPinStore(server: string, found: ServerPins | undefined, lost: boolean, options: PinStoreOptions) {
+  const { files, clock, log } = options
   let record = found ?? emptyRecord(server, lost ? clock.now() : 0)
   let pins = new Map(record.pins)
   let generation = 0
@@ -76,7 +59,7 @@ function createServerPinStore(options: ServerPinStoreOptions): ServerPinStore {
     pins = new Map(merged.pins)
     if (!news) return
     generation++
-    options.changed()
+    options.changed(server)
   }
 
   const write = async (): Promise<void> => {
@@ -109,18 +92,21 @@ function createServerPinStore(options: ServerPinStoreOptions): ServerPinStore {
     get size() {
       return pins.size
     },
+    /** Incremented by everything except `put`: an approval, a new origin, pins of another process. */
     get generation() {
       return generation
     },
+    /** Whether the server had pins when this process started. */
     wasKnown: record.pins.size > 0,
-    pin: (kind, name) => pins.get(keyOf(kind, name)),
-    put(pin) {
+    pin: (kind: PinKind, name: string) => pins.get(keyOf(kind, name)),
+    put(pin: Pin): void {
       const key = keyOf(pin.kind, pin.name)
       const known = pins.get(key)
       pins.set(key, known ? mergePins(known, pin) : pin)
       soon()
     },
-    replace(next) {
+    /** Replaces the record, for an operator's decision or a change of the whole server. */
+    replace(next: ServerPins): void {
       record = next
       pins = new Map(next.pins)
       generation++
@@ -128,7 +114,7 @@ function createServerPinStore(options: ServerPinStoreOptions): ServerPinStore {
     },
     take,
     flush,
-    async [Symbol.asyncDispose]() {
+    async [Symbol.asyncDispose](): Promise<void> {
       await flush().catch(() => {})
       timer?.[Symbol.dispose]()
     },
@@ -156,21 +142,8 @@ function differs(before: ServerPins, after: ServerPins): boolean {
 const asDecision = ({ hash, by, high, flags }: DefinitionSnapshot & { readonly by: string }) => [hash, by, high, flags]
 
 /** The stores of all servers, synchronized with the writes of other processes. */
-interface PinStore extends AsyncDisposable {
-  of(server: string): ServerPinStore
-  all(): Iterable<readonly [server: string, store: ServerPinStore]>
-  reload(): Promise<void>
-  flush(): Promise<void>
-}
-
-interface PinStoreOptions {
-  readonly files: PinFiles
-  changed(server: string): void
-  readonly clock: Clock
-  readonly log: Log
-}
-
-export async function openPinStore({ files, changed, clock, log }: PinStoreOptions): Promise<PinStore> {
+export async function openPinStore(options: PinStoreOptions) {
+  const { files, clock, log } = options
   const stores = new Map<string, ServerPinStore>()
   let signatures = await files.signatures()
   const { records, unreadable } = await files.load()
@@ -179,7 +152,7 @@ export async function openPinStore({ files, changed, clock, log }: PinStoreOptio
 
   const add = (server: string, found?: ServerPins): ServerPinStore => {
     const lost = found === undefined && unreadable.has(fileName(server))
-    const store = createServerPinStore({ server, found, lost, changed: () => changed(server), files, clock, log })
+    const store = createServerPinStore(server, found, lost, options)
     stores.set(server, store)
     return store
   }
@@ -211,7 +184,7 @@ export async function openPinStore({ files, changed, clock, log }: PinStoreOptio
 
   return {
     of,
-    all: () => stores,
+    all: (): ReadonlyMap<string, ServerPinStore> => stores,
     reload,
     flush: async () => void (await Promise.all([...stores.values()].map((store) => store.flush()))),
     async [Symbol.asyncDispose]() {

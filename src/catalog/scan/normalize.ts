@@ -27,18 +27,8 @@ const isMixed = (word: string): boolean => word.length > 2 && lookalikes.test(wo
 const unmixed = (text: string): string =>
   lookalikes.test(text) ? text.replace(words, (word) => (isMixed(word) ? latinFor(word) : word)) : text
 
-const digits: Readonly<Record<string, string>> = {
-  0: 'o',
-  1: 'i',
-  3: 'e',
-  4: 'a',
-  5: 's',
-  7: 't',
-  8: 'b',
-  '@': 'a',
-  $: 's',
-  '!': 'i',
-}
+const digits = '0134578@$!'
+const letters = 'oieastbasi'
 const marked = /(?<![a-z0-9@$!.:/_-])[a-z0-9@$!]{2,24}(?![a-z0-9@$!_/-])/g
 const leet = /^(?=.*[a-z]).*[0134578@$]/
 const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
@@ -47,7 +37,7 @@ const apart = /(?<![a-z0-9])[a-z](?:[ .\-_*]{1,4}[a-z](?![a-z0-9])){5,}/g
 export function readings(folded: string): string[] {
   const others: string[] = []
   const unleet = folded.replace(marked, (word) =>
-    leet.test(word) ? word.replace(/[0134578@$!]/g, (sign) => digits[sign] as string) : word,
+    leet.test(word) ? word.replace(/[0134578@$!]/g, (sign) => letters[digits.indexOf(sign)] as string) : word,
   )
   if (unleet !== folded) others.push(unleet)
   const together = joined(folded)
@@ -78,16 +68,10 @@ function isProse(text: string): boolean {
 
 /** The decoded prose in a text (base64, hex, percent encoding, entities, escapes). */
 export function decodedIn(text: string): string[] {
-  const found: string[] = []
   if (!unbroken.test(text)) return []
-  for (const [run] of text.matchAll(base64)) {
-    const decoded = Buffer.from(run, 'base64').toString('utf8')
-    if (isProse(decoded)) found.push(decoded)
-  }
-  for (const [, digits = ''] of text.matchAll(hex)) {
-    const decoded = Buffer.from(digits, 'hex').toString('utf8')
-    if (isProse(decoded)) found.push(decoded)
-  }
+  const runs = [...text.matchAll(base64)].map(([run]) => Buffer.from(run, 'base64').toString('utf8'))
+  const numbers = [...text.matchAll(hex)].map(([, digits = '']) => Buffer.from(digits, 'hex').toString('utf8'))
+  const found = [...runs, ...numbers].filter(isProse)
   if (text.includes('%')) {
     for (const [run] of text.matchAll(percent)) found.push(Buffer.from(run.replaceAll('%', ''), 'hex').toString('utf8'))
   }

@@ -9,11 +9,6 @@ import { visible } from './escape-invisible.ts'
 import type { ScanFinding } from './finding.ts'
 import { scanDefinition } from './scan.ts'
 
-export interface ResultScanOptions {
-  readonly mode: 'warn' | 'strip'
-  readonly log: Log
-}
-
 export const findingsKey = 'dev.toolway/findings'
 /** More would waste the model's context. */
 const maxMarked = 8
@@ -24,7 +19,7 @@ const binary: ReadonlySet<string> = new Set(['data', 'blob'])
  * Scans results of servers (tool results, resource contents, prompt messages) for hidden characters and instructions to
  * the model. Findings are logged, counted, recorded and added to `_meta`; `strip` also removes hidden characters.
  */
-export function scanResults({ mode, log }: ResultScanOptions): Interceptor {
+export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; readonly log: Log }): Interceptor {
   return async (call, next) => {
     const result = await next(call)
     if (ownSources.includes(call.entry.server)) return result

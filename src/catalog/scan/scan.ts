@@ -111,45 +111,31 @@ const letterAfter = /^\p{L}/u
 const isInsideWord = (text: string, from: number, to: number): boolean =>
   letterBefore.test(text.slice(Math.max(0, from - 2), from)) && letterAfter.test(text.slice(to, to + 2))
 
-interface DefinitionText {
-  readonly where: string
-  readonly text: string
-}
-
-interface DefinitionTexts {
-  readonly texts: readonly DefinitionText[]
-  readonly cut: boolean
-}
-
 /** More than a definition for a model's context should hold. */
 const maxCharacters = 262_144
 const maxTexts = 20_000
 const maxDepth = 64
 
 /** All texts of a definition: values and member names at any depth. Skips `_meta`, which only programs read. */
-function textsOf(definition: Readonly<Record<string, unknown>>, skipped: ReadonlySet<string> = none): DefinitionTexts {
-  const texts: DefinitionText[] = []
+function textsOf(definition: Readonly<Record<string, unknown>>, skipped: ReadonlySet<string> = none) {
+  const texts: { readonly where: string; readonly text: string }[] = []
   let characters = 0
   let cut = false
 
   const add = (where: string, text: string) => {
     const room = maxCharacters - characters
-    if (texts.length >= maxTexts || room <= 0) {
-      cut = true
-      return
-    }
-    if (text.length > room) cut = true
-    texts.push({ where, text: text.length > room ? text.slice(0, room) : text })
+    const full = texts.length >= maxTexts || room <= 0
+    cut ||= full || text.length > room
+    if (full) return
+    texts.push({ where, text: text.slice(0, room) })
     characters += text.length
   }
 
   const walk = (value: unknown, where: string, depth: number): void => {
     if (typeof value === 'string') add(where, value)
     if (typeof value !== 'object' || value === null) return
-    if (depth > maxDepth || cut) {
-      cut = true
-      return
-    }
+    cut ||= depth > maxDepth
+    if (cut) return
     if (Array.isArray(value)) {
       for (const [index, item] of value.entries()) walk(item, `${where}[${index}]`, depth + 1)
       return

@@ -8,25 +8,12 @@ interface Posting {
   readonly weights: number[]
 }
 
-export interface Scores {
-  /** By place; 0 if no word matches. */
-  readonly scores: Float64Array
-  readonly places: readonly number[]
-}
-
 /** Inverted index, updated tool by tool. */
-export interface Postings {
-  add(place: number, entry: Entry): void
-  remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void
-  /** The score of each of `count` tools, whose places are below `room`; rare words count more. */
-  score(words: readonly string[], among: { readonly count: number; readonly room: number }): Scores
-}
-
-export function createPostings(): Postings {
+export function createPostings() {
   const postings = new Map<string, Posting>()
 
   return {
-    add(place, entry) {
+    add(place: number, entry: Entry): void {
       for (const [word, weight] of wordsOf(entry)) {
         const known = postings.get(word)
         if (known) {
@@ -35,7 +22,7 @@ export function createPostings(): Postings {
         } else postings.set(word, { places: [place], weights: [weight] })
       }
     },
-    remove(gone) {
+    remove(gone: readonly { readonly place: number; readonly entry: Entry }[]): void {
       const places = new Set(gone.map(({ place }) => place))
       const words = new Set(gone.flatMap(({ entry }) => [...wordsOf(entry).keys()]))
       // Removes all tools at once, so that each posting list is scanned once however large the server was.
@@ -45,7 +32,8 @@ export function createPostings(): Postings {
         if (posting.places.length === 0) postings.delete(word)
       }
     },
-    score(words, { count, room }) {
+    /** The score of each of `count` tools by place, below `room`; 0 if no word matches. Rare words count more. */
+    score(words: readonly string[], { count, room }: { readonly count: number; readonly room: number }) {
       const scores = new Float64Array(room)
       const touched: number[] = []
       for (const word of words) {

@@ -2,27 +2,17 @@ import type { Item } from '../item.ts'
 import { createPostings } from './postings.ts'
 import { tokens } from './tokenizer.ts'
 
-/** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
-export interface SearchIndex {
-  /** Replaces the set of tools. Indexes only new ones and removes only missing ones. */
-  update(items: readonly Item[]): void
-  /** Best first; ties keep the order of the list. */
-  search(query: string, asked: SearchQuery): IndexMatches
-}
+export type SearchIndex = ReturnType<typeof createSearchIndex>
 
-export interface SearchQuery {
+interface SearchQuery {
   readonly limit: number
   /** What the caller may use. Pass the same array each time: its mask is cached by identity. */
   readonly among: readonly Item[]
   readonly server?: string | undefined
 }
 
-export interface IndexMatches {
-  readonly items: readonly Item[]
-  readonly total: number
-}
-
-export function createSearchIndex(): SearchIndex {
+/** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
+export function createSearchIndex() {
   const postings = createPostings()
   /** By place; places of removed tools are reused. */
   const items: (Item | undefined)[] = []
@@ -34,7 +24,8 @@ export function createSearchIndex(): SearchIndex {
   let masks = new WeakMap<readonly Item[], Uint8Array>()
 
   return {
-    update(listed) {
+    /** Replaces the set of tools. Indexes only new ones and removes only missing ones. */
+    update(listed: readonly Item[]): void {
       const present = new Set(listed)
       const gone = [...places].filter(([item]) => !present.has(item))
       postings.remove(gone.map(([item, place]) => ({ place, entry: item.entry })))
@@ -54,7 +45,8 @@ export function createSearchIndex(): SearchIndex {
       for (const [rank, item] of listed.entries()) ranks[places.get(item) as number] = rank
       masks = new WeakMap()
     },
-    search(query, { limit, among, server }) {
+    /** Best first; ties keep the order of the list. */
+    search(query: string, { limit, among, server }: SearchQuery) {
       const steps = stepsOf(query)
       const whole = score([...new Set(steps.flat())])
       const mask = maskOf(among)

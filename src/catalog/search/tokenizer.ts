@@ -59,19 +59,9 @@ const isVowel = (letter: string | undefined): boolean => letter !== undefined &&
 /** R1 starts after these prefixes, so that `generate` and `general` stay different. */
 const prefixes: readonly string[] = ['gener', 'commun', 'arsen']
 
-const exceptions: ReadonlyMap<string, string> = new Map([
-  ['skis', 'ski'],
-  ['skies', 'sky'],
-  ['dying', 'die'],
-  ['lying', 'lie'],
-  ['tying', 'tie'],
-  ['idly', 'idl'],
-  ['gently', 'gentl'],
-  ['ugly', 'ugli'],
-  ['early', 'earli'],
-  ['only', 'onli'],
-  ['singly', 'singl'],
-  ...['sky', 'news', 'howe', 'atlas', 'cosmos', 'bias', 'andes'].map((word) => [word, word] as const),
+const exceptions = new Map([
+  ...table('skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli'),
+  ...table('singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes'),
 ])
 
 /** Words that look inflected after plural removal but are not. */
@@ -123,64 +113,29 @@ type Rule = readonly [suffix: string, replacement: string, condition?: 'r2' | Re
 
 /** Longest first: only the first matching suffix is tried. */
 const longRules: readonly Rule[] = [
-  ['ational', 'ate'],
-  ['ization', 'ize'],
-  ['fulness', 'ful'],
-  ['ousness', 'ous'],
-  ['iveness', 'ive'],
-  ['tional', 'tion'],
-  ['biliti', 'ble'],
-  ['lessli', 'less'],
-  ['entli', 'ent'],
-  ['ation', 'ate'],
-  ['alism', 'al'],
-  ['aliti', 'al'],
-  ['ousli', 'ous'],
-  ['iviti', 'ive'],
-  ['fulli', 'ful'],
-  ['enci', 'ence'],
-  ['anci', 'ance'],
-  ['abli', 'able'],
-  ['izer', 'ize'],
-  ['ator', 'ate'],
-  ['alli', 'al'],
-  ['bli', 'ble'],
+  ...table('ational:ate ization:ize fulness:ful ousness:ous iveness:ive tional:tion biliti:ble lessli:less entli:ent'),
+  ...table('ation:ate alism:al aliti:al ousli:ous iviti:ive fulli:ful enci:ence anci:ance abli:able izer:ize'),
+  ...table('ator:ate alli:al bli:ble'),
   ['ogi', 'og', /l$/],
   ['li', '', /[cdeghkmnrt]$/],
 ]
 
 const furtherRules: readonly Rule[] = [
-  ['ational', 'ate'],
-  ['tional', 'tion'],
-  ['alize', 'al'],
-  ['icate', 'ic'],
-  ['iciti', 'ic'],
+  ...table('ational:ate tional:tion alize:al icate:ic iciti:ic'),
   ['ative', '', 'r2'],
-  ['ical', 'ic'],
-  ['ness', ''],
-  ['ful', ''],
+  ...table('ical:ic ness: ful:'),
 ]
 
 const residualRules: readonly Rule[] = [
-  ['ement', ''],
-  ['ance', ''],
-  ['ence', ''],
-  ['able', ''],
-  ['ible', ''],
-  ['ment', ''],
-  ['ant', ''],
-  ['ent', ''],
-  ['ism', ''],
-  ['ate', ''],
-  ['iti', ''],
-  ['ous', ''],
-  ['ive', ''],
-  ['ize', ''],
+  ...table('ement: ance: ence: able: ible: ment: ant: ent: ism: ate: iti: ous: ive: ize:'),
   ['ion', '', /[st]$/],
-  ['al', ''],
-  ['er', ''],
-  ['ic', ''],
+  ...table('al: er: ic:'),
 ]
+
+/** Pairs written as `from:to`. */
+function table(pairs: string): readonly [from: string, to: string][] {
+  return pairs.split(' ').map((pair) => pair.split(':') as [string, string])
+}
 
 const longSuffix = (text: string, r1: number, r2: number): string =>
   apply(furtherRules, apply(longRules, text, r1, r2), r1, r2)

@@ -2,45 +2,37 @@ import { randomUUID } from 'node:crypto'
 import type { Chat, ChatEnd, ChatEvent, ChatMessage, ChatRequest, ChatStage } from '../../core/chat.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Shell, type Stream } from '../kit.ts'
 import { cut, oneLine, printable } from '../table.ts'
-import type { Person } from './person.ts'
+import type { personAt } from './person.ts'
 
 /** Settings of a whole conversation. */
 export type ChatPreferences = Pick<ChatRequest, 'model' | 'mode' | 'toolChoice' | 'only'>
 
-/** An answer and the calls that led to it. */
-interface CompletedAnswer {
-  /** Joins its calls in audit and traces. */
-  readonly id: string
-  readonly content: string
-  readonly end: ChatEnd | undefined
-  readonly calls: readonly object[]
-}
-
 export interface ChatContext {
   readonly chat: Chat
-  readonly person: Person
-  readonly wish: ChatPreferences
+  readonly person: ReturnType<typeof personAt>
+  readonly preferences: ChatPreferences
 }
 
 /** Requests an answer and passes each event on as it arrives. */
-async function answerTo(
-  { chat, person, wish }: ChatContext,
+async function requestAnswer(
+  { chat, person, preferences }: ChatContext,
   messages: readonly ChatMessage[],
   signal: AbortSignal,
-  tell: (event: ChatEvent, id: string) => void,
-): Promise<CompletedAnswer> {
+  onEvent: (event: ChatEvent, id: string) => void,
+) {
+  // Joins the calls of an answer in audit and traces.
   const id = `chat-${randomUUID().slice(19)}`
   let content = ''
   let end: ChatEnd | undefined
   const calls = new Map<string, object>()
-  for await (const event of chat.answer({ ...wish, ...person, id, messages, signal, stream: true })) {
+  for await (const event of chat.answer({ ...preferences, ...person, id, messages, signal, stream: true })) {
     if (event.kind === 'text') content += event.text
     else if (event.kind === 'end') end = event
     else if (event.kind === 'call' || event.kind === 'result') {
-      const { kind, ...told } = event
-      calls.set(event.call, { ...calls.get(event.call), ...told })
+      const { kind, ...facts } = event
+      calls.set(event.call, { ...calls.get(event.call), ...facts })
     }
-    tell(event, id)
+    onEvent(event, id)
   }
   signal.throwIfAborted()
   return { id, content, end, calls: [...calls.values()] }
@@ -49,18 +41,17 @@ async function answerTo(
 /** Answers one message: as streamed text, as one JSON document, or as events, one per line. */
 export async function answerOnce(
   shell: Shell,
-  asking: ChatContext,
+  context: ChatContext,
   messages: readonly ChatMessage[],
   form: 'text' | 'document' | 'events',
 ): Promise<ExitCode> {
   const { interrupted } = shell
   if (form === 'text') {
-    await printAnswer(shell, asking, messages, interrupted)
+    await printAnswer(shell, context, messages, interrupted)
     return exit.ok
   }
-  const line = (value: unknown) => shell.stdout.write(`${JSON.stringify(value)}\n`)
-  const { id, content, end, calls } = await answerTo(asking, messages, interrupted, (event, id) => {
-    if (form === 'events') line({ id, ...event })
+  const { id, content, end, calls } = await requestAnswer(context, messages, interrupted, (event, id) => {
+    if (form === 'events') shell.stdout.write(`${JSON.stringify({ id, ...event })}\n`)
   })
   if (form === 'document') {
     const { kind, handed, ...rest } = end ?? {}
@@ -72,16 +63,16 @@ export async function answerOnce(
 /** Streams an answer to stdout. */
 export async function printAnswer(
   shell: Pick<Shell, 'stdout' | 'stderr'>,
-  asking: ChatContext,
+  context: ChatContext,
   messages: readonly ChatMessage[],
   signal: AbortSignal,
 ): Promise<string> {
   const typing = createTyping(shell.stdout)
   using activity = createActivity(shell)
   try {
-    const { content } = await answerTo(asking, messages, signal, (event) => {
+    const { content } = await requestAnswer(context, messages, signal, (event) => {
       if (event.kind !== 'text') typing.breakLine()
-      activity.tell(event)
+      activity.show(event)
       if (event.kind === 'text') typing.write(event.text)
     })
     return content
@@ -90,23 +81,16 @@ export async function printAnswer(
   }
 }
 
-/** Writes a streamed answer to stdout. */
-interface Typing {
-  write(text: string): void
-  /** Ends an unfinished line. */
-  breakLine(): void
-}
-
 /** A high surrogate whose low surrogate is in the next piece. */
 const half = /[\ud800-\udbff]$/
 
 /** Control characters are removed for a terminal; a pipe gets every byte. */
-function createTyping(stdout: Stream): Typing {
+function createTyping(stdout: Stream) {
   const clean = stdout.isTTY ? printable : (text: string) => text
   let kept = ''
   let midLine = false
   return {
-    write(piece) {
+    write(piece: string) {
       const text = kept + piece
       kept = half.exec(text)?.[0] ?? ''
       const shown = clean(kept === '' ? text : text.slice(0, -1))
@@ -114,18 +98,12 @@ function createTyping(stdout: Stream): Typing {
       stdout.write(shown)
       midLine = !shown.endsWith('\n')
     },
+    /** Ends an unfinished line. */
     breakLine() {
       if (midLine) stdout.write('\n')
       midLine = false
     },
   }
-}
-
-/** Prints tool calls and their results on stderr while the answer is produced. */
-interface Activity extends Disposable {
-  tell(event: ChatEvent): void
-  /** Removes the progress line. */
-  clear(): void
 }
 
 const stages: Readonly<Record<ChatStage, string>> = {
@@ -137,9 +115,10 @@ const stages: Readonly<Record<ChatStage, string>> = {
   answer: 'Writing',
 }
 
-const longest = 200
+const maxCallWidth = 200
 
-function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>): Activity {
+/** Prints tool calls and their results on stderr while the answer is produced. */
+function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>) {
   const { note, paintNote } = createOutput(shell)
   const progress = createProgress(shell)
   const names = new Map<string, string>()
@@ -154,8 +133,7 @@ function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>): Activity {
   }
 
   return {
-    clear,
-    tell(event) {
+    show(event: ChatEvent) {
       if (event.kind === 'stage') wait(stages[event.stage])
       else if (event.kind === 'call') {
         const called = `${event.name} ${JSON.stringify(event.arguments)}`
@@ -165,15 +143,12 @@ function createActivity(shell: Pick<Shell, 'stdout' | 'stderr'>): Activity {
         clear()
         const { isError, durationMs, call, text } = event
         const sign = isError ? paintNote('red', '✗') : paintNote('green', '✓')
-        const told = cut(oneLine(names.get(call) ?? call), longest)
-        note(`${sign} ${told} ${paintNote('dim', `${Math.round(durationMs)} ms`)}${isError ? ` ${oneLine(text)}` : ''}`)
+        const name = cut(oneLine(names.get(call) ?? call), maxCallWidth)
+        note(`${sign} ${name} ${paintNote('dim', `${Math.round(durationMs)} ms`)}${isError ? ` ${oneLine(text)}` : ''}`)
       } else if (event.kind === 'end') {
         clear()
-        const words = [
-          ...(event.reason === 'length' ? ['The answer was cut off at the length limit.'] : []),
-          ...event.notes,
-        ]
-        for (const word of words) note(paintNote('dim', `note: ${oneLine(word)}`))
+        const cutOff = event.reason === 'length' ? ['The answer was cut off at the length limit.'] : []
+        for (const text of [...cutOff, ...event.notes]) note(paintNote('dim', `note: ${oneLine(text)}`))
       } else if (event.kind === 'text') clear()
     },
     [Symbol.dispose]: clear,

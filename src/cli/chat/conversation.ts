@@ -26,10 +26,10 @@ export async function converse(
   })
   // Answers to questions do not belong into the input history.
   let questioned = false
-  lines.on('history', (said: string[]) => {
-    if (questioned) said.shift()
+  lines.on('history', (entries: string[]) => {
+    if (questioned) entries.shift()
   })
-  const asking = begin(async (text, signal) => {
+  const context = begin(async (text, signal) => {
     questioned = true
     try {
       return await lines.question(text, { signal })
@@ -37,16 +37,16 @@ export async function converse(
       questioned = false
     }
   })
-  let said: ChatMessage[] = [...system]
+  let messages: readonly ChatMessage[] = system
   note(paintNote('dim', help))
   lines.prompt()
   for await (const line of lines) {
     const content = line.trim()
     if (content === '/exit') break
     if (content === '/new') {
-      said = [...system]
-      note('Forgotten.')
-    } else if (content !== '') said = await answered([...said, { role: 'user', content }])
+      messages = system
+      note('Started over.')
+    } else if (content !== '') messages = await answer([...messages, { role: 'user', content }])
     if (isOver(lines)) break
     lines.prompt()
   }
@@ -55,23 +55,20 @@ export async function converse(
   return exit.ok
 
   /** The conversation with the answer to the last message; without that message if it failed. */
-  async function answered(messages: ChatMessage[]): Promise<ChatMessage[]> {
+  async function answer(messages: ChatMessage[]): Promise<ChatMessage[]> {
     answering = new AbortController()
     const signal = AbortSignal.any([interrupted, answering.signal])
     try {
-      const content = await printAnswer(shell, asking, messages, signal)
+      const content = await printAnswer(shell, context, messages, signal)
       return [...messages, { role: 'assistant', content }]
     } catch (thrown) {
+      const place = { command: commandName(shell.env), cwd: shell.cwd, debug: false }
       if (answering.signal.aborted) note(paintNote('dim', 'Stopped.'))
-      else if (!interrupted.aborted) complain(thrown)
+      else if (!interrupted.aborted) report(thrown, createOutput(shell), place)
       return messages.slice(0, -1)
     } finally {
       answering = undefined
     }
-  }
-
-  function complain(thrown: unknown): void {
-    report(thrown, createOutput(shell), { command: commandName(shell.env), cwd: shell.cwd, debug: false })
   }
 }
 

@@ -1,24 +1,22 @@
 import type { Caller, Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
+import { isYes } from '../kit.ts'
 import { oneLine } from '../table.ts'
 
 /** Asks the person at the terminal. Rejects when the signal is aborted. */
 export type AskPerson = (text: string, signal: AbortSignal) => Promise<string>
-
-/** The person at the terminal as a caller; they can answer yes-or-no questions only. */
-export interface Person {
-  readonly caller: Caller
-  readonly peer: Peer
-}
 
 interface Elicitation {
   readonly message?: unknown
   readonly requestedSchema?: { readonly properties?: Readonly<Record<string, { readonly type?: unknown }>> }
 }
 
-/** Without a terminal, calls that need approval are refused. */
-export function personAt(caller: Caller, question: AskPerson | undefined): Person {
+/**
+ * The person at the terminal as a caller; they can answer yes-or-no questions only. Without a terminal, calls that need
+ * approval are refused.
+ */
+export function personAt(caller: Caller, question: AskPerson | undefined): { caller: Caller; peer: Peer } {
   // Tools that run in parallel ask one after the other.
   let turn: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -31,9 +29,9 @@ export function personAt(caller: Caller, question: AskPerson | undefined): Perso
     const fields = Object.entries(requestedSchema?.properties ?? {})
     const [name, schema] = fields[0] ?? []
     if (name === undefined || fields.length > 1 || schema?.type !== 'boolean') return { action: 'decline' }
-    if (signal.aborted) throw signal.reason
+    signal.throwIfAborted()
     const answer = await question(`${oneLine(String(message))} [y/N] `, signal)
-    return /^\s*y(es)?\s*$/i.test(answer) ? { action: 'accept', content: { [name]: true } } : { action: 'decline' }
+    return isYes(answer) ? { action: 'accept', content: { [name]: true } } : { action: 'decline' }
   }
 
   return {

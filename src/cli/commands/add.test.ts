@@ -132,19 +132,15 @@ describe('B11: add puts a server into the configuration', () => {
 
 describe('B11: what cannot be added is an error that says what to do, and changes nothing', () => {
   test.each([
-    [
-      'a name with a space',
-      ['add', 'my files', '--', 'x'],
-      /"my files"; did you mean my-files\?\nhint: Take a name of/,
-    ],
-    ['a name of our own', ['add', 'native', '--', 'x'], /cannot be called "native"\.\nhint: Take a name other than/],
+    ['a name with a space', ['add', 'my files', '--', 'x'], /"my files"; did you mean my-files\?/],
+    ['a name of our own', ['add', 'native', '--', 'x'], /"native"\.\nhint: /],
     ['options of the server without --', ['add', 'b', 'npx', '-y', 'x'], /unknown option '-y'\nhint: .* after --\./],
     ['a misspelt option of ours', ['add', 'b', '--evn', 'A=b', '--', 'x'], /'--evn'\nhint: Did you mean --env\?/],
     ['nothing to add', ['add', 'b'], /missing required argument/],
     ['another scheme', ['add', 'b', 'ftp://x'], /b cannot be added: url: expected a URL that starts with/],
-    ['two URLs', ['add', 'b', 'https://x', 'https://y'], /A URL stands alone/],
-    ['--env for a URL', ['add', 'b', 'https://x', '-e', 'A=b'], /--env is for a command/],
-    ['--header for a program', ['add', 'b', '-H', 'A: b', '--', 'x'], /--header is for a URL/],
+    ['two URLs', ['add', 'b', 'https://x', 'https://y'], /URL .*\nhint: .*--header/],
+    ['--env for a URL', ['add', 'b', 'https://x', '-e', 'A=b'], /--env .*\nhint: .*--header/],
+    ['--header for a program', ['add', 'b', '-H', 'A: b', '--', 'x'], /--header .*\nhint: .*--env/],
     ['a transport that does not fit', ['add', 'b', '-t', 'http', '--', 'x'], /--transport http needs a URL/],
     ['a URL over stdio', ['add', 'b', 'https://x', '-t', 'stdio'], /--transport stdio needs a command/],
     ['half a variable', ['add', 'b', '-e', token, '--', 'x'], /--env is written as KEY=VALUE/],

@@ -6,7 +6,6 @@ import { systemClock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { type KeptGrant, type OAuth, openOAuth, signIn } from '../../runtime/oauth-sign-in.ts'
-import { createLog } from '../../telemetry/log.ts'
 import {
   commandName,
   createOutput,
@@ -17,8 +16,7 @@ import {
   type Shell,
   UsageError,
 } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
-import { table } from '../table.ts'
+import { type CommonOptions, load, openLog } from '../load.ts'
 
 interface AuthOptions extends CommonOptions {
   readonly list?: boolean
@@ -35,20 +33,16 @@ interface AuthOptions extends CommonOptions {
 export async function auth(shell: Shell, name: string | undefined, options: AuthOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const loaded = await load(shell, options)
-  const log = createLog({
-    level: options.log ?? 'error',
-    destination: shell.stderr,
-    pretty: shell.stderr.isTTY === true,
-  })
+  const log = openLog(shell, options.log ?? 'error')
   await using oauth = await openOAuth(loaded.config, { clock: systemClock, log })
   if (options.list) await printGrants(oauth, loaded.config, name, output)
   else if (name === undefined) throw unnamed(loaded, commandName(shell.env))
-  else if (options.logout) await forget(oauth, name, options, output)
-  else await enter(oauth, name, serverOf(loaded, name), shell, options, output)
+  else if (options.logout) await signOut(oauth, name, options, output)
+  else await signInTo(oauth, name, serverOf(loaded, name), shell, options, output)
   return exit.ok
 }
 
-async function enter(
+async function signInTo(
   oauth: OAuth,
   server: string,
   config: ServerConfig,
@@ -89,7 +83,7 @@ async function enter(
 const elsewhere =
   'If your browser is on another machine, it will end at a page that does not open: paste the address of that page here.'
 
-async function forget(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
+async function signOut(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
   const forgotten = await oauth.forget(server, principal)
   if (json) output.value({ server, forgotten })
   else if (forgotten === 0) output.print(`No grant is stored for ${server}.`)
@@ -134,26 +128,15 @@ function openBrowser(url: string): void {
 async function printGrants(oauth: OAuth, config: Config, name: string | undefined, output: Output): Promise<void> {
   const all = await oauth.list()
   const grants = name === undefined ? all : all.filter(({ server }) => server === name)
-  if (output.json) {
-    output.value({ grants: grants.map(asJson) })
-    return
-  }
-  if (grants.length === 0) {
-    output.note('No grants are stored: nobody has signed in yet.')
-    return
-  }
-  const lines = table<KeptGrant>(
-    [
-      { title: 'SERVER', value: ({ server }) => server, whole: true },
-      { title: 'PRINCIPAL', value: ({ principal }) => principal },
-      { title: 'ISSUER', value: ({ issuer }) => issuer },
-      { title: 'SCOPES', value: ({ scopes }) => scopes.join(' ') },
-      { title: 'STATE', value: (grant) => stateOf(grant, config) },
-    ],
-    grants,
-    { width: output.width, heading: (title) => output.paint('dim', title) },
-  )
-  for (const line of lines) output.print(line)
+  if (output.json) return output.value({ grants: grants.map(asJson) })
+  if (grants.length === 0) return output.note('No grants are stored: nobody has signed in yet.')
+  output.table<KeptGrant>(grants, [
+    { title: 'SERVER', value: ({ server }) => server, whole: true },
+    { title: 'PRINCIPAL', value: ({ principal }) => principal },
+    { title: 'ISSUER', value: ({ issuer }) => issuer },
+    { title: 'SCOPES', value: ({ scopes }) => scopes.join(' ') },
+    { title: 'STATE', value: (grant) => stateOf(grant, config) },
+  ])
 }
 
 function stateOf({ server, url, expiresAt, renewable }: KeptGrant, { mcpServers }: Config): string {
@@ -186,12 +169,8 @@ function createPasting(shell: Shell, output: Output): Pasting {
     begin(signInUrl) {
       const redirect = new URL(new URL(signInUrl).searchParams.get('redirect_uri') ?? '')
       const terminal = isInteractive(shell)
-      const lines = createInterface({
-        input: shell.stdin,
-        ...(terminal && { output: shell.stderr }),
-        terminal,
-        signal: done.signal,
-      })
+      const echo = terminal ? shell.stderr : undefined
+      const lines = createInterface({ input: shell.stdin, output: echo, terminal, signal: done.signal })
       lines.on('SIGINT', () => leaving.abort(new ToolwayError('CANCELLED', 'Interrupted.')))
       lines.on('line', async (line) => {
         if (line.trim() !== '' && !(await isTaken(line, redirect))) {

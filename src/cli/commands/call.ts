@@ -4,7 +4,8 @@ import { resolve } from 'node:path'
 import type { Peer } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Content, Result, ResultBody } from '../../core/result.ts'
-import { givenArguments, readArguments } from '../arguments.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import { argumentsOption, readArguments } from '../arguments.ts'
 import {
   createOutput,
   createProgress,
@@ -28,7 +29,7 @@ interface CallOptions extends CommonOptions {
 
 /** Calls a tool and prints its result. */
 export async function callTool(shell: Shell, name: string, words: string[], options: CallOptions): Promise<ExitCode> {
-  const base = await givenArguments(options.args, shell)
+  const base = await argumentsOption(options.args, shell)
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
   const result = await answer()
@@ -98,19 +99,11 @@ function printText({ body, isError }: Result, { terminal, print, note }: Output)
   else if (text !== '') print(terminal ? printable(text) : text)
 }
 
-/** Non-text content of a result. */
-interface Attachment {
-  readonly mimeType: string
-  readonly bytes: Buffer
-}
-
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-const record = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
-
-function blobOf(part: Content): Attachment | undefined {
-  const holder = part.type === 'resource' ? record(part.resource) : part
+/** Non-text content of a result. */
+function blobOf(part: Content) {
+  const holder = part.type === 'resource' ? asRecord(part.resource) : part
   const data = textOf(part.type === 'resource' ? holder.blob : part.data)
   if (data === undefined) return undefined
   return { mimeType: textOf(holder.mimeType) ?? 'application/octet-stream', bytes: Buffer.from(data, 'base64') }
@@ -118,7 +111,7 @@ function blobOf(part: Content): Attachment | undefined {
 
 function partLine(part: Content): string {
   const blob = blobOf(part)
-  const { uri, text } = record(part.resource)
+  const { uri, text } = asRecord(part.resource)
   if (blob) return `[${[blob.mimeType, sizeText(blob.bytes.length), ...(uri ? [uri] : [])].join(', ')}]`
   if (part.type === 'text') return textOf(part.text) ?? ''
   if (part.type === 'resource') return textOf(text) ?? `[resource ${uri}]`
@@ -129,11 +122,10 @@ function partLine(part: Content): string {
 /** A tool's result as text; other content is described, and structured content is shown if there is no text. */
 export function resultText({ content = [], structuredContent }: ResultBody): string {
   const lines = content.map(partLine)
-  const said = content.some(({ type, text }) => type === 'text' && text !== '')
-  if (structuredContent !== undefined && !said) lines.push(JSON.stringify(structuredContent, undefined, 2))
+  const hasText = content.some(({ type, text }) => type === 'text' && text !== '')
+  if (structuredContent !== undefined && !hasText) lines.push(JSON.stringify(structuredContent, undefined, 2))
   return lines.join('\n')
 }
 
 /** The first image, sound or file in a result. */
-export const firstBlob = ({ content = [] }: ResultBody): Attachment | undefined =>
-  content.map(blobOf).find((blob) => blob !== undefined)
+export const firstBlob = ({ content = [] }: ResultBody) => content.map(blobOf).find((blob) => blob !== undefined)

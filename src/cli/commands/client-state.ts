@@ -1,4 +1,3 @@
-import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ClientFile, clientFiles, type HostEnvironment } from '../../clients/client-files.ts'
 import { type ConnectionBackups, createConnectionBackups } from '../../clients/connection-backups.ts'
@@ -11,7 +10,6 @@ import { homeOf } from '../../core/home.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { commandName, createOutput, type ExitCode, exit, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { table } from '../table.ts'
 
 interface ClientState {
   readonly client: ClientKind
@@ -32,53 +30,42 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
     output.value({ clients })
     return exit.ok
   }
-  const { print, paint, width } = output
-  const lines = table<ClientState>(
-    [
-      { title: 'CLIENT', value: ({ client }) => client, whole: true },
-      { title: 'NAME', value: ({ name }) => name },
-      {
-        title: 'STATE',
-        value: ({ state, way, problem }) => problem ?? (way ? `${state} (${way})` : state),
-        style: (cell, { state }) =>
-          paint(state === 'connected' ? 'green' : state === 'unreadable' ? 'red' : 'dim', cell),
-      },
-      { title: 'OTHER SERVERS', value: ({ servers }) => (servers === 0 ? '' : String(servers)) },
-      { title: 'FILE', value: ({ file }) => shortPath(file, shell), style: (cell) => paint('dim', cell) },
-    ],
-    clients,
-    { width, heading: (title) => paint('dim', title) },
-  )
-  for (const line of lines) print(line)
+  const { paint } = output
+  output.table<ClientState>(clients, [
+    { title: 'CLIENT', value: ({ client }) => client, whole: true },
+    { title: 'NAME', value: ({ name }) => name },
+    {
+      title: 'STATE',
+      value: ({ state, way, problem }) => problem ?? (way ? `${state} (${way})` : state),
+      style: (cell, { state }) => paint(state === 'connected' ? 'green' : state === 'unreadable' ? 'red' : 'dim', cell),
+    },
+    { title: 'OTHER SERVERS', value: ({ servers }) => (servers === 0 ? '' : String(servers)) },
+    { title: 'FILE', value: ({ file }) => shortPath(file, shell), style: (cell) => paint('dim', cell) },
+  ])
   output.note(`\`${commandName(shell.env)} connect CLIENT\` connects a client to Toolway.`)
   return exit.ok
 }
 
 /** The state of a client of this user. */
 export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
-  const { path } = await fileOf(client, surroundings(shell), 'user')
+  const { path } = await fileOf(client, hostEnvironment(shell), 'user')
   const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
   try {
     const undo = await connectionsOf(shell).has(client, path)
     const { bytes, text } = await readSnapshot(path)
     if (!bytes) return { ...known, state: 'no file', undo }
     const { servers } = clientText(client, path, text)
-    const own = servers[ownName]
-    const way =
-      own === undefined
-        ? null
-        : JSON.stringify(own).includes('"url"') || JSON.stringify(own).includes('Url"')
-          ? 'http'
-          : 'stdio'
-    const others = Object.keys(servers).filter((name) => name !== ownName).length
-    return { ...known, state: own === undefined ? 'not connected' : 'connected', way, servers: others, undo }
+    const { [ownName]: own, ...others } = servers
+    const facts = { ...known, servers: Object.keys(others).length, undo }
+    if (own === undefined) return { ...facts, state: 'not connected' }
+    return { ...facts, state: 'connected', way: /"url"|Url"/.test(JSON.stringify(own)) ? 'http' : 'stdio' }
   } catch (thrown) {
     if (!(thrown instanceof FileProblem)) throw thrown
     return { ...known, state: 'unreadable', undo: false, problem: thrown.message }
   }
 }
 
-export const surroundings = ({ env, cwd }: Shell): HostEnvironment => ({ env, cwd, platform: process.platform })
+export const hostEnvironment = ({ env, cwd }: Shell): HostEnvironment => ({ env, cwd, platform: process.platform })
 
 /** Backups are in the user's state folder, independent of the configuration. */
 export function connectionsOf({ env }: Shell): ConnectionBackups {
@@ -86,7 +73,6 @@ export function connectionsOf({ env }: Shell): ConnectionBackups {
   return createConnectionBackups(join(state, 'clients'), () => systemClock.now())
 }
 
-/** The client with this name. */
 export function clientNamed(name: string): ClientKind {
   const wanted = name.toLowerCase()
   const known = clientKinds.find((kind) => kind === wanted || clientLabels[kind].toLowerCase() === wanted)
@@ -112,9 +98,3 @@ export async function fileOf(
   if (first) return first
   throw new UsageError(`${clientLabels[client]} has no project file.`, 'Omit --project.')
 }
-
-export const isFolder = (path: string): Promise<boolean> =>
-  stat(path).then(
-    (facts) => facts.isDirectory(),
-    () => false,
-  )

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type FileSnapshot, readSnapshot, replaceFile } from '../../clients/file.ts'
+import type { FoundServer } from '../../clients/import-plan.ts'
 import { filesIn } from '../../clients/secrets.ts'
 import { type ServersText, serversText } from '../../clients/section-text.ts'
 import { addServers, serversBlock } from '../../clients/yaml-servers.ts'
@@ -13,7 +14,7 @@ import { homeOf } from '../../core/home.ts'
 import { commandName, editText, type Output, type Shell, shortPath, UsageError } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
-import { asWritten, type PreparedImport } from './prepare-import.ts'
+import { asWritten, prepareImport, type SecretStorage } from './prepare-import.ts'
 
 export interface EditConfigOptions extends CommonOptions {
   readonly dryRun?: boolean
@@ -41,8 +42,15 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   }
   const path = found ?? join(cwd, 'toolway.yaml')
   const named = shortPath(path, shell)
-  const before = await lookForConfig(path, named)
-  const servers = before.bytes ? await readOwn(path, named, shell) : new Map<string, ServerDefinition>()
+  const before = await readConfigFile(path, named)
+  const { servers, dialect } = await serversIn(before, shell)
+  if (dialect !== undefined && dialect !== 'toolway' && dialect !== 'mcpServers') {
+    const kind = kindOf(path)
+    throw new UsageError(
+      `${named} is in the format of ${kind ? clientLabels[kind] : dialect}, not in that of Toolway.`,
+      `\`${commandName(env)} import ${named}\` imports its servers; name another file with --config.`,
+    )
+  }
   // Files that were found automatically are trusted less than named ones.
   const paths = found === undefined ? [path] : config
   return {
@@ -62,18 +70,12 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   }
 }
 
-/** The servers of a file in our format, or in the shared mcpServers format. */
-async function readOwn(path: string, named: string, { env }: Shell): Promise<Map<string, ServerDefinition>> {
+/** The servers of a file, if it exists. */
+async function serversIn({ path, bytes }: FileSnapshot, { env }: Shell) {
+  if (!bytes) return { servers: new Map<string, ServerDefinition>() }
   const { servers, problems, dialect } = await readServers(path, homeOf(env))
   if (problems.length > 0) throw new ConfigError(problems)
-  if (dialect !== 'toolway' && dialect !== 'mcpServers') {
-    const kind = kindOf(path)
-    throw new UsageError(
-      `${named} is in the format of ${kind ? clientLabels[kind] : dialect}, not in that of Toolway.`,
-      `\`${commandName(env)} import ${named}\` imports its servers; name another file with --config.`,
-    )
-  }
-  return new Map(servers.map(({ name, definition }) => [name, definition]))
+  return { servers: new Map(servers.map(({ name, definition }) => [name, definition])), dialect }
 }
 
 /** Throws if the change would cause new problems in the configuration. */
@@ -86,27 +88,24 @@ export async function refuseWorse({ before, problemsWith }: ConfigFile, text: st
   if (fresh.length > 0) throw new ConfigError(fresh)
 }
 
-/** Shows the change, without the secrets in the file. */
-export function showChange({ before, named, servers }: ConfigFile, after: string, output: Output): void {
-  output.print(output.paint('bold', named))
-  printDiff(before.text, after, [...servers.values()], output)
-}
+export const showChange = ({ before, named, servers }: ConfigFile, after: string, output: Output): void =>
+  printDiff(named, before.text, after, servers.values(), output)
 
-export const writeConfig = async ({ before }: ConfigFile, after: string): Promise<void> => {
+export const writeConfig = async ({ before }: Pick<ConfigFile, 'before'>, after: string): Promise<void> => {
   await replaceFile(before, Buffer.from(before.mark + after))
 }
 
-/** Files with secrets that a server referred to and that nobody refers to once it is what `now` says, or gone. */
+/** Secret files of a server that are unused once it is replaced by `now` or removed. */
 export function secretsLeft({ servers }: ConfigFile, name: string, now?: ServerDefinition): string[] {
   const others = [...servers].filter(([other]) => other !== name)
   const used = new Set(filesIn([now, ...others]))
   return filesIn(servers.get(name)).filter((path) => !used.has(path))
 }
 
-export const takenOver = 'A running gateway applies this automatically.'
+export const appliedAutomatically = 'A running gateway applies this automatically.'
 
 const head = `# Toolway: one endpoint in front of all your MCP servers.
-# Everything here is optional; whatever is left out has a sensible default.
+# Everything here is optional and has a default.
 
 version: 1
 
@@ -128,11 +127,11 @@ const example = `# The servers to put behind Toolway. The entries of Claude, Cur
 `
 
 const tail = `server:
-  host: 127.0.0.1          # only this machine; anything wider should stand behind TLS
+  host: 127.0.0.1          # only this machine; other addresses should be behind TLS
   port: 4322
 
 auth:
-  token: generated         # made once, kept between starts, printed by serve | none | a value of your own
+  token: generated         # generated once, kept, printed by serve | none | your own value
 
 naming:
   strategy: prefix         # filesystem__read_file; or flat: read_file
@@ -142,42 +141,47 @@ telemetry:
   log: info                # debug | info | warn | error
 `
 
-/** The file that `init` writes where it finds nothing: valid as it stands, a first server one uncommented block away. */
+/** What `init` writes if it finds no servers: valid as it is. */
 export const starter = head + example + tail
 
-/** The same with these servers, as they stand under `mcpServers`. */
+/** With these lines under `mcpServers`. */
 export const starterWith = (servers: string): string =>
   `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` put more here.\nmcpServers:\n${servers}\n${tail}`
 
-/** The file to add to. Only YAML is supported, because its comments are kept. */
-export async function lookInto(path: string, named: string): Promise<FileSnapshot> {
+/** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
+export async function readConfigFile(path: string, named: string): Promise<FileSnapshot> {
+  const target = await readSnapshot(path)
+  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder of ${named} does not exist.`)
+  return target.bytes ? target : { ...target, mode: 0o644 }
+}
+
+/** Plans to add servers to a YAML file, in which comments are kept. */
+export async function planServers(
+  shell: Shell,
+  { path, named }: { readonly path: string; readonly named: string },
+  found: readonly FoundServer[],
+  secrets: SecretStorage,
+) {
   if (!/\.ya?ml$/.test(path)) {
     throw new UsageError(
       `Servers are added to YAML files, so ${named} must end in .yaml.`,
       'Choose another file with --into.',
     )
   }
-  return lookForConfig(path, named)
-}
-
-/** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
-async function lookForConfig(path: string, named: string): Promise<FileSnapshot> {
-  const target = await readSnapshot(path)
-  if (!existsSync(dirname(target.target))) throw new UsageError(`The folder of ${named} does not exist.`)
-  return target.bytes ? target : { ...target, mode: 0o644 }
-}
-
-/** The servers that a configuration already has. */
-export async function knownIn({ path, bytes }: FileSnapshot, { env }: Shell): Promise<Map<string, ServerDefinition>> {
-  if (!bytes) return new Map()
-  const { servers, problems } = await readServers(path, homeOf(env))
-  if (problems.length > 0) throw new ConfigError(problems)
-  return new Map(servers.map(({ name, definition }) => [name, definition]))
-}
-
-/** The configuration with the new servers. */
-export function withServers({ bytes, text }: FileSnapshot, { added }: PreparedImport, named: string): string {
-  const servers = added.map(asWritten)
-  if (!bytes && servers.length > 0) return starterWith(serversBlock(servers))
-  return editText(named, () => addServers(text, servers))
+  const before = await readConfigFile(path, named)
+  const { servers } = await serversIn(before, shell)
+  const prepared = await prepareImport(shell, found, servers, secrets)
+  const added = prepared.added.map(asWritten)
+  const isNew = !before.bytes && added.length > 0
+  const after = isNew ? starterWith(serversBlock(added)) : editText(named, () => addServers(before.text, added))
+  return {
+    prepared,
+    preview(output: Output) {
+      if (after !== before.text) printDiff(named, before.text, after, servers.values(), output)
+    },
+    async write() {
+      await prepared.writeSecrets()
+      await writeConfig({ before }, after)
+    },
+  }
 }

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { ClientFile } from '../../clients/client-files.ts'
@@ -21,38 +22,40 @@ import {
   type Shell,
   shortPath,
   UsageError,
-  withFileProblems,
 } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
 import { printDiff } from '../print-diff.ts'
-import { clientNamed, connectionsOf, fileOf, isFolder, listClients, surroundings } from './client-state.ts'
+import { clientNamed, connectionsOf, fileOf, hostEnvironment, listClients } from './client-state.ts'
 import { noMove, planMove, type ServerMove } from './move-servers.ts'
 
-interface ConnectOptions extends EditOptions {
+interface ConnectOptions extends CommonOptions {
   readonly stdio?: boolean
+  readonly http?: boolean
+  readonly agent?: string
+  readonly withToken?: boolean
   readonly project?: boolean
+  readonly replace?: boolean
   readonly remove?: boolean
   readonly undo?: boolean
   readonly force?: boolean
   readonly yes?: boolean
+  readonly dryRun?: boolean
 }
 
 /** Connects a client to Toolway or disconnects it; without a client, lists the clients. */
-export const connect = (shell: Shell, name: string | undefined, options: ConnectOptions): Promise<ExitCode> =>
-  withFileProblems(() => (name === undefined ? listClients(shell, options) : run(shell, name, options)))
-
-async function run(shell: Shell, name: string, options: ConnectOptions): Promise<ExitCode> {
+export async function connect(shell: Shell, name: string | undefined, options: ConnectOptions): Promise<ExitCode> {
+  if (name === undefined) return listClients(shell, options)
   if (options.stdio && options.http) throw new UsageError('--stdio and --http exclude each other.')
   const output = createOutput(shell, options.json)
-  const file = await fileOf(clientNamed(name), surroundings(shell), options.project ? 'project' : 'user')
+  const file = await fileOf(clientNamed(name), hostEnvironment(shell), options.project ? 'project' : 'user')
   if (options.undo) return undo(shell, file, options.force === true, output)
   const edit = options.remove ? await disconnected(file, shell) : await connected(file, shell, options)
   const changes = edit.after !== edit.before.text
-  if (!options.json) await preview(edit, changes, output, shell)
+  if (!options.json) preview(edit, changes, output, shell)
   const backup =
-    changes && !options.dryRun && (await agreed(shell, options, edit)) ? await write(edit, shell) : undefined
+    changes && !options.dryRun && (await confirmed(shell, options, edit)) ? await write(edit, shell) : undefined
   if (options.json) output.value({ ...asJson(edit), written: backup !== undefined, backup: backup ?? null })
-  else if (backup !== undefined) tell(edit, backup, output, shell)
+  else if (backup !== undefined) printResult(edit, backup, output, shell)
   return changes && !options.dryRun && backup === undefined ? exit.failed : exit.ok
 }
 
@@ -62,38 +65,34 @@ async function write({ file, before, after, move }: Edit, shell: Shell): Promise
   return (await connectionsOf(shell).write(file.client, before, after)).backup
 }
 
-async function agreed(shell: Shell, { yes, json }: ConnectOptions, { file }: Edit): Promise<boolean> {
+async function confirmed(shell: Shell, { yes, json }: ConnectOptions, { file }: Edit): Promise<boolean> {
   if (yes) return true
   if (!json && isInteractive(shell)) return confirm(shell, `Change the file of ${clientLabels[file.client]}?`)
   throw new UsageError('Nothing was written: confirmation needs a terminal.', 'Add --yes to write without asking.')
 }
 
-async function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): Promise<void> {
+function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): void {
   const { file, before, after, way, entry, move, servers } = edit
-  const { print, paint, note, paintNote } = output
   const label = clientLabels[file.client]
   if (!changes) {
-    print(way ? `${label} is already connected like this.` : `${label} is not connected.`)
+    output.print(way ? `${label} is already connected like this.` : `${label} is not connected.`)
     return
   }
-  print(paint('bold', shortPath(file.path, shell)))
-  printDiff(before.text, after, servers, output)
+  printDiff(shortPath(file.path, shell), before.text, after, servers, output)
   move.preview(output)
-  if (!before.bytes && !(await isFolder(dirname(before.target)))) {
-    note(paintNote('yellow', `${label} has no files here yet; is it installed?`))
-  }
+  const folder = statSync(dirname(before.target), { throwIfNoEntry: false })
+  if (!before.bytes && !folder?.isDirectory()) output.warn(`${label} has no files here yet; is it installed?`)
   if (entry && way) noteToken(entry, way, output)
 }
 
-function tell({ file, way, move, variables }: Edit, backup: string, output: Output, shell: Shell): void {
-  const { print, note, paintNote } = output
+function printResult({ file, way, move, variables }: Edit, backup: string, output: Output, shell: Shell): void {
   const label = clientLabels[file.client]
   const how = way?.kind === 'http' ? `connects to Toolway at ${way.url}` : 'starts Toolway'
-  print(way ? `${label} ${how}. Restart ${label} to apply this.` : `${label} no longer uses Toolway.`)
-  move.tell(output)
-  note(`The original file is kept in ${shortPath(backup, shell)}; --undo restores it.`)
+  output.print(way ? `${label} ${how}. Restart ${label} to apply this.` : `${label} no longer uses Toolway.`)
+  move.report(output)
+  output.note(`The original file is kept in ${shortPath(backup, shell)}; --undo restores it.`)
   if (variables.length === 0) return
-  note(paintNote('yellow', `The configuration uses ${variables.join(', ')}: ${label} must pass this to Toolway.`))
+  output.warn(`The configuration uses ${variables.join(', ')}: ${label} must pass this to Toolway.`)
 }
 
 const asJson = ({ file, way, entry, move }: Edit) => ({
@@ -115,16 +114,8 @@ async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, 
   }
   const file = shortPath(path, shell)
   output.print(restored ? `Restored ${file} of ${clientLabels[client]}.` : `Removed ${file}: it did not exist before.`)
-  if (forced) {
-    output.note(
-      output.paintNote('yellow', `Changes made since then are lost${kept ? `, but a copy is in ${kept}` : ''}.`),
-    )
-  }
+  if (forced) output.warn(`Changes made since then are lost${kept ? `, but a copy is in ${kept}` : ''}.`)
   return exit.ok
-}
-
-interface EditOptions extends CommonOptions, WayOptions {
-  readonly replace?: boolean
 }
 
 /** A planned edit of a client's file. */
@@ -143,11 +134,11 @@ interface Edit {
 }
 
 /** The file with our entry in it. */
-async function connected(file: ClientFile, shell: Shell, options: EditOptions): Promise<Edit> {
+async function connected(file: ClientFile, shell: Shell, options: ConnectOptions): Promise<Edit> {
   const { client, path } = file
   const loaded = await load(shell, options)
   refuseOwnFile(loaded, file, shell)
-  const way = await wayTo(loaded, options)
+  const way = options.http ? await http(loaded, options) : stdio(loaded, options)
   const before = await readSnapshot(path)
   const text = textOf(file, before, shell)
   const entry = fitting(entryFor(client, clientLabels[client], way), text)
@@ -208,26 +199,14 @@ async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<str
   return variablesIn(used.filter(({ disabled }) => disabled !== true)).filter((name) => !everywhere.includes(name))
 }
 
-interface WayOptions {
-  readonly http?: boolean
-  readonly agent?: string
-  readonly withToken?: boolean
-  readonly dryRun?: boolean
-}
-
 /** The variable from which clients read the token. */
 const tokenVariable = 'TOOLWAY_TOKEN'
 
 /** The file of the running program: `toolway` may not be in the client's PATH. */
 const main = fileURLToPath(moduleFile('cli/main'))
 
-/** How a client connects to us with this configuration. */
-async function wayTo(loaded: LoadedConfig, options: WayOptions): Promise<ClientTransport> {
-  return options.http ? http(loaded, options) : stdio(loaded, options)
-}
-
 /** All paths are absolute: the client's working folder and PATH are unknown. */
-function stdio({ files }: LoadedConfig, { agent }: WayOptions): ClientTransport {
+function stdio({ files }: LoadedConfig, { agent }: ConnectOptions): ClientTransport {
   if (files.length === 0) {
     throw new UsageError(
       'No configuration was found for the client to start Toolway with.',
@@ -239,7 +218,7 @@ function stdio({ files }: LoadedConfig, { agent }: WayOptions): ClientTransport 
   return { kind: 'stdio', command: process.execPath, args: [main, 'stdio', ...named, ...acting] }
 }
 
-async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayOptions): Promise<ClientTransport> {
+async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: ConnectOptions): Promise<ClientTransport> {
   const { host, port, path } = config.server
   if (port === 0)
     throw new UsageError(
@@ -255,12 +234,7 @@ async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: WayO
   const file = token === 'generated' ? join(config.stores.common, 'token') : undefined
   // Generate the token now so that the file exists, but not for a dry run.
   const kept = file !== undefined && (withToken || !dryRun) ? await keptToken(config.stores.common) : token
-  return {
-    kind: 'http',
-    url,
-    headers,
-    token: { variable: tokenVariable, ...(file !== undefined && { file }), ...(withToken && { literal: kept }) },
-  }
+  return { kind: 'http', url, headers, token: { variable: tokenVariable, file, literal: withToken ? kept : undefined } }
 }
 
 /** Tells the user how to pass the token to the client. */

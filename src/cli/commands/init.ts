@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { discover, type FoundFile } from '../../clients/client-files.ts'
 import { type FileSnapshot, readSnapshot, replaceFile } from '../../clients/file.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { serversBlock } from '../../clients/yaml-servers.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
-import type { ConfigProblem } from '../../config/problems.ts'
 import {
   commandName,
   confirm,
@@ -17,13 +15,20 @@ import {
   type Shell,
   shortPath,
   UsageError,
-  withFileProblems,
 } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
-import { table } from '../table.ts'
-import { clientNamed, surroundings } from './client-state.ts'
-import { starter, starterWith } from './config-file.ts'
-import { asWritten, count, noteOf, type PreparedImport, prepareImport, type SecretStorage } from './prepare-import.ts'
+import { count } from '../table.ts'
+import { clientNamed, hostEnvironment } from './client-state.ts'
+import { readConfigFile, starter, starterWith } from './config-file.ts'
+import {
+  allProblems,
+  asWritten,
+  noteOf,
+  type PreparedImport,
+  prepareImport,
+  type SecretStorage,
+  warnOfProblems,
+} from './prepare-import.ts'
 
 interface InitOptions extends CommonOptions {
   readonly output: string
@@ -35,15 +40,11 @@ interface InitOptions extends CommonOptions {
 }
 
 /** Writes a configuration with the servers of all clients on this machine, or a starter where there are none. */
-export const init = (shell: Shell, options: InitOptions): Promise<ExitCode> =>
-  withFileProblems(() => run(shell, options))
-
-async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
+export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
   const { output: file, force, json, dryRun } = options
   if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} must end in .yaml.`)
   const path = resolve(shell.cwd, file)
-  const before = await readSnapshot(path)
-  if (!existsSync(dirname(before.target))) throw new UsageError(`The folder of ${file} does not exist.`)
+  const before = await readConfigFile(path, file)
   if (before.bytes && !force && !dryRun) {
     throw new UsageError(
       `${file} already exists.`,
@@ -66,9 +67,12 @@ async function run(shell: Shell, options: InitOptions): Promise<ExitCode> {
   }
   await prepared.writeSecrets()
   if (before.bytes && before.text.trim() !== '') await keepOld(before, `${path}.backup`, output)
-  await replaceFile({ ...before, mode: before.bytes ? before.mode : 0o644 }, Buffer.from(text))
+  await replaceFile(before, Buffer.from(text))
   if (json) output.value(asJson(path, found, prepared))
-  else tell(file, found, prepared, options, output, commandName(shell.env))
+  else {
+    printNextSteps(file, found, prepared, output, commandName(shell.env))
+    if (prepared.added.length > 0) noteOf(prepared, output, options.secrets)
+  }
   return exit.ok
 }
 
@@ -80,7 +84,7 @@ async function keepOld(before: FileSnapshot, path: string, { note }: Output): Pr
 
 async function foundFiles(shell: Shell, { from }: InitOptions): Promise<FoundFile[]> {
   const clients = from?.map(clientNamed)
-  const found = await discover(surroundings(shell), clients)
+  const found = await discover(hostEnvironment(shell), clients)
   if (clients && found.length === 0) {
     throw new UsageError(`No file of ${clients.map((client) => clientLabels[client]).join(', ')} was found.`)
   }
@@ -95,34 +99,25 @@ const usable = (found: readonly FoundFile[], into: string) =>
       .map((server) => adaptServer(server, { client, path, scope }, into)),
   )
 
-function tell(
+function printNextSteps(
   file: string,
   found: readonly FoundFile[],
-  prepared: PreparedImport,
-  { secrets }: InitOptions,
-  output: Output,
+  { added }: PreparedImport,
+  { print }: Output,
   command: string,
 ): void {
   const config = file === 'toolway.yaml' ? '' : ` --config ${file}`
-  if (prepared.added.length === 0) {
-    output.print(
-      [
-        `Wrote ${file}. Next:`,
-        '  1. put your servers under mcpServers in it',
-        `  2. ${command} validate${config}`,
-        `  3. ${command} serve${config}`,
-      ].join('\n'),
-    )
+  if (added.length === 0) {
+    print(`Wrote ${file}. Next:\n  1. put your servers under mcpServers in it`)
+    print(`  2. ${command} validate${config}\n  3. ${command} serve${config}`)
     return
   }
-  output.print(`Wrote ${file} with ${count(prepared.added.length, 'server')}. Next:`)
-  output.print(`  1. ${command} tools${config}`)
+  print(`Wrote ${file} with ${count(added.length, 'server')}. Next:\n  1. ${command} tools${config}`)
   const sources = found.filter(({ content }) => content.servers.length > 0)
   for (const [index, { client, scope }] of sources.entries()) {
     const project = scope === 'project' ? ' --project' : ''
-    output.print(`  ${index === 0 ? '2.' : '  '} ${command} connect ${client}${project} --replace${config}`)
+    print(`  ${index === 0 ? '2.' : '  '} ${command} connect ${client}${project} --replace${config}`)
   }
-  noteOf(prepared, output, secrets)
 }
 
 const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImport, more = {}) => ({
@@ -132,7 +127,7 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImp
     file,
     scope,
     servers: content.servers.map(({ name }) => name),
-    problems: [...content.problems, ...content.servers.flatMap(({ problems }) => problems)],
+    problems: allProblems(content),
     warnings: content.warnings,
   })),
   servers: prepared.added.map(({ name, origins }) => ({ name, from: origins.map(({ client }) => client ?? null) })),
@@ -142,43 +137,30 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImp
   ...more,
 })
 
-const problemsOf = ({ content }: FoundFile): ConfigProblem[] => [
-  ...content.problems,
-  ...content.servers.flatMap(({ problems }) => problems),
-]
-
 /** Prints the clients that were found, their servers and problems. */
 function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
-  const { print, note, paint, paintNote, width } = output
+  const { print, note, warn, paint } = output
   if (found.length === 0) {
     note('No client on this machine has any servers.')
     return
   }
-  const lines = table<FoundFile>(
-    [
-      { title: 'CLIENT', value: ({ client }) => clientLabels[client], whole: true },
-      { title: 'FILE', value: ({ path }) => shortPath(path, shell), style: (cell) => paint('dim', cell) },
-      { title: 'SERVERS', value: ({ content }) => content.servers.map(({ name }) => name).join(', ') },
-      {
-        title: 'PROBLEMS',
-        value: (file) => {
-          const number = problemsOf(file).length
-          return number === 0 ? '' : count(number, 'problem')
-        },
-        style: (cell) => paint('yellow', cell),
+  output.table<FoundFile>(found, [
+    { title: 'CLIENT', value: ({ client }) => clientLabels[client], whole: true },
+    { title: 'FILE', value: ({ path }) => shortPath(path, shell), style: (cell) => paint('dim', cell) },
+    { title: 'SERVERS', value: ({ content }) => content.servers.map(({ name }) => name).join(', ') },
+    {
+      title: 'PROBLEMS',
+      value: ({ content }) => {
+        const number = allProblems(content).length
+        return number === 0 ? '' : count(number, 'problem')
       },
-    ],
-    found,
-    { width, heading: (title) => paint('dim', title) },
-  )
-  for (const line of lines) print(line)
+      style: (cell) => paint('yellow', cell),
+    },
+  ])
   print('')
-  for (const file of found) {
-    for (const { line, key, message } of problemsOf(file)) {
-      const place = `${shortPath(file.path, shell)}${line === undefined ? '' : `:${line}`}`
-      note(paintNote('yellow', `${place}: ${key === '' ? '' : `${key}: `}${message}; left out`))
-    }
-    for (const warning of file.content.warnings) note(paintNote('yellow', `${clientLabels[file.client]}: ${warning}`))
+  for (const { client, content } of found) {
+    warnOfProblems(allProblems(content), output, shell)
+    for (const warning of content.warnings) warn(`${clientLabels[client]}: ${warning}`)
   }
   if (prepared.added.length === 0) note('None of these servers can be used, so a starter configuration is written.')
 }

@@ -1,103 +1,83 @@
 import type { Config } from '../../config/schema.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../lib/near.ts'
-import { changeKeyFile, KeyFileProblem, keyFile, keyName, newApiKey, readKeyFile } from '../../stores/key-file.ts'
+import {
+  changeKeyFile,
+  KeyFileProblem,
+  keyFile,
+  keyName,
+  newApiKey,
+  readKeyFile,
+  type StoredKey,
+} from '../../stores/key-file.ts'
 import { audited } from '../audited.ts'
 import { createOutput, type ExitCode, exit, type Output, relativeTo, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { table } from '../table.ts'
-
-interface ListedKey {
-  readonly id: string
-  readonly agents: readonly string[]
-  readonly admin: boolean
-  readonly created: string | null
-  readonly expires: string | null
-  readonly expired: boolean
-  readonly source: 'configuration' | 'file'
-}
 
 /** Lists the API keys of the configuration and of the key file. */
 export async function listKeys(shell: Shell, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const { keys, problem } = allKeys(config)
-  if (options.json) output.value({ keys, ...(problem !== undefined && { problem }) })
+  if (options.json) output.value({ keys, problem })
   else if (keys.length === 0) output.note('There are no API keys.')
   else print(keys, output)
-  warnOfAgents(
-    keys.flatMap(({ agents }) => agents),
-    config,
-    output,
-  )
+  const agents = keys.flatMap((key) => key.agents)
+  warnOfAgents(agents, config, output)
   if (problem === undefined) return exit.ok
   output.note(output.paintNote('red', `Keys in the key file are not accepted: ${problem}.`))
   return exit.failed
 }
 
-function allKeys(config: Config): { keys: ListedKey[]; problem?: string } {
+type ListedKey = ReturnType<typeof allKeys>['keys'][number]
+
+function allKeys(config: Config) {
   const now = systemClock.now()
-  const configured = config.auth.keys.map(
-    ({ id, agents, admin }): ListedKey => ({
-      ...{ id, agents, admin, created: null, expires: null },
-      expired: false,
-      source: 'configuration',
-    }),
-  )
+  const listed = (
+    key: Omit<StoredKey, 'hash' | 'created'> & { created?: string },
+    source: 'configuration' | 'file',
+  ) => {
+    const { id, agents, admin, created = null, expires = null } = key
+    return { id, agents, admin, created, expires, expired: expires !== null && Date.parse(expires) <= now, source }
+  }
+  const configured = config.auth.keys.map((key) => listed(key, 'configuration'))
   try {
-    const kept = readKeyFile(config.stores.path).map(
-      ({ id, agents, admin, created, expires = null }): ListedKey => ({
-        ...{ id, agents, admin, created, expires },
-        expired: expires !== null && Date.parse(expires) <= now,
-        source: 'file',
-      }),
-    )
-    return { keys: [...configured, ...kept] }
+    return { keys: [...configured, ...readKeyFile(config.stores.path).map((key) => listed(key, 'file'))] }
   } catch (error) {
     if (error instanceof KeyFileProblem) return { keys: configured, problem: error.message }
     throw error
   }
 }
 
-function print(keys: readonly ListedKey[], { print, paint, width }: Output): void {
-  const lines = table<ListedKey>(
-    [
-      { title: 'ID', value: ({ id }) => id, whole: true },
-      { title: 'AGENTS', value: ({ agents }) => agents.join(', ') },
-      { title: 'ADMIN', value: ({ admin }) => (admin ? 'yes' : '') },
-      { title: 'CREATED', value: ({ created }) => created?.slice(0, 10) ?? '' },
-      { title: 'EXPIRES', value: ({ expires, expired }) => (expired ? 'expired' : (expires?.slice(0, 10) ?? 'never')) },
-      { title: 'SOURCE', value: ({ source }) => source, style: (cell) => paint('dim', cell) },
-    ],
-    keys,
-    { width, heading: (title) => paint('dim', title) },
-  )
-  for (const line of lines) print(line)
+function print(keys: readonly ListedKey[], output: Output): void {
+  output.table<ListedKey>(keys, [
+    { title: 'ID', value: ({ id }) => id, whole: true },
+    { title: 'AGENTS', value: ({ agents }) => agents.join(', ') },
+    { title: 'ADMIN', value: ({ admin }) => (admin ? 'yes' : '') },
+    { title: 'CREATED', value: ({ created }) => created?.slice(0, 10) ?? '' },
+    { title: 'EXPIRES', value: ({ expires, expired }) => (expired ? 'expired' : (expires?.slice(0, 10) ?? 'never')) },
+    { title: 'SOURCE', value: ({ source }) => source, style: (cell) => output.paint('dim', cell) },
+  ])
 }
 
 /** Warns about unknown agents now: later the key would just be refused. */
-export function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
+function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
     if (agent === '*' || known.includes(agent)) continue
     const sentence = `There is no agent ${agent} in the configuration${didYouMean(agent, known)} Until then, requests that act as it with this key are refused.`
-    output.note(output.paintNote('yellow', sentence))
+    output.warn(sentence)
   }
 }
 
-/** Revokes a key. */
 export async function revokeKey(shell: Shell, id: string, options: CommonOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   await audited(config, { operation: 'revoke_key', arguments: { id } }, () =>
-    changed(config, (keys) => {
+    changeKeys(config, (keys) => {
       const rest = keys.filter((key) => key.id !== id)
       if (rest.length < keys.length) return rest
-      throw notInFile(
-        id,
-        config,
-        keys.map((key) => key.id),
-      )
+      throw notInFile(id, config, rest)
     }),
   )
   if (options.json) output.value({ id, revoked: true })
@@ -105,21 +85,19 @@ export async function revokeKey(shell: Shell, id: string, options: CommonOptions
   return exit.ok
 }
 
-function notInFile(id: string, config: Config, others: readonly string[]): UsageError {
+function notInFile(id: string, config: Config, keys: readonly StoredKey[]): UsageError {
   if (config.auth.keys.some((key) => key.id === id)) {
     return new UsageError(`${id} is defined in the configuration.`, 'Remove it from auth.keys and restart.')
   }
+  const others = keys.map((key) => key.id)
   return new UsageError(`There is no key ${id}${didYouMean(id, others)}`)
 }
 
-/** Changes the key file; a problem with it becomes a UsageError. */
-export async function changed(config: Config, change: Parameters<typeof changeKeyFile>[1]): Promise<void> {
-  try {
-    await changeKeyFile(config.stores.path, change)
-  } catch (error) {
+/** A problem with the key file becomes a UsageError. */
+const changeKeys = (config: Config, change: Parameters<typeof changeKeyFile>[1]): Promise<void> =>
+  changeKeyFile(config.stores.path, change).catch((error) => {
     throw error instanceof KeyFileProblem ? new UsageError(`${error.message}.`) : error
-  }
-}
+  })
 
 interface CreateKeyOptions extends CommonOptions {
   readonly agent?: readonly string[]
@@ -132,20 +110,19 @@ const once = 'The key is shown only now; Toolway stores just a hash of it.'
 
 /** Creates an API key. Only the key goes to stdout, so that scripts can read it. */
 export async function createKey(shell: Shell, id: string, options: CreateKeyOptions): Promise<ExitCode> {
-  check(id, options)
+  requireValid(id, options)
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
-  refuseTaken(id, config)
+  if (config.auth.keys.some((key) => key.id === id)) throw taken(id, 'in the configuration')
   const { agent: agents = [], admin = false, expires: lifetime } = options
   const { key, hash } = newApiKey(id)
   const entry = { id, hash, agents, admin }
 
   if (options.hashOnly) {
-    const line = `- { id: ${JSON.stringify(id)}, hash: ${JSON.stringify(hash)}, agents: ${JSON.stringify(agents)}, admin: ${admin} }`
+    const fields = Object.entries(entry).map(([name, value]) => `${name}: ${JSON.stringify(value)}`)
     if (options.json) output.value({ key, entry })
     else {
-      output.print(key)
-      output.print(line)
+      output.print(`${key}\n- { ${fields.join(', ')} }`)
       output.note(`${once} Put the line below it under auth.keys in the configuration.`)
     }
   } else {
@@ -153,9 +130,9 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     const created = new Date(now).toISOString()
     const expires = lifetime === undefined ? undefined : new Date(now + lifetime).toISOString()
     await audited(config, { operation: 'create_key', arguments: { id, agents, admin, expires: expires ?? null } }, () =>
-      changed(config, (keys) => {
+      changeKeys(config, (keys) => {
         if (keys.some((other) => other.id === id)) throw taken(id, 'in the key file')
-        return [...keys, { ...entry, agents: [...agents], created, ...(expires !== undefined && { expires }) }]
+        return [...keys, { ...entry, agents: [...agents], created, expires }]
       }),
     )
     const file = keyFile(config.stores.path)
@@ -171,17 +148,13 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
   return exit.ok
 }
 
-function check(id: string, { hashOnly, expires }: CreateKeyOptions): void {
+function requireValid(id: string, { hashOnly, expires }: CreateKeyOptions): void {
   if (!keyName.test(id)) {
     throw new UsageError('The name of a key has up to 64 letters, digits and . _ -, and starts with a letter or digit.')
   }
   if (hashOnly && expires !== undefined) {
     throw new UsageError('Keys in the configuration do not expire.', 'Omit --expires or --hash-only.')
   }
-}
-
-function refuseTaken(id: string, { auth }: Config): void {
-  if (auth.keys.some((key) => key.id === id)) throw taken(id, 'in the configuration')
 }
 
 const taken = (id: string, where: string): UsageError =>

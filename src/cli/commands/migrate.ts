@@ -19,9 +19,8 @@ export async function migrateDatabase(shell: Shell, options: MigrateOptions): Pr
   await using postgres = await connectPostgres({ url: configured.url })
   const { where } = postgres
   const done = await migrate(postgres, { dryRun }).catch((cause) => {
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be migrated: ${postgresErrorReason(cause)}.`, {
-      cause,
-    })
+    const message = `${where} could not be migrated: ${postgresErrorReason(cause)}.`
+    throw new ToolwayError('SERVER_UNAVAILABLE', message, { cause })
   })
   if (options.json) output.value({ database: where, dryRun, ...done })
   else for (const line of linesOf(done, where, dryRun)) output.print(line)

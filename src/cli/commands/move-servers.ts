@@ -1,15 +1,14 @@
 import type { ClientFile } from '../../clients/client-files.ts'
 import { type ClientText, ownName } from '../../clients/entry.ts'
-import { replaceFile } from '../../clients/file.ts'
 import { adaptServer } from '../../clients/import-plan.ts'
 import { clientLabels } from '../../config/import/client-kind.ts'
 import type { ServersFile } from '../../config/import/read-servers.ts'
 import type { LoadedConfig } from '../../config/load.ts'
 import { keyPath } from '../../config/tree.ts'
 import { type Output, type Shell, shortPath, UsageError } from '../kit.ts'
-import { printDiff } from '../print-diff.ts'
-import { knownIn, lookInto, withServers } from './config-file.ts'
-import { count, noteOf, prepareImport } from './prepare-import.ts'
+import { count } from '../table.ts'
+import { planServers } from './config-file.ts'
+import { noteOf } from './prepare-import.ts'
 
 /** Servers that move from a client's file into our configuration. */
 export interface ServerMove {
@@ -20,10 +19,10 @@ export interface ServerMove {
   preview(output: Output): void
   /** Writes our configuration; called before the client's file is written. */
   write(): Promise<void>
-  tell(output: Output): void
+  report(output: Output): void
 }
 
-export const noMove: ServerMove = { names: [], kept: [], preview() {}, write: async () => {}, tell() {} }
+export const noMove: ServerMove = { names: [], kept: [], preview() {}, write: async () => {}, report() {} }
 
 /** Plans to move all servers of a client except our own entry behind Toolway. */
 export async function planMove(
@@ -39,36 +38,26 @@ export async function planMove(
   }
   const { client, path, scope } = file
   const others = Object.keys(text.servers).filter((name) => name !== ownName)
-  const found = others.map((name) => ({
-    name,
-    server: content.servers.find(({ key }) => key === keyPath([...text.path, name])),
-  }))
-  const movable = found.filter(({ server }) => server && server.problems.length === 0)
-  const kept = found.filter((one) => !movable.includes(one)).map(({ name }) => name)
-  const servers = movable.flatMap(({ server }) => (server ? [adaptServer(server, { client, path, scope }, into)] : []))
-  const target = await lookInto(into, shortPath(into, shell))
-  const known = await knownIn(target, shell)
-  const prepared = await prepareImport(shell, servers, known, 'file')
-  const after = withServers(target, prepared, shortPath(into, shell))
+  const movable = others.flatMap((name) => {
+    const server = content.servers.find(({ key }) => key === keyPath([...text.path, name]))
+    return server && server.problems.length === 0 ? [{ name, server }] : []
+  })
   const names = movable.map(({ name }) => name)
+  const kept = others.filter((name) => !names.includes(name))
+  const servers = movable.map(({ server }) => adaptServer(server, { client, path, scope }, into))
+  const target = { path: into, named: shortPath(into, shell) }
+  const { prepared, preview, write } = await planServers(shell, target, servers, 'file')
   return {
     names,
     kept,
     preview(output) {
-      if (after !== target.text) {
-        output.print(output.paint('bold', shortPath(into, shell)))
-        printDiff(target.text, after, [...known.values()], output)
-      }
-      for (const name of kept) {
-        output.note(output.paintNote('yellow', `${name} stays in ${clientLabels[client]}: Toolway cannot run it.`))
-      }
+      preview(output)
+      for (const name of kept) output.warn(`${name} stays in ${clientLabels[client]}: Toolway cannot run it.`)
     },
     async write() {
-      if (prepared.added.length === 0) return
-      await prepared.writeSecrets()
-      await replaceFile(target, Buffer.from(target.mark + after))
+      if (prepared.added.length > 0) await write()
     },
-    tell(output) {
+    report(output) {
       if (names.length > 0) output.print(`Moved ${count(names.length, 'server')} behind Toolway: ${names.join(', ')}.`)
       noteOf(prepared, output, 'file')
     },

@@ -1,23 +1,15 @@
 import { type DiffLine, lineDiff, linesOf } from '../../catalog/pins/definition-diff.ts'
 import { type OfflinePins, readPins } from '../../catalog/pins/offline.ts'
-import type { DefinitionSnapshot } from '../../catalog/pins/pin-record.ts'
-import {
-  isOpen,
-  latestApproval,
-  type PinState,
-  type PinsMode,
-  type Selection,
-  stateOf,
-} from '../../catalog/pins/pin-state.ts'
+import type { DefinitionSnapshot, Pin } from '../../catalog/pins/pin-record.ts'
+import { isOpen, latestApproval, type PinState, type Selection, stateOf } from '../../catalog/pins/pin-state.ts'
 import { visible } from '../../catalog/scan/escape-invisible.ts'
 import { scanDefinition } from '../../catalog/scan/scan.ts'
 import { systemClock } from '../../core/clock.ts'
 import { didYouMean } from '../../lib/near.ts'
-import { createLog } from '../../telemetry/log.ts'
 import { audited } from '../audited.ts'
 import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
-import { type CommonOptions, load } from '../load.ts'
-import { table } from '../table.ts'
+import { type CommonOptions, load, openLog } from '../load.ts'
+import { count } from '../table.ts'
 
 interface PinsOptions extends CommonOptions {
   readonly server?: string
@@ -25,16 +17,9 @@ interface PinsOptions extends CommonOptions {
 }
 
 /** The pins of this configuration, read from disk. */
-export async function openPins(
-  shell: Shell,
-  options: CommonOptions,
-): Promise<OfflinePins & { readonly mode: PinsMode }> {
+async function openPins(shell: Shell, options: CommonOptions) {
   const { config } = await load(shell, options)
-  const log = createLog({
-    level: options.log ?? 'warn',
-    destination: shell.stderr,
-    pretty: shell.stderr.isTTY === true,
-  })
+  const log = openLog(shell, options.log ?? 'warn')
   const mode = config.policy.pins
   return { ...(await readPins({ folder: config.stores.path, mode, now: systemClock.now(), log })), mode }
 }
@@ -52,18 +37,14 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
     return exit.ok
   }
   if (shown.length > 0) print(shown, output)
-  else
-    output.note(
-      options.changed
-        ? 'Nothing waits for approval.'
-        : 'Nothing is pinned yet: tools are pinned when a server is first listed.',
-    )
+  else if (options.changed) output.note('Nothing waits for approval.')
+  else output.note('Nothing is pinned yet: tools are pinned when a server is first listed.')
   for (const { server, moved, lostAt } of of(notes)) {
     const approve = `${commandName(shell.env)} pins approve ${visible(server)}.*`
     const about = moved
       ? `${visible(server)} came from ${visible(moved.from.text)} until ${day(moved.to.at)} and now comes from ${visible(moved.to.text)}; its pins still apply.`
       : `The pins of ${visible(server)} were lost on ${day(lostAt ?? 0)}; its definitions need approval again.`
-    output.note(output.paintNote('yellow', `${about} \`${approve}\` confirms it.`))
+    output.warn(`${about} \`${approve}\` confirms it.`)
   }
   return exit.ok
 }
@@ -71,41 +52,37 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
 const asJson = ({ approvedAt, seenAt, ...state }: PinState) => ({
   ...state,
   seenAt: new Date(seenAt).toISOString(),
-  ...(approvedAt !== undefined && { approvedAt: new Date(approvedAt).toISOString() }),
+  approvedAt: approvedAt === undefined ? undefined : new Date(approvedAt).toISOString(),
 })
 
-function print(states: readonly PinState[], { print, paint, width }: Output): void {
-  const lines = table<PinState>(
-    [
-      { title: 'DEFINITION', value: ({ label }) => visible(label), whole: true },
-      { title: 'STATE', value: stateText, style: (cell, state) => (isOpen(state) ? paint('yellow', cell) : cell) },
-      { title: 'CHANGED', value: ({ changed }) => changed.map((field) => visible(field)).join(', ') },
-      { title: 'FLAGS', value: ({ flags }) => flags.join(', '), style: (cell) => paint('red', cell) },
-      { title: 'APPROVED', value: approvedText, style: (cell) => paint('dim', cell) },
-      { title: 'HASH', value: ({ hash }) => hash.slice(0, 12), style: (cell) => paint('dim', cell) },
-    ],
-    states,
-    { width, heading: (title) => paint('dim', title) },
-  )
-  for (const line of lines) print(line)
+function print(states: readonly PinState[], output: Output): void {
+  const { paint } = output
+  output.table<PinState>(states, [
+    { title: 'DEFINITION', value: ({ label }) => visible(label), whole: true },
+    { title: 'STATE', value: stateText, style: (cell, state) => (isOpen(state) ? paint('yellow', cell) : cell) },
+    { title: 'CHANGED', value: ({ changed }) => changed.map((field) => visible(field)).join(', ') },
+    { title: 'FLAGS', value: ({ flags }) => flags.join(', '), style: (cell) => paint('red', cell) },
+    { title: 'APPROVED', value: approvedText, style: (cell) => paint('dim', cell) },
+    { title: 'HASH', value: ({ hash }) => hash.slice(0, 12), style: (cell) => paint('dim', cell) },
+  ])
 }
 
-export const stateText = ({ condition, quarantined }: PinState): string =>
+const stateText = ({ condition, quarantined }: PinState): string =>
   quarantined ? `${condition}, quarantined` : condition
 
-export const approvedText = ({ approvedAt, approvedBy }: PinState): string =>
+const approvedText = ({ approvedAt, approvedBy }: PinState): string =>
   approvedAt === undefined ? 'no' : `${day(approvedAt)} (${approvedBy})`
 
-export const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
+const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
-export function unknownServer(server: string, servers: readonly string[]): UsageError {
+function unknownServer(server: string, servers: readonly string[]): UsageError {
   return new UsageError(
     `No definitions of a server ${visible(server)} are pinned${didYouMean(server, servers)}`,
     'Tools are pinned when a server is first listed; `toolway pins list` shows the pins.',
   )
 }
 
-export function unknownPin(label: string, states: readonly PinState[]): UsageError {
+function unknownPin(label: string, states: readonly PinState[]): UsageError {
   const labels = states.map((state) => state.label)
   return new UsageError(
     `There is no pinned definition ${visible(label)}${didYouMean(label, labels)}`,
@@ -122,57 +99,41 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   const { pin, server } = found
   const state = stateOf(server, pin, pins.mode)
   const approved = pin.approved.find(({ hash }) => hash === pin.seen.hash) ?? latestApproval(pin)
-  const findings = (sight: DefinitionSnapshot | undefined) =>
-    sight?.definition ? scanDefinition(sight.definition) : []
+  const findings = (snapshot: DefinitionSnapshot | undefined) =>
+    snapshot?.definition ? scanDefinition(snapshot.definition) : []
   const current = [...pin.approved, ...pin.pending].find(({ hash }) => hash === pin.seen.hash)
   if (options.json) {
     output.value({ ...state, approved: pin.approved, pending: pin.pending, findings: findings(current) })
     return exit.ok
   }
 
-  const { print, paint } = output
+  const { print, section, paint } = output
   print(`${paint('bold', visible(label))}  ${stateText(state)}`)
   print(`Approved: ${approvedText(state)}`)
-  if (!approved || pin.pending.length === 0) section('Definition', linesOf((approved ?? current)?.definition), output)
-  for (const sight of pin.pending) {
-    const last = sight.hash === pin.seen.hash ? ', seen last' : ''
-    const title = `Waiting for approval since ${new Date(sight.at).toISOString()}${last}`
-    const lines = lineDiff(approved ? linesOf(approved.definition) : [], linesOf(sight.definition))
-    section(
-      title,
-      lines.map((line) => painted(line, paint)),
-      output,
-    )
-    showFindings(sight, output)
-    const command = `${commandName(shell.env)} pins approve ${visible(label)} --hash ${sight.hash.slice(0, 16)}`
-    section('To approve exactly this definition', [command], output)
+  if (!approved || pin.pending.length === 0) section('Definition', linesOf((approved ?? current)?.definition))
+  for (const snapshot of pin.pending) {
+    const last = snapshot.hash === pin.seen.hash ? ', seen last' : ''
+    const title = `Waiting for approval since ${new Date(snapshot.at).toISOString()}${last}`
+    const lines = lineDiff(approved ? linesOf(approved.definition) : [], linesOf(snapshot.definition))
+    const coloured = lines.map((line) => painted(line, paint))
+    section(title, coloured)
+    showFindings(snapshot)
+    const command = `${commandName(shell.env)} pins approve ${visible(label)} --hash ${snapshot.hash.slice(0, 16)}`
+    section('To approve exactly this definition', [command])
   }
-  if (pin.pending.length === 0 && current) showFindings(current, output)
+  if (pin.pending.length === 0 && current) showFindings(current)
   return exit.ok
 
-  function showFindings(sight: DefinitionSnapshot, to: Output): void {
-    const lines = findings(sight).map(
-      ({ kind, severity, where, excerpt }) => `${kind} (${severity}) in ${visible(where)}: ${excerpt}`,
+  function showFindings(snapshot: DefinitionSnapshot): void {
+    const lines = findings(snapshot).map(({ kind, severity, where, excerpt }) =>
+      paint('red', `${kind} (${severity}) in ${visible(where)}: ${excerpt}`),
     )
-    if (lines.length > 0)
-      section(
-        'Scanner findings',
-        lines.map((line) => to.paint('red', line)),
-        to,
-      )
+    if (lines.length > 0) section('Scanner findings', lines)
   }
 }
 
-function section(title: string, lines: readonly string[], { print, paint }: Output): void {
-  print('')
-  print(paint('bold', title))
-  for (const line of lines) print(`  ${line}`)
-}
-
-const painted = ([mark, text]: DiffLine, paint: Output['paint']): string => {
-  const line = `${mark} ${text}`
-  return mark === '+' ? paint('green', line) : mark === '-' ? paint('red', line) : line
-}
+const painted = ([mark, text]: DiffLine, paint: Output['paint']): string =>
+  mark === ' ' ? `  ${text}` : paint(mark === '+' ? 'green' : 'red', `${mark} ${text}`)
 
 interface ApproveOptions extends CommonOptions {
   readonly all?: boolean
@@ -196,11 +157,9 @@ export async function approvePins(shell: Shell, what: string | undefined, option
   if (approved.length === 0) output.note('Nothing to approve: the latest definition is already approved.')
   const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
   const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
-  if (left.length > 0) {
-    output.note(
-      `${left.length} other definition(s) with this name still wait for approval; \`toolway pins show\` shows them.`,
-    )
-  }
+  if (left.length === 0) return exit.ok
+  const waiting = `${count(left.length, 'other definition')} with this name still waiting for approval`
+  output.note(`${waiting}; \`toolway pins show\` shows them.`)
   return exit.ok
 }
 
@@ -225,23 +184,13 @@ function selectionFor(what: string | undefined, { all, hash }: ApproveOptions, p
   return { server }
 }
 
-const shortest = 8
+const minHashLength = 8
 
-function fullHash(
-  start: string,
-  {
-    pending,
-    approved,
-  }: {
-    readonly pending: readonly { readonly hash: string }[]
-    readonly approved: readonly { readonly hash: string }[]
-  },
-): string {
-  const found = [...pending, ...approved].filter(({ hash }) => hash.startsWith(start.toLowerCase()))
-  const [one, other] = found
-  if (start.length >= shortest && one && !other) return one.hash
+function fullHash(start: string, { pending, approved }: Pin): string {
+  const [one, other] = [...pending, ...approved].filter(({ hash }) => hash.startsWith(start.toLowerCase()))
+  if (start.length >= minHashLength && one && !other) return one.hash
   throw new UsageError(
     `No definition with this name has a hash that starts with ${visible(start)}.`,
-    `\`toolway pins show\` shows the hashes; at least ${shortest} characters are needed.`,
+    `\`toolway pins show\` shows the hashes; at least ${minHashLength} characters are needed.`,
   )
 }

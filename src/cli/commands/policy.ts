@@ -10,7 +10,6 @@ import { createPolicy } from '../../policy/decide.ts'
 import { type Change, createReplay, type Replayed } from '../../policy/replay.ts'
 import { createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { table } from '../table.ts'
 import type { LogLocationOptions } from './audit/options.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './audit/select-log.ts'
 
@@ -104,18 +103,13 @@ function print({ calls, denied, allowed, gone }: Replayed, output: Output): void
   function section(title: string, colour: 'red' | 'green', changes: readonly Change[]): void {
     if (changes.length === 0) return
     print(paint(colour, title))
-    const lines = table<Change>(
-      [
-        { title: 'CALLS', value: (change) => String(change.calls) },
-        { title: 'AGENT', value: ({ agent }) => agent },
-        { title: 'TOOL', value: ({ server, tool }) => `${server}.${tool}`, whole: true },
-        { title: 'RULE', value: ({ after }) => after },
-        { title: 'BEFORE', value: ({ before }) => before ?? '' },
-        { title: 'LAST', value: ({ last }) => last.slice(0, 16).replace('T', ' ') },
-      ],
-      changes,
-      { width: output.width, heading: (heading) => paint('dim', heading) },
-    )
-    for (const line of lines) print(line)
+    output.table<Change>(changes, [
+      { title: 'CALLS', value: (change) => String(change.calls) },
+      { title: 'AGENT', value: ({ agent }) => agent },
+      { title: 'TOOL', value: ({ server, tool }) => `${server}.${tool}`, whole: true },
+      { title: 'RULE', value: ({ after }) => after },
+      { title: 'BEFORE', value: ({ before }) => before ?? '' },
+      { title: 'LAST', value: ({ last }) => last.slice(0, 16).replace('T', ' ') },
+    ])
   }
 }

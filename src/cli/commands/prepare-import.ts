@@ -7,9 +7,11 @@ import type { ServerDefinition } from '../../config/import/read-servers.ts'
 import { readSecretFile } from '../../config/interpolate.ts'
 import { folder } from '../../config/locate.ts'
 import { inHome } from '../../config/paths.ts'
+import type { ConfigProblem } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
 import { findSecrets } from '../find-secrets.ts'
-import { type Output, type Shell, tildePath } from '../kit.ts'
+import { type Output, type Shell, shortPath, tildePath } from '../kit.ts'
+import { count } from '../table.ts'
 
 /** Secrets are stored in private files, or replaced by variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
@@ -65,22 +67,38 @@ export const asWritten = ({ name, definition, origins, waiting }: PlannedServer)
   definition,
   comment: [
     `from ${[...new Set(origins.map(called))].join(', ')}`,
-    ...(waiting.length > 0 ? [`disabled until this exists: ${waiting.join(', ')}`] : []),
+    ...(waiting.length > 0 ? [untilItExists(waiting)] : []),
   ].join('; '),
 })
 
+export const untilItExists = (waiting: readonly string[]): string => `disabled until this exists: ${waiting.join(', ')}`
+
 /** Prints what was done with the servers and their secrets. */
-export function noteOf(prepared: PreparedImport, { note, paintNote }: Output, secrets: SecretStorage): void {
+export function noteOf(prepared: PreparedImport, { note, warn }: Output, secrets: SecretStorage): void {
   for (const line of prepared.notes) note(line)
   if (prepared.secrets > 0 && secrets === 'file') {
     note(`${count(prepared.secrets, 'secret')} in ${prepared.secretsFolder}, which only you can read.`)
   }
   for (const { name, waiting } of prepared.added) {
-    if (waiting.length === 0) continue
-    note(paintNote('yellow', `${name} is disabled until this exists: ${waiting.join(', ')}. Then remove \`disabled\`.`))
+    if (waiting.length > 0) warn(`${name} is ${untilItExists(waiting)}. Then remove \`disabled\`.`)
   }
   const mine = prepared.unset.filter((name) => prepared.added.every(({ waiting }) => !waiting.includes(name)))
-  if (mine.length > 0) note(paintNote('yellow', `Set ${mine.join(', ')} before you start.`))
+  if (mine.length > 0) warn(`Set ${mine.join(', ')} before you start.`)
 }
 
-export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
+interface WithProblems {
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** The problems of a file and of its servers. */
+export const allProblems = ({ problems, servers }: WithProblems & { servers: readonly WithProblems[] }) => [
+  ...problems,
+  ...servers.flatMap((server) => server.problems),
+]
+
+export function warnOfProblems(problems: readonly ConfigProblem[], { warn }: Output, shell: Shell): void {
+  for (const { file, line, key, message } of problems) {
+    const place = `${shortPath(file, shell)}${line === undefined ? '' : `:${line}`}`
+    warn(`${place}: ${key === '' ? '' : `${key}: `}${message}; skipped`)
+  }
+}

@@ -20,6 +20,7 @@ import {
   type Shell,
 } from '../kit.ts'
 import { adjusted, type CommonOptions, load, openLog } from '../load.ts'
+import { count } from '../table.ts'
 
 interface ServeOptions extends CommonOptions {
   readonly host?: string
@@ -44,16 +45,18 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
   using _releasing = releaseWhenIdle(systemClock)
   // If the primary process is gone, nobody tells the worker whether it may listen.
   const listening = gateway.listen()
-  const door = await (worker ? Promise.race([listening, worker.gone]) : listening)
-  if (door === undefined) return exit.failed
-  const { url, port, retire } = door
-  const facts: Told = { port, token: gateway.token ?? null, banner: factsOf(gateway, url, shell) }
+  const server = await (worker ? Promise.race([listening, worker.gone]) : listening)
+  if (server === undefined) return exit.failed
+  const { url, port, retire } = server
+  const facts: StartFacts = { port, token: gateway.token ?? null, banner: bannerFacts(gateway, url, shell) }
   if (worker) worker.listening(facts)
-  else tell(shell, options, facts)
-  if (!worker) void removeOldCompiled()
+  else {
+    printStart(shell, options, facts)
+    void removeOldCompiled()
+  }
   const stopped = worker ? AbortSignal.any([worker.stopped, shell.interrupted]) : shell.interrupted
   if (!stopped.aborted) await once(stopped, 'abort')
-  if (!worker) tellOfEnd(shell, options)
+  if (!worker) printStopping(shell, options)
   if (worker?.replaced) await retire(leaveMs)
   return exit.ok
 }
@@ -63,14 +66,14 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   const loaded = adjusted(await load(shell, options), (config) => listeningOn(config, options))
   refuseUnauthenticated(loaded)
   const { runWorkers } = await import('../../runtime/workers/primary.ts')
-  shell.interrupted.addEventListener('abort', () => tellOfEnd(shell, options), { once: true })
+  shell.interrupted.addEventListener('abort', () => printStopping(shell, options), { once: true })
   const code = await runWorkers({
     workers: options.workers ?? 1,
     interrupted: shell.interrupted,
     stopTimeoutMs: loaded.config.server.shutdownGrace + killAfterMs,
-    listening: (facts) => tell(shell, options, facts as Told),
+    listening: (facts) => printStart(shell, options, facts as StartFacts),
     clock: systemClock,
-    log: openLog(shell, loaded, options.log),
+    log: openLog(shell, options.log ?? loaded.config.telemetry.log),
   })
   return code as ExitCode
 }
@@ -81,32 +84,31 @@ const leaveMs = 2_000
 /** Servers that do not exit are killed before this. */
 const killAfterMs = 15_000
 
-/** Facts printed at the start. */
-interface Told {
+/** Printed at the start; a worker sends it to the primary process. */
+interface StartFacts {
   readonly port: number
   readonly token: string | null
-  readonly banner: Banner
+  readonly banner: ReturnType<typeof bannerFacts>
 }
 
-function tell(shell: Shell, { json }: ServeOptions, { port, token, banner: facts }: Told): void {
+function printStart(shell: Shell, { json }: ServeOptions, { port, token, banner: facts }: StartFacts): void {
   const output = createOutput(shell, json)
-  const { url } = facts
   warnOfRoot(output)
-  if (json) shell.stdout.write(JSON.stringify({ event: 'listening', url, port, token }) + '\n')
+  if (json) shell.stdout.write(JSON.stringify({ event: 'listening', url: facts.url, port, token }) + '\n')
   else output.note(banner(facts, output.paintNote))
 }
 
-function tellOfEnd(shell: Shell, { json }: ServeOptions): void {
+function printStopping(shell: Shell, { json }: ServeOptions): void {
   const output = createOutput(shell, json)
   if (!json) output.note(output.paintNote('dim', 'Stopping… press Ctrl+C again to quit now.'))
 }
 
-const listeningOn = (config: Config, { host, port }: ServeOptions): Config => ({
-  ...config,
-  server: { ...config.server, ...(host !== undefined && { host }), ...(port !== undefined && { port }) },
-})
+function listeningOn(config: Config, options: ServeOptions): Config {
+  const { host = config.server.host, port = config.server.port } = options
+  return { ...config, server: { ...config.server, host, port } }
+}
 
-function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell): Banner {
+function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: string, { cwd, env, stderr }: Shell) {
   const tools = view(local).list('tool')
   const toolsOf = (source: string) => tools.filter(({ entry }) => entry.server === source).length
   const tokenGenerated = loaded.config.auth.token === 'generated'
@@ -124,79 +126,40 @@ function factsOf({ loaded, token, view, local, servers }: Gateway, url: string, 
   }
 }
 
-interface Banner {
-  readonly version: string
-  readonly url: string
-  readonly servers: number
-  readonly nativeTools: number
-  readonly metaTools: number
-  /** What clients must send, if anything. */
-  readonly token: string | undefined
-  readonly tokenGenerated: boolean
-  /** The configuration files that were read, shortened for reading. */
-  readonly files: readonly string[]
-  /** What the configuration asks for and this version does not do yet. */
-  /** How the user spells the command line. */
-  readonly command: string
-}
-
-/** What `claude mcp add` wants to hear. */
-const claudeCommand = (url: string, token: string | undefined): string =>
-  `claude mcp add --transport http toolway ${url}` +
-  (token === undefined ? '' : ` --header "Authorization: Bearer ${token}"`)
-
-/** What stands behind the # never leaves the browser, which signs in with it. */
-const dashboardLink = (url: string, token: string | undefined): string =>
-  `${new URL(url).origin}/${token === undefined ? '' : `#token=${token}`}`
-
-/** The entry that most clients read from a JSON file. */
-const clientJson = (url: string, token: string | undefined): object => ({
-  mcpServers: {
-    toolway: { type: 'http', url, ...(token !== undefined && { headers: { Authorization: `Bearer ${token}` } }) },
-  },
-})
-
-const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
-
 const indented = (text: string): string => text.replace(/^/gm, '    ')
 
-/** What `serve` says when it is up: where it is, what it serves, and how to point a client at it. */
-export function banner(facts: Banner, paint: Paint): string {
-  const { url, token } = facts
-  const serving = [
-    facts.servers > 0 ? count(facts.servers, 'server') : 'no servers yet',
-    count(facts.nativeTools, 'native tool'),
-    count(facts.metaTools, 'meta-tool'),
-  ]
-  const kept = facts.tokenGenerated ? 'generated once and kept between starts' : 'from your configuration'
-  const rows: (readonly [string, string])[] = [
-    ['Endpoint', paint('cyan', url)],
-    [
-      'Token',
-      token === undefined ? paint('yellow', 'none: whoever reaches it may use it') : `${token}  ${paint('dim', kept)}`,
-    ],
-    ['Dashboard', paint('cyan', dashboardLink(url, token))],
-    ['Serving', serving.join(', ')],
-    [
-      'Config',
-      facts.files.length > 0 ? facts.files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
-    ],
-  ]
+/** Where it listens, what it serves, and how to connect a client. */
+export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): string {
+  const { url, token, files } = facts
+  const { origin } = new URL(url)
+  const bearer = token === undefined ? undefined : `Bearer ${token}`
+  const source = facts.tokenGenerated ? 'generated once and kept between starts' : 'from your configuration'
+  const servers = facts.servers > 0 ? count(facts.servers, 'server') : 'no servers yet'
+  const rows = {
+    Endpoint: paint('cyan', url),
+    Token: bearer ? `${token}  ${paint('dim', source)}` : paint('yellow', 'none: anyone who can connect has access'),
+    // The fragment stays in the browser, which signs in with it.
+    Dashboard: paint('cyan', bearer ? `${origin}/#token=${token}` : `${origin}/`),
+    Serving: `${servers}, ${count(facts.nativeTools, 'native tool')}, ${count(facts.metaTools, 'meta-tool')}`,
+    Config: files.length > 0 ? files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
+  }
+  const header = bearer ? ` --header "Authorization: ${bearer}"` : ''
+  const toolway = { type: 'http', url, headers: bearer ? { Authorization: bearer } : undefined }
   return [
     '',
     `  ${paint('bold', 'Toolway')} ${paint('dim', facts.version)}`,
     '',
-    ...rows.map(([title, value]) => `  ${paint('dim', title.padEnd(10))}${value}`),
+    ...Object.entries(rows).map(([title, value]) => `  ${paint('dim', title.padEnd(10))}${value}`),
     '',
     `  ${paint('bold', 'Claude Code')}`,
     '',
-    indented(claudeCommand(url, token)),
+    indented(`claude mcp add --transport http toolway ${url}${header}`),
     '',
     `  ${paint('bold', 'Clients with a JSON file')} ${paint('dim', '(Cursor and others; VS Code calls the outer key "servers")')}`,
     '',
-    indented(JSON.stringify(clientJson(url, token), undefined, 2)),
+    indented(JSON.stringify({ mcpServers: { toolway } }, undefined, 2)),
     '',
-    `  ${paint('dim', 'Ctrl+C stops it.')}`,
+    `  ${paint('dim', 'Press Ctrl+C to stop.')}`,
     '',
   ].join('\n')
 }
@@ -207,7 +170,7 @@ const monthMs = 30 * 86_400_000
 export async function removeOldCompiled(present = getCompileCacheDir(), now = Date.now()): Promise<void> {
   if (present === undefined) return
   const folder = dirname(present)
-  // NODE_COMPILE_CACHE leads elsewhere, to what is not only ours.
+  // NODE_COMPILE_CACHE may name a folder that other programs use too.
   if (basename(folder) !== 'compiled' || basename(dirname(folder)) !== 'toolway') return
   for (const name of await readdir(folder).catch(() => [])) {
     const other = join(folder, name)
@@ -216,15 +179,12 @@ export async function removeOldCompiled(present = getCompileCacheDir(), now = Da
   }
 }
 
-/** Servers run as the user who runs Toolway: as root, one that misbehaves can do anything. Not for programs to read. */
+/** As root, a server that misbehaves can do anything. */
 export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
   if (uid !== 0 || output.json) return
-  output.note(
-    output.paintNote(
-      'yellow',
-      'Warning: Toolway runs as root, and so does every server that it starts. Run it as another user: ' +
-        '`User=` in a systemd unit, `--user 10001:10001` or `runAsUser` for a container.',
-    ),
+  output.warn(
+    'Warning: Toolway runs as root, and so does every server that it starts. Run it as another user: ' +
+      '`User=` in a systemd unit, `--user 10001:10001` or `runAsUser` for a container.',
   )
 }
 

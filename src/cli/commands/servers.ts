@@ -5,7 +5,6 @@ import type { Gateway } from '../../runtime/gateway.ts'
 import { commandName, createOutput, createProgress, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
-import { table } from '../table.ts'
 
 interface ServersOptions extends CommonOptions {
   readonly timeout: number
@@ -15,7 +14,7 @@ interface ServersOptions extends CommonOptions {
 export async function servers(shell: Shell, options: ServersOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, { ...options, wait: options.timeout })
-  await asked(gateway, options.timeout, shell)
+  await refreshAll(gateway, options.timeout, shell)
   const summaries = gateway.servers()
   if (options.json) output.value({ servers: summaries.map(asJson) })
   else print(summaries, output, `no response within ${options.timeout / 1000} s (--timeout). ${longer(shell)}`)
@@ -28,7 +27,7 @@ const longer = ({ env }: Shell): string =>
   `Otherwise, \`${commandName(env)} doctor\` shows what it writes.`
 
 /** Waits until every server has responded or failed, or the time is up. */
-async function asked(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {
+async function refreshAll(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {
   using progress = createProgress(shell)
   using limit = deadline(systemClock, timeoutMs, () => new Error('no time left'), shell.interrupted)
   const show = () => progress.show(`Waiting for ${waiting(gateway).join(', ') || 'lists of tools'} …`)
@@ -64,31 +63,27 @@ const colours: Record<Health, 'green' | 'yellow' | 'red' | 'dim'> = {
   disabled: 'dim',
 }
 
-function print(summaries: readonly ServerSummary[], { print, paint, width }: Output, silence: string): void {
+function print(summaries: readonly ServerSummary[], output: Output, silence: string): void {
+  const { print, paint } = output
   const problem = ({ health, reason }: SourceStatus) => {
     if (health === 'disabled') return ''
     return isSilent({ health }) ? silence : reason
   }
-  const lines = table<ServerSummary>(
-    [
-      { title: 'NAME', value: ({ name }) => name, whole: true },
-      {
-        title: 'STATUS',
-        value: ({ status }) => status.health,
-        style: (cell, { status }) => paint(colours[status.health], cell),
-      },
-      { title: 'TRANSPORT', value: ({ status }) => status.transport },
-      { title: 'PROTOCOL', value: ({ status }) => status.protocolVersion ?? '' },
-      { title: 'TOOLS', value: ({ tools }) => String(tools) },
-      { title: 'ABOUT', value: ({ status }) => status.description },
-    ],
-    summaries,
-    { width, heading: (title) => paint('dim', title) },
-  )
-  for (const line of lines) print(line)
+  output.table<ServerSummary>(summaries, [
+    { title: 'NAME', value: ({ name }) => name, whole: true },
+    {
+      title: 'STATUS',
+      value: ({ status }) => status.health,
+      style: (cell, { status }) => paint(colours[status.health], cell),
+    },
+    { title: 'TRANSPORT', value: ({ status }) => status.transport },
+    { title: 'PROTOCOL', value: ({ status }) => status.protocolVersion ?? '' },
+    { title: 'TOOLS', value: ({ tools }) => String(tools) },
+    { title: 'ABOUT', value: ({ status }) => status.description },
+  ])
   // Problems are printed below the table because they must not be truncated.
   for (const { name, status } of summaries) {
-    const said = problem(status)
-    if (said !== '') print(`\n${paint(colours[status.health], name)}: ${said}`)
+    const text = problem(status)
+    if (text !== '') print(`\n${paint(colours[status.health], name)}: ${text}`)
   }
 }

@@ -3,10 +3,10 @@ import { resolve } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { CallFigures } from '../../telemetry/stats/history.ts'
 import type { By, StatsTable } from '../../telemetry/stats/stats.ts'
-import { commandName, createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
+import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../kit.ts'
 import { type CommonOptions, load } from '../load.ts'
-import { NoGateway, RefusedByGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
-import { oneLine, table } from '../table.ts'
+import { NoGateway, type RunningGateway, runningGateway } from '../running-gateway.ts'
+import { table } from '../table.ts'
 
 interface StatsOptions extends CommonOptions {
   readonly host?: string
@@ -24,24 +24,20 @@ export async function stats(shell: Shell, options: StatsOptions, clock: Clock = 
   const output = createOutput(shell, options.json)
   const { config } = await load(shell, options)
   const { host = config.server.host, port = config.server.port } = options
-  try {
-    const gateway = await runningGateway({ ...config, server: { ...config.server, host, port } })
-    if (options.watch) await watch(gateway, options, shell, output, clock)
-    else await once(gateway, options, shell, output)
-    return exit.ok
-  } catch (thrown) {
-    return explained(thrown, shell, output)
-  }
+  const gateway = await runningGateway({ ...config, server: { ...config.server, host, port } })
+  if (options.watch) await watch(gateway, options, shell, output, clock)
+  else await once(gateway, options, shell, output)
+  return exit.ok
 }
 
-const asked: readonly By[] = ['agent', 'server', 'operation']
+const defaultTables: readonly By[] = ['agent', 'server', 'operation']
 
 function fetchTables(gateway: RunningGateway, { by }: StatsOptions, signal: AbortSignal): Promise<StatsTable[]> {
-  const wanted = by === undefined ? asked : [by]
+  const wanted = by === undefined ? defaultTables : [by]
   return Promise.all(
     wanted.map(async (one) => {
-      const answer = await gateway.get<StatsTable>(`stats?by=${one}`, signal)
-      if (Array.isArray(answer?.rows)) return answer
+      const stats = await gateway.get<StatsTable>(`stats?by=${one}`, signal)
+      if (Array.isArray(stats?.rows)) return stats
       throw new NoGateway(`${gateway.url} responds, but not with statistics.`)
     }),
   )
@@ -93,30 +89,6 @@ function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return promise.finally(() => timer[Symbol.dispose]())
 }
 
-/** Prints why the gateway could not be asked. */
-function explained(thrown: unknown, shell: Shell, output: Output): ExitCode {
-  const command = commandName(shell.env)
-  if (thrown instanceof NoGateway) {
-    const hint = `\`${command} serve\` starts a gateway; --host and --port name another one.`
-    tell('NO_GATEWAY', thrown.message, output, hint)
-    return exit.unavailable
-  }
-  if (thrown instanceof RefusedByGateway) {
-    tell(thrown.code, thrown.message, output)
-    return exit.refused
-  }
-  throw thrown
-}
-
-function tell(code: string, message: string, output: Output, hint?: string): void {
-  if (output.json) {
-    output.value({ error: { code, message, ...(hint !== undefined && { hint }) } })
-    return
-  }
-  output.note(`${output.paintNote('red', `error ${oneLine(code)}:`)} ${oneLine(message)}`)
-  if (hint !== undefined) output.note(output.paintNote('dim', `hint: ${hint}`))
-}
-
 type Row = StatsTable['rows'][number]
 
 /** One table per grouping, and the start of the counting period. */
@@ -128,20 +100,14 @@ function statsLines(tables: readonly StatsTable[], { width, paint }: Pick<Output
 
 function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
   if (rows.length === 0) return [`No calls by ${by} yet.`]
-  const redIfAny = (some: (row: Row) => number) => (cell: string, row: Row) =>
-    some(row) > 0 ? paint('red', cell) : cell
+  const redIfAny = (key: 'errors' | 'denials') => (cell: string, row: Row) => (row[key] > 0 ? paint('red', cell) : cell)
   return table<Row>(
     [
       { title: by.toUpperCase(), value: ({ name }) => name },
       { title: 'CALLS', value: ({ calls }) => String(calls), whole: true },
       { title: 'PER SECOND', value: ({ perSecond }) => digits(perSecond), whole: true },
-      { title: 'ERRORS', value: errorText, style: redIfAny(({ errors }) => errors), whole: true },
-      {
-        title: 'DENIALS',
-        value: ({ denials }) => String(denials),
-        style: redIfAny(({ denials }) => denials),
-        whole: true,
-      },
+      { title: 'ERRORS', value: errorText, style: redIfAny('errors'), whole: true },
+      { title: 'DENIALS', value: ({ denials }) => String(denials), style: redIfAny('denials'), whole: true },
       { title: 'AVERAGE', value: ({ averageMs }) => time(averageMs), whole: true },
       { title: 'P50', value: ({ p50Ms }) => time(p50Ms), whole: true },
       { title: 'P95', value: ({ p95Ms }) => time(p95Ms), whole: true },

@@ -46,7 +46,7 @@ describe('B11: tools and servers', () => {
   test('tools show prints the whole definition, its arguments first', async () => {
     const { stdout } = await toolway(['tools', 'show', 'everything.get-sum'], place)
     expect(stdout).toMatch(/^everything__get-sum +get-sum of everything\n/)
-    expect(stdout).toMatch(/Arguments\n +NAME +TYPE +NEEDED +DESCRIPTION\n +a +number +yes +First number\n/)
+    expect(stdout).toMatch(/Arguments\n +NAME +TYPE +REQUIRED +DESCRIPTION\n +a +number +yes +First number\n/)
     expect(stdout).toMatch(/Input schema\n {2}\{\n {4}"/)
     expect(stdout).toContain('toolway call everything.get-sum a=… b=…')
     const json = await toolway(['tools', '--json', 'show', 'everything__get-sum'], place)
@@ -112,7 +112,7 @@ describe('B11: tools and servers', () => {
     const { code, stdout } = await toolway(['tools', 'cost', '--agent', 'narrow', '--top', '2'], narrow)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^MODE +TOOLS +TOKENS/m)
-    expect(stdout).toMatch(/^meta +\d+ +\d+ +as narrow sees them$/m)
+    expect(stdout).toMatch(/^meta +\d+ +\d+ +.*narrow$/m)
     expect(stdout).toMatch(/^native +\d+ +\d+$/m)
     const cost = JSON.parse(
       (await toolway(['tools', 'cost', '--agent', 'narrow', '--top', '2', '--json'], narrow)).stdout,

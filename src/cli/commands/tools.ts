@@ -21,32 +21,25 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
-  await known(view, shell, options)
-  // Whoever names an agent wants to know what its client is shown; the operator sees all there is.
+  await waitForTools(view, shell, options.wait, options.server)
+  // With --agent: what a client of this agent is shown. Otherwise all tools.
   const offered = options.agent === undefined ? view.list('tool') : view.shown()
-  const ofServer = ({ entry }: Served) => options.server === undefined || entry.server === options.server
-  const tools = offered.filter(ofServer)
-  const hidden = view.list('tool').filter(ofServer).length - tools.length
-  const silent = view.servers().filter(({ status, tools }) => tools === 0 && status.reason !== '')
-  if (tools.length === 0 && options.server !== undefined) refuseUnknown(view, options.server)
+  const isWanted = (server: string) => options.server === undefined || server === options.server
+  const tools = offered.filter(({ entry }) => isWanted(entry.server))
+  const hidden = view.list('tool').filter(({ entry }) => isWanted(entry.server)).length - tools.length
+  const silent = view.servers().filter(({ name, status, tools }) => tools === 0 && status.reason && isWanted(name))
+  if (tools.length === 0 && options.server !== undefined) requireServer(view, options.server)
   const problems = await unusableIn(tools)
   if (options.json) output.value({ tools: tools.map((tool) => ({ ...asJson(tool), problem: problems.get(tool) })) })
   else printTools(tools, output)
-  for (const [{ name }, problem] of problems)
-    output.note(output.paintNote('yellow', `${name} cannot be used: ${problem}`))
+  for (const [{ name }, problem] of problems) output.warn(`${name} cannot be used: ${problem}`)
   for (const { name, status } of silent) {
-    if (options.server === undefined || options.server === name) {
-      const longer =
-        status.health === 'stale' || status.health === 'starting'
-          ? '; --wait 5m gives a first start the time to fetch its program'
-          : ''
-      output.note(output.paintNote('yellow', `${name} has no tools to show: ${status.reason}${longer}`))
-    }
+    const isStarting = status.health === 'stale' || status.health === 'starting'
+    const longer = isStarting ? '; --wait 5m leaves time to download its program' : ''
+    output.warn(`${name} has no tools to show: ${status.reason}${longer}`)
   }
-  if (hidden > 0) {
-    const more = `${hidden} more can be called by name; the agent is not shown them (expose).`
-    output.note(output.paintNote('dim', more))
-  }
+  const more = `${hidden} more can be called by name but are not listed to the agent (expose).`
+  if (hidden > 0) output.note(output.paintNote('dim', more))
   return exit.ok
 }
 
@@ -61,26 +54,21 @@ async function unusableIn(tools: readonly Served[]): Promise<Map<Served, string>
   return problems
 }
 
-/** Waits until the servers have said what they have, telling that it does. */
-export async function known(
-  view: View,
-  shell: Shell,
-  asked: { readonly server?: string | undefined; readonly wait: number },
-): Promise<void> {
-  const { server, wait } = asked
+/** Waits for the tools of one server, or of all. */
+async function waitForTools(view: View, shell: Shell, wait: number, server?: string): Promise<void> {
   using progress = createProgress(shell)
-  progress.show('Asking the servers …')
+  progress.show('Waiting for the servers …')
   const ready = server === undefined ? view.ready() : view.started(server, { timeoutMs: wait })
   await waitFor(ready, shell.interrupted)
 }
 
-export function refuseUnknown(view: View, server: string): void {
+function requireServer(view: View, server: string): void {
   const refusal = view.refusal(server, 'tool')
   if (refusal) throw refusal
   const names = view.servers().map(({ name }) => name)
   if (names.includes(server)) return
-  const sentence = `There is no server ${server}; there is ${names.join(', ') || 'none'}.`
-  throw new ToolwayError('SERVER_NOT_FOUND', sentence, { server })
+  const message = `There is no server ${server}. Servers: ${names.join(', ') || 'none'}.`
+  throw new ToolwayError('SERVER_NOT_FOUND', message, { server })
 }
 
 const asJson = ({ name, entry, definition }: Served) => ({
@@ -90,26 +78,16 @@ const asJson = ({ name, entry, definition }: Served) => ({
   description: definition.description ?? '',
 })
 
-function printTools(tools: readonly Served[], { print, paint, width }: Output): void {
-  const lines = table<Served>(
-    [
-      { title: 'NAME', value: ({ name }) => name, whole: true },
-      { title: 'SERVER', value: ({ entry }) => entry.server, style: (cell) => paint('dim', cell) },
-      { title: 'DESCRIPTION', value: ({ definition }) => firstSentence(definition.description ?? '') },
-    ],
-    tools,
-    { width, heading: (title) => paint('dim', title) },
-  )
-  for (const line of lines) print(line)
-}
-
-interface ShowOptions extends CommonOptions {
-  readonly wait: number
-  readonly agent?: string
+function printTools(tools: readonly Served[], output: Output): void {
+  output.table<Served>(tools, [
+    { title: 'NAME', value: ({ name }) => name, whole: true },
+    { title: 'SERVER', value: ({ entry }) => entry.server, style: (cell) => output.paint('dim', cell) },
+    { title: 'DESCRIPTION', value: ({ definition }) => firstSentence(definition.description ?? '') },
+  ])
 }
 
 /** Shows one tool with its full definition. */
-export async function showTool(shell: Shell, name: string, options: ShowOptions): Promise<ExitCode> {
+export async function showTool(shell: Shell, name: string, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
@@ -120,37 +98,33 @@ export async function showTool(shell: Shell, name: string, options: ShowOptions)
   return exit.ok
 }
 
-function printTool({ name, entry, definition }: Served, { print, paint, width }: Output, command: string): void {
+function printTool({ name, entry, definition }: Served, output: Output, command: string): void {
   const { description, inputSchema, outputSchema, annotations, title } = definition
-  const section = (heading: string, lines: readonly string[]) => {
-    print('')
-    print(paint('bold', heading))
-    for (const line of lines) print(`  ${line}`)
-  }
+  const { print, section, paint, width } = output
   const json = (value: unknown) => printable(JSON.stringify(value, undefined, 2)).split('\n')
 
   const own = oneLine(entry.name)
   print(`${paint('bold', name)}  ${paint('dim', `${own} of ${entry.server}`)}`)
   if (typeof title === 'string') print(oneLine(title))
   if (description) section('Description', printable(description).trim().split('\n'))
-  const taken = properties(inputSchema)
-  if (taken.length > 0) section('Arguments', argumentsTable(taken, paint, width - 2))
+  const params = properties(inputSchema)
+  if (params.length > 0) section('Arguments', argumentsTable(params, paint, width - 2))
   if (inputSchema) section('Input schema', json(inputSchema))
   if (outputSchema) section('Output schema', json(outputSchema))
   if (annotations) section('Annotations', json(annotations))
-  const example = taken.filter(({ required }) => required).map(({ name: key }) => `${oneLine(key)}=…`)
+  const example = params.filter(({ required }) => required).map(({ name: key }) => `${oneLine(key)}=…`)
   section('Call', [[command, 'call', `${entry.server}.${own}`, ...example].join(' ')])
 }
 
-function argumentsTable(taken: ReturnType<typeof properties>, paint: Output['paint'], width: number): string[] {
+function argumentsTable(params: ReturnType<typeof properties>, paint: Output['paint'], width: number): string[] {
   return table(
     [
       { title: 'NAME', value: ({ name }) => name },
       { title: 'TYPE', value: ({ type }) => type },
-      { title: 'NEEDED', value: ({ required }) => (required ? 'yes' : '') },
+      { title: 'REQUIRED', value: ({ required }) => (required ? 'yes' : '') },
       { title: 'DESCRIPTION', value: ({ description }) => description },
     ],
-    taken,
+    params,
     { width, heading: (title) => paint('dim', title) },
   )
 }
@@ -159,34 +133,21 @@ interface CostOptions extends ToolsOptions {
   readonly top: number
 }
 
-/** What an agent's tools cost a model's context (B8). */
-interface Cost {
-  readonly agent: string
-  /** How the agent sees tools. */
-  readonly expose: Exposure
-  readonly modes: Readonly<Record<Exposure, { readonly tools: number; readonly tokens: number }>>
-  /** What the agent's mode keeps out of its context; never less than nothing. */
-  readonly saved: number
-  /** Of all definitions, ours among them, the most expensive first. */
-  readonly servers: readonly { readonly server: string; readonly tools: number; readonly tokens: number }[]
-  readonly tools: readonly { readonly name: string; readonly server: string; readonly tokens: number }[]
-}
-
-/** Shows what tools cost a model's context, in each exposure mode, by server and by tool. */
+/** Shows what tools cost a model's context, in each exposure mode, by server and by tool (B8). */
 export async function showCost(shell: Shell, options: CostOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
-  await known(view, shell, { wait: options.wait })
-  if (options.server !== undefined && options.server !== 'toolway') refuseUnknown(view, options.server)
+  await waitForTools(view, shell, options.wait)
+  if (options.server !== undefined && options.server !== 'toolway') requireServer(view, options.server)
   const cost = costFor(caller.agent, view, options)
   if (options.json) output.value(cost)
   else printCosts(cost, output)
   return exit.ok
 }
 
-function costFor(agent: string, view: View, { server, top }: CostOptions): Cost {
+function costFor(agent: string, view: View, { server, top }: CostOptions) {
   const wanted = (tools: readonly Served[]) =>
     server === undefined ? tools : tools.filter(({ entry }) => entry.server === server)
   const inMode = (mode: Exposure) => {
@@ -206,33 +167,28 @@ function costFor(agent: string, view: View, { server, top }: CostOptions): Cost 
   return { agent, expose, modes, saved, servers, tools: tools.slice(0, top) }
 }
 
-function printCosts({ agent, expose, modes, saved, servers, tools }: Cost, { print, paint, width }: Output): void {
-  const heading = (title: string) => paint('dim', title)
+function printCosts(cost: ReturnType<typeof costFor>, output: Output): void {
+  const { agent, expose, modes, saved, servers, tools } = cost
   const tokens = { title: 'TOKENS', value: (row: { tokens: number }) => String(row.tokens), whole: true }
-  const own = (mode: Exposure) => (mode === expose ? `as ${agent} sees them${savedText(saved)}` : '')
+  const savedText = saved === 0 ? '' : `, which keeps ${saved} out of the context`
   const rows = exposures.map((mode) => ({ mode, ...modes[mode] }))
-  const columns = [
-    { title: 'MODE', value: ({ mode }: (typeof rows)[number]) => mode, whole: true },
-    { title: 'TOOLS', value: ({ tools }: (typeof rows)[number]) => String(tools), whole: true },
+  output.table<(typeof rows)[number]>(rows, [
+    { title: 'MODE', value: ({ mode }) => mode, whole: true },
+    { title: 'TOOLS', value: ({ tools }) => String(tools), whole: true },
     tokens,
-    { title: '', value: ({ mode }: (typeof rows)[number]) => own(mode) },
-  ]
-  for (const line of table(columns, rows, { width, heading })) print(line)
+    { title: '', value: ({ mode }) => (mode === expose ? `used by ${agent}${savedText}` : '') },
+  ])
   if (tools.length === 0) return
-  print('')
-  const perServer = [
-    { title: 'SERVER', value: ({ server }: (typeof servers)[number]) => server, whole: true },
-    { title: 'TOOLS', value: ({ tools }: (typeof servers)[number]) => String(tools), whole: true },
+  output.print('')
+  output.table<(typeof servers)[number]>(servers, [
+    { title: 'SERVER', value: ({ server }) => server, whole: true },
+    { title: 'TOOLS', value: ({ tools }) => String(tools), whole: true },
     tokens,
-  ]
-  for (const line of table(perServer, servers, { width, heading })) print(line)
-  print('')
-  const perTool = [
-    { title: 'TOOL', value: ({ name }: (typeof tools)[number]) => name, whole: true },
-    { title: 'SERVER', value: ({ server }: (typeof tools)[number]) => server },
+  ])
+  output.print('')
+  output.table<(typeof tools)[number]>(tools, [
+    { title: 'TOOL', value: ({ name }) => name, whole: true },
+    { title: 'SERVER', value: ({ server }) => server },
     tokens,
-  ]
-  for (const line of table(perTool, tools, { width, heading })) print(line)
+  ])
 }
-
-const savedText = (saved: number): string => (saved === 0 ? '' : `, which keeps ${saved} out of the context`)

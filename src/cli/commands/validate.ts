@@ -6,9 +6,10 @@ import type { ServerConfig } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { cachedTools } from '../../config/warnings.ts'
 import { systemClock } from '../../core/clock.ts'
+import { silentLog } from '../../core/log.ts'
 import { policyDoubts } from '../../policy/config-warnings.ts'
 import { commandName, createOutput, type ExitCode, exit, type Output, relativeTo, type Shell } from '../kit.ts'
-import { type CommonOptions, load, openLog } from '../load.ts'
+import { type CommonOptions, load } from '../load.ts'
 import { oneLine, table } from '../table.ts'
 
 /** Checks the configuration and shows how it was understood. */
@@ -16,7 +17,7 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
   const output = createOutput(shell, options.json)
   try {
     const loaded = await load(shell, options)
-    await tryPlugins(loaded, shell)
+    await tryPlugins(loaded)
     if (options.json) output.value(asJson(loaded))
     else print(loaded, output, shell)
     return exit.ok
@@ -28,23 +29,16 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
 }
 
 /** Loads the plugins as a gateway would, to find out whether they load. */
-async function tryPlugins(loaded: LoadedConfig, shell: Shell): Promise<void> {
+async function tryPlugins(loaded: LoadedConfig): Promise<void> {
   const { plugins } = loaded.config.native
   if (plugins.length === 0) return
-  const { probePlugins: examinePlugins } = await import('../../runtime/probe-server.ts')
-  const problems = await examinePlugins(plugins, { clock: systemClock, log: openLog(shell, loaded, 'silent') })
+  const { probePlugins } = await import('../../runtime/probe-server.ts')
+  const problems = await probePlugins(plugins, { clock: systemClock, log: silentLog })
   const found = problems.map((message) => loaded.problemAt(['native', 'plugins'], message))
   if (found.length > 0) throw new ConfigError(found)
 }
 
-interface Understood {
-  readonly name: string
-  readonly transport: string
-  readonly target: string
-  readonly disabled: boolean
-}
-
-const understood = ({ config, secrets }: LoadedConfig): readonly Understood[] => {
+function serversOf({ config, secrets }: LoadedConfig) {
   const { line: conceal } = createRedactor({ secrets: secretsOf(secretSettings(config), secrets), keys: [] })
   return Object.entries(config.mcpServers).map(([name, server]) => {
     return { name, transport: server.transport, target: conceal(target(server)), disabled: server.disabled }
@@ -64,47 +58,35 @@ const warningsOf = ({ warnings, config }: LoadedConfig) => [...warnings, ...poli
 const asJson = (loaded: LoadedConfig) => ({
   valid: true,
   files: loaded.files,
-  servers: understood(loaded),
+  servers: serversOf(loaded),
   agents: Object.keys(loaded.config.agents),
   cached: cachedTools(loaded.config),
   notes: loaded.notes,
   warnings: warningsOf(loaded),
 })
 
-function print(loaded: LoadedConfig, { print, paint, width }: Output, { cwd, env }: Shell): void {
+function print(loaded: LoadedConfig, { print, section, paint, width }: Output, { cwd, env }: Shell): void {
   const { files, config, notes } = loaded
-  const section = (title: string, lines: readonly string[]) => {
-    if (lines.length === 0) return
-    print('')
-    print(paint('bold', title))
-    for (const line of lines) print(`  ${line}`)
+  const { host, port, path } = config.server
+  const found = files.length > 0 ? 'The configuration is valid.' : 'No configuration file was found, so defaults apply.'
+  const servers = table<ReturnType<typeof serversOf>[number]>(
+    [
+      { title: '', value: ({ name }) => name },
+      { title: '', value: ({ disabled, transport }) => (disabled ? 'disabled' : transport) },
+      { title: '', value: (server) => server.target },
+    ],
+    serversOf(loaded),
+    { width: width - 2 },
+  )
+  const sections: Readonly<Record<string, readonly string[]>> = {
+    Files: notes.map((note) => oneLine(relativeTo(note, cwd))),
+    Servers: servers.slice(1),
+    Agents: Object.keys(config.agents),
+    'Cached results': cachedTools(config),
+    Endpoint: [`http://${host}:${port}${path}`],
+    Warnings: warningsOf(loaded).map((warning) => paint('yellow', oneLine(warning))),
+    Next: files.length === 0 ? [`${commandName(env)} init`] : [],
   }
-  const columns = (rows: readonly (readonly string[])[]) =>
-    table(
-      [0, 1, 2].map((index) => ({ title: '', value: (row: readonly string[]) => row[index] ?? '' })),
-      rows,
-      { width: width - 2 },
-    ).slice(1)
-
-  print(
-    `${paint('green', '✓')} ${files.length > 0 ? 'The configuration is valid.' : 'No configuration file was found, so defaults apply.'}`,
-  )
-  section(
-    'Files',
-    notes.map((note) => oneLine(relativeTo(note, cwd))),
-  )
-  section(
-    'Servers',
-    columns(
-      understood(loaded).map((server) => [server.name, server.disabled ? 'disabled' : server.transport, server.target]),
-    ),
-  )
-  section('Agents', Object.keys(config.agents))
-  section('Cached results', cachedTools(config))
-  section('Endpoint', [`http://${config.server.host}:${config.server.port}${config.server.path}`])
-  section(
-    'Warnings',
-    warningsOf(loaded).map((warning) => paint('yellow', oneLine(warning))),
-  )
-  if (files.length === 0) section('Next', [`${commandName(env)} init`])
+  print(`${paint('green', '✓')} ${found}`)
+  for (const [title, lines] of Object.entries(sections)) if (lines.length > 0) section(title, lines)
 }

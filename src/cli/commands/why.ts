@@ -6,7 +6,7 @@ import type { Gateway } from '../../runtime/gateway.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell } from '../kit.ts'
 import type { CommonOptions } from '../load.ts'
 import { openBriefly } from '../open.ts'
-import { oneLine, table } from '../table.ts'
+import { oneLine } from '../table.ts'
 
 interface WhyOptions extends CommonOptions {
   readonly wait: number
@@ -22,8 +22,10 @@ export async function why(shell: Shell, agent: string, tool: string, options: Wh
   const anonymous = open || options.anonymous ? await withoutCredential(gateway, authenticated, tool) : undefined
   const found = (options.anonymous && anonymous) || authenticated
   if (options.json) {
+    const { agent, server, tool, decision, considered } = found
     const beside = open && !options.anonymous ? anonymous?.decision : undefined
-    output.value({ ...asJson(found), authenticated: !options.anonymous, ...(beside && { anonymous: beside }) })
+    const authenticated = !options.anonymous
+    output.value({ agent, server, tool, ...decision, considered, authenticated, anonymous: beside })
   } else {
     print(found, options.anonymous ? ', without a credential,' : '', output)
     if (anonymous) output.print(`\n${aboutAnonymous(open, authenticated, anonymous)}`)
@@ -51,36 +53,23 @@ function aboutAnonymous(open: boolean, authenticated: Why, { decision }: Why): s
   return `${who} and ${decision.allowed ? 'may use it' : 'may not use it'}: ${decision.rule}`
 }
 
-const asJson = ({ agent, server, tool, decision, considered }: Why) => ({
-  agent,
-  server,
-  tool,
-  ...decision,
-  considered,
-})
-
 const colours = { allows: 'green', denies: 'red', passes: 'dim' } as const
 
 function print({ agent, server, tool, decision, considered }: Why, who: string, output: Output): void {
-  const { print, paint, width } = output
+  const { print, paint } = output
   const verdict = decision.allowed ? paint('green', 'may use') : paint('red', 'may not use')
   print(`${agent}${who} ${verdict} ${server}.${oneLine(tool)}`)
   print(`rule: ${paint('bold', decision.rule)}`)
   if (!decision.allowed) print(`${decision.code}: ${oneLine(decision.reason)}`)
   print('')
-  const lines = table<(typeof considered)[number]>(
-    [
-      { title: 'STEP', value: ({ step }) => step },
-      { title: 'RULE', value: ({ rule }) => rule, whole: true },
-      {
-        title: 'OUTCOME',
-        value: ({ outcome }) => outcome,
-        style: (cell, { outcome }) => paint(colours[outcome], cell),
-      },
-      { title: 'NOTE', value: ({ note }) => note },
-    ],
-    considered,
-    { width, heading: (title) => paint('dim', title) },
-  )
-  for (const line of lines) print(line)
+  output.table<(typeof considered)[number]>(considered, [
+    { title: 'STEP', value: ({ step }) => step },
+    { title: 'RULE', value: ({ rule }) => rule, whole: true },
+    {
+      title: 'OUTCOME',
+      value: ({ outcome }) => outcome,
+      style: (cell, { outcome }) => paint(colours[outcome], cell),
+    },
+    { title: 'NOTE', value: ({ note }) => note },
+  ])
 }

@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv'
-import { nearMisses } from '../../lib/near.ts'
+import { nearMiss } from '../../lib/near.ts'
 import { wholeKeyword } from './prepare.ts'
 
 const kindNames: Readonly<Record<string, string>> = {
@@ -27,59 +27,41 @@ const comparisons: Readonly<Record<string, string>> = {
   '<': 'less than',
 }
 
-/** Continues the name of a field. Mentions only the type of the actual value, which may be a secret. */
-export function expectation({ keyword, params, data, schema }: ErrorObject): string | undefined {
-  switch (keyword) {
-    case 'type': {
-      const wanted = list([params.type].flat().map(kindOf))
-      return `must be ${wanted}${data === undefined ? '' : `, not ${kindOf(typeName(data, params.type))}`}`
-    }
-    case 'enum':
-      return oneOf(params.allowedValues, data)
-    case 'const':
-      return `must be ${shown(params.allowedValue)}`
-    case 'minLength':
-      return `must be at least ${count(params.limit, 'character')} long`
-    case 'maxLength':
-      return `must be at most ${count(params.limit, 'character')} long`
-    case 'minItems':
-      return `must have at least ${count(params.limit, 'item')}`
-    case 'maxItems':
-      return `must have at most ${count(params.limit, 'item')}`
-    case 'minProperties':
-      return `must have at least ${count(params.limit, 'member')}`
-    case 'maxProperties':
-      return `must have at most ${count(params.limit, 'member')}`
-    case 'minimum':
-    case 'maximum':
-    case 'exclusiveMinimum':
-    case 'exclusiveMaximum':
-      return `must be ${comparisons[params.comparison as string]} ${shown(params.limit)}`
-    case 'multipleOf':
-      return `must be a multiple of ${shown(params.multipleOf)}`
-    case wholeKeyword:
-      return `must be ${kindOf('integer')}`
-    case 'pattern':
-      return `must match the pattern ${shown(params.pattern)}`
-    case 'format':
-      return `must be a valid ${params.format}`
-    case 'uniqueItems':
-      return 'must not have the same item twice'
-    case 'contains':
-      return 'lacks an item of the required form'
-    case 'not':
-      return 'has a form that is not allowed'
-    case 'false schema':
-    case 'unevaluatedItems':
-      return schema === false || keyword === 'false schema' ? 'is not allowed here' : undefined
-    default:
-      return undefined
-  }
+type Expectation = (error: ErrorObject) => string | undefined
+
+const bound: Expectation = ({ params }) => `must be ${comparisons[params.comparison as string]} ${shown(params.limit)}`
+
+const expectations: Readonly<Record<string, Expectation>> = {
+  type({ params, data }) {
+    const wanted = list([params.type].flat().map(kindOf))
+    return `must be ${wanted}${data === undefined ? '' : `, not ${kindOf(typeName(data, params.type))}`}`
+  },
+  enum: ({ params, data }) => oneOf(params.allowedValues, data),
+  const: ({ params }) => `must be ${shown(params.allowedValue)}`,
+  minLength: ({ params }) => `must be at least ${count(params.limit, 'character')} long`,
+  maxLength: ({ params }) => `must be at most ${count(params.limit, 'character')} long`,
+  minItems: ({ params }) => `must have at least ${count(params.limit, 'item')}`,
+  maxItems: ({ params }) => `must have at most ${count(params.limit, 'item')}`,
+  minProperties: ({ params }) => `must have at least ${count(params.limit, 'member')}`,
+  maxProperties: ({ params }) => `must have at most ${count(params.limit, 'member')}`,
+  ...{ minimum: bound, maximum: bound, exclusiveMinimum: bound, exclusiveMaximum: bound },
+  multipleOf: ({ params }) => `must be a multiple of ${shown(params.multipleOf)}`,
+  [wholeKeyword]: () => `must be ${kindOf('integer')}`,
+  pattern: ({ params }) => `must match the pattern ${shown(params.pattern)}`,
+  format: ({ params }) => `must be a valid ${params.format}`,
+  uniqueItems: () => 'must not have the same item twice',
+  contains: () => 'lacks an item of the required form',
+  not: () => 'has a form that is not allowed',
+  'false schema': () => 'is not allowed here',
+  unevaluatedItems: ({ schema }) => (schema === false ? 'is not allowed here' : undefined),
 }
+
+/** Continues the name of a field. Mentions only the type of the actual value, which may be a secret. */
+export const expectation: Expectation = (error) => expectations[error.keyword]?.(error)
 
 const count = (number: number, what: string) => `${number} ${what}${number === 1 ? '' : 's'}`
 
-const typeName = (data: unknown, wanted: unknown) => {
+export const typeName = (data: unknown, wanted?: unknown) => {
   if (data === null) return 'null'
   if (Array.isArray(data)) return 'array'
   // A non-integer is still a number, so name the difference.
@@ -88,13 +70,8 @@ const typeName = (data: unknown, wanted: unknown) => {
 
 function oneOf(allowed: readonly unknown[], data: unknown): string {
   const some = allowed.slice(0, 20).map((value) => (typeof value === 'string' ? value : shown(value)))
-  const near =
-    typeof data === 'string'
-      ? nearMisses(
-          data,
-          allowed.filter((value) => typeof value === 'string'),
-        )[0]
-      : undefined
+  const words = allowed.filter((value) => typeof value === 'string')
+  const near = typeof data === 'string' ? nearMiss(data, words) : undefined
   const more = allowed.length > some.length ? ' and others' : ''
   return `must be one of ${some.join(', ')}${more}${near === undefined ? '' : ` (did you mean ${quoted(near)}?)`}`
 }

@@ -119,10 +119,11 @@ function passesOf(schema: Fields): number {
   return compared.length + Object.keys(schema).filter((keyword) => wholeKeywords.has(keyword)).length
 }
 
-function valuesIn(value: unknown): number {
+/** Stops counting soon after the limit. */
+export function valuesIn(value: unknown, limit = maxValues): number {
   const open = [value]
   let count = 0
-  while (open.length > 0 && count <= maxValues) {
+  while (open.length > 0 && count <= limit) {
     const next = open.pop()
     count++
     if (typeof next === 'object' && next !== null) for (const member of Object.values(next)) open.push(member)

@@ -1,6 +1,6 @@
 import type { ErrorObject } from 'ajv'
-import { nearMisses } from '../../lib/near.ts'
-import { expectation, kindOf, list, quoted } from './expectation.ts'
+import { nearMiss } from '../../lib/near.ts'
+import { expectation, kindOf, list, quoted, typeName } from './expectation.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -74,20 +74,19 @@ function choice(error: ErrorObject, forms: readonly Problem[]): string {
 const isType = ({ error }: Problem) => error.keyword === 'type'
 const kinds = (type: string | string[]) => [type].flat().map(kindOf)
 const instead = ({ data }: ErrorObject) => (data === undefined ? '' : `, not ${kindOf(typeName(data))}`)
-const typeName = (data: unknown) => (data === null ? 'null' : Array.isArray(data) ? 'array' : typeof data)
 
 function missing(error: ErrorObject, name: string): string {
   const { properties } = (error.parentSchema ?? {}) as { properties?: Record<string, Fields> }
   const wanted = properties?.[name]?.type as string | string[] | undefined
   const given = Object.keys((error.data ?? {}) as Fields).filter((key) => !Object.hasOwn(properties ?? {}, key))
-  const near = nearMisses(name, given)[0]
+  const near = nearMiss(name, given)
   const must = wanted === undefined ? '' : `, it must be ${list(kinds(wanted))}`
   return `"${spell(error, name)}" is missing${must}${near === undefined ? '' : ` (you sent ${quoted(near)})`}`
 }
 
 function unknown(error: ErrorObject, name: string): string {
   const known = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
-  const near = nearMisses(name, known)[0]
+  const near = nearMiss(name, known)
   const some = known.length > 20 ? `${known.slice(0, 20).join(', ')} and others` : known.join(', ')
   const takes = known.length === 0 ? '' : ` (known are ${some})`
   const shown = name.length > 40 ? `${name.slice(0, 40)}…` : name

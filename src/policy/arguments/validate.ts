@@ -7,7 +7,7 @@ import { foldName } from '../../lib/lookalikes.ts'
 import { composed, schemasAt } from '../schema-members.ts'
 import type { Compiled } from './compile.ts'
 import { BudgetSpent, budget, type Fits, plainCheck, stepsPerCheck } from './keyword-checks.ts'
-import { prepare } from './prepare.ts'
+import { prepare, valuesIn } from './prepare.ts'
 import { sentenceOf } from './problems.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -46,10 +46,6 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
   let loading: Promise<void> | undefined
   const keys = new WeakMap<Fields, string>()
   const kept = new Map<string, Made>()
-
-  const load = async () => {
-    compile = (await import('./compile.ts')).compile
-  }
 
   const madeOf = (schema: Fields, tool: string): Made => {
     let key = keys.get(schema)
@@ -113,7 +109,9 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     if (misspelt !== undefined) throw refusal(tool, misspelt)
     if (exact === args && made.plain && says(made.plain, args)) return undefined
     if (compile) return check(made, schema, args, tool, exact)
-    loading ??= load()
+    loading ??= import('./compile.ts').then((module) => {
+      compile = module.compile
+    })
     return loading.then(() => check(made, schema, args, tool, exact))
   }
 }
@@ -168,7 +166,7 @@ function attempt<T>(work: () => T): T | undefined {
 }
 
 function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly ErrorObject[] | undefined {
-  if (!isSmall(args)) return undefined
+  if (valuesIn(args, maxExplained) > maxExplained) return undefined
   try {
     const all = attempt(() => explain(args, exact))
     return all?.length ? all : undefined
@@ -178,16 +176,6 @@ function explained({ explain }: Compiled, args: Fields, exact: Fields): readonly
   }
 }
 
-function isSmall(args: unknown): boolean {
-  const open = [args]
-  for (let seen = 0; open.length > 0; seen++) {
-    if (seen > maxExplained) return false
-    const value = open.pop()
-    if (typeof value === 'object' && value !== null) for (const member of Object.values(value)) open.push(member)
-  }
-  return true
-}
-
 /** Subschemas visited per call; schemas of servers may be circular. */
 const maxSteps = 100_000
 
@@ -195,10 +183,7 @@ const maxSteps = 100_000
  * Reports an undeclared argument whose name differs from a declared one only in case, width, white space or the like.
  * Some parsers ignore such differences (Go's `encoding/json`) and would use its unchecked value for the declared one.
  */
-export function misspeltArgument(
-  schema: Readonly<Record<string, unknown>>,
-  args: Readonly<Record<string, unknown>>,
-): string | undefined {
+export function misspeltArgument(schema: Fields, args: Fields): string | undefined {
   if (isPlain(schema, args)) return undefined
   const cost = { steps: 0 }
 
@@ -224,7 +209,7 @@ export function misspeltArgument(
 }
 
 /** Fast path for most calls: only declared arguments, and no nested values. */
-function isPlain({ properties }: Readonly<Record<string, unknown>>, args: Readonly<Record<string, unknown>>): boolean {
+function isPlain({ properties }: Fields, args: Fields): boolean {
   for (const name in args) {
     const value = args[name]
     if (typeof value === 'object' && value !== null) return false
@@ -241,11 +226,7 @@ interface Level {
   at(member: string | undefined): Level
 }
 
-function createLevel(
-  schemas: readonly unknown[],
-  root: Readonly<Record<string, unknown>>,
-  cost: { steps: number },
-): Level {
+function createLevel(schemas: readonly unknown[], root: Fields, cost: { steps: number }): Level {
   const all = composed(schemas, root)
   const names = new Set(all.flatMap(({ properties }) => (isObject(properties) ? Object.keys(properties) : [])))
   const levels = new Map<string | undefined, Level>()

@@ -20,15 +20,13 @@ import {
 import { sqlGuard } from './sql.ts'
 import { type Lookup, urlGuard } from './url.ts'
 
+type Fields = Readonly<Record<string, unknown>>
+
 /**
  * Checks the arguments of a tool or prompt, or the URI of a resource; `definition` says which arguments are declared.
  * Throws INVALID_PATH, UNSAFE_SQL or UNSAFE_URL. Synchronous if no guarded value is present.
  */
-export type CheckArguments = (
-  args: Readonly<Record<string, unknown>>,
-  uri?: string,
-  definition?: Definition,
-) => Promise<void> | undefined
+export type CheckArguments = (args: Fields, uri?: string, definition?: Definition) => Promise<void> | undefined
 
 export interface GuardOptions {
   readonly server: string
@@ -63,11 +61,7 @@ export function compileGuards(guards: readonly GuardConfig[], options: GuardOpti
 }
 
 interface Compiled {
-  collect(
-    args: Readonly<Record<string, unknown>>,
-    uri: string | undefined,
-    definition: Definition | undefined,
-  ): readonly GuardedValue[]
+  readonly collect: (...call: Parameters<CheckArguments>) => readonly GuardedValue[]
   readonly guard: Guard
 }
 
@@ -78,17 +72,14 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
     const selector = parseSelector(text)
     if (selector) return selector
     // Fail: starting without the guard would permit what the operator meant to prevent.
-    throw new ToolwayError(
-      'INTERNAL',
-      `${rule}.arguments: "${text}" is not an argument such as path, paths[] or options.file.`,
-    )
+    const problem = `"${text}" is not an argument such as path, paths[] or options.file.`
+    throw new ToolwayError('INTERNAL', `${rule}.arguments: ${problem}`)
   })
   const undeclared = undeclaredArguments(config.kind, selectors)
   return {
     collect(args, uri, definition) {
-      if (uri !== undefined) {
+      if (uri !== undefined)
         return guardedParts(config.kind, uri).map((part) => ({ at: 'uri', text: sound('uri', part, refuse) }))
-      }
       const declared = selectors.flatMap((selector) => textsOf(selector, args, refuse))
       const others = undeclared(args, definition).flatMap((found) => undeclaredTexts(config.kind, found, refuse))
       if (others.length > maxValues) throw refuse(others[0]!.at, tooMany)
@@ -99,17 +90,11 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
 }
 
 function guardOf(config: GuardConfig, refuse: RefuseArgument, { clock, lookup }: GuardOptions): Guard {
-  switch (config.kind) {
-    case 'path':
-      return pathGuard(config, refuse)
-    case 'sql':
-      return sqlGuard(config, refuse)
-    case 'url':
-      return urlGuard(config, refuse, { clock, lookup })
-  }
+  if (config.kind === 'path') return pathGuard(config, refuse)
+  return config.kind === 'sql' ? sqlGuard(config, refuse) : urlGuard(config, refuse, { clock, lookup })
 }
 
-function textsOf(selector: Selector, args: Readonly<Record<string, unknown>>, refuse: RefuseArgument): GuardedValue[] {
+function textsOf(selector: Selector, args: Fields, refuse: RefuseArgument): GuardedValue[] {
   const found = select(selector, args)
   if ('expected' in found) throw refuse(found.at, `must be ${found.expected}, or left out`)
   if (found.length > maxValues) throw refuse(selector.text, tooMany)
@@ -168,13 +153,6 @@ function readingsOfFile(uri: string): readonly string[] {
   return end === -1 ? [path] : [path, path.slice(0, end)]
 }
 
-type Fields = Readonly<Record<string, unknown>>
-
-interface Parent {
-  readonly selector: Selector
-  readonly members: readonly string[]
-}
-
 /**
  * Finds undeclared arguments next to the guarded ones whose names suggest a value of this kind: servers accept aliases
  * (`file` for `path`) that their schemas do not mention. If a schema forbids additional properties, validation has
@@ -196,9 +174,8 @@ function undeclaredArguments(
         if (!isObject(value)) continue
         for (const name of Object.keys(value)) {
           if (!suggestsKind(name) || members.some((member) => isSpelling(name, member))) continue
-          if (!isDeclared(definition, selector.steps, name)) {
+          if (!isDeclared(definition, selector.steps, name))
             found.push({ at: at === '' ? name : `${at}.${name}`, value: value[name] })
-          }
         }
       }
     }
@@ -207,7 +184,7 @@ function undeclaredArguments(
 }
 
 /** The objects on the way to each selected member, including the arguments themselves. */
-function parentsOf(selectors: readonly Selector[]): readonly Parent[] {
+function parentsOf(selectors: readonly Selector[]) {
   const parents = new Map<string, { steps: readonly SelectorStep[]; members: string[] }>([
     ['[]', { steps: [], members: [] }],
   ])
@@ -227,9 +204,8 @@ function parentsOf(selectors: readonly Selector[]): readonly Parent[] {
 /** Tools declare arguments in a schema, prompts in a list. */
 function isDeclared(definition: Definition | undefined, steps: readonly SelectorStep[], name: string): boolean {
   if (definition === undefined) return false
-  if (Array.isArray(definition.arguments)) {
+  if (Array.isArray(definition.arguments))
     return definition.arguments.some((argument) => isObject(argument) && argument.name === name)
-  }
   const root = definition.inputSchema
   let schemas: readonly unknown[] = [root]
   for (const step of steps) schemas = schemasAt(schemas, step === 'items' ? undefined : step.member, root)

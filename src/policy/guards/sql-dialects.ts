@@ -1,6 +1,7 @@
 import type { GuardConfig } from './selector.ts'
 
-export type Dialect = Extract<GuardConfig, { kind: 'sql' }>['dialect']
+export type SqlGuardConfig = Pick<Extract<GuardConfig, { kind: 'sql' }>, 'dialect' | 'readOnly'>
+export type Dialect = SqlGuardConfig['dialect']
 
 export const dialectNames: Readonly<Record<Dialect, string>> = {
   any: 'SQL',
@@ -242,11 +243,8 @@ function spansOf(text: string, lexis: Lexis): readonly Span[] {
       const end = endOfDollar(text, at, lexis.dollar)
       if (end === undefined) at++
       else add('string', end)
-    } else if (sign === '-' && next === '-' && (!lexis.spacedDashes || isGap(text, at + 2))) {
-      add('comment', endOfLine(text, at, lexis))
-    } else if ((sign === '#' && lexis.hash) || (sign === '/' && next === '/' && lexis.slashes)) {
-      add('comment', endOfLine(text, at, lexis))
-    } else if (sign === '/' && next === '*') {
+    } else if (startsLineComment(text, at, lexis)) add('comment', endOfLine(text, at, lexis))
+    else if (sign === '/' && next === '*') {
       if (lexis.executableComments && /^(?:M?!)/.test(text.slice(at + 2, at + 4))) at += 3
       else add('comment', endOfComment(text, at, lexis))
     } else at++
@@ -256,9 +254,7 @@ function spansOf(text: string, lexis: Lexis): readonly Span[] {
 
 function endOfQuoted(text: string, at: number, lexis: Lexis): number {
   const quote = text[at] as string
-  if (lexis.triple && text.startsWith(quote.repeat(3), at)) {
-    return endOfTriple(text, at + 3, quote.repeat(3))
-  }
+  if (lexis.triple && text.startsWith(quote.repeat(3), at)) return endOfTriple(text, at + 3, quote.repeat(3))
   if (quote === "'") {
     const delimiter = lexis.alternative && prefixed(text, at, /[nN]?[qQ]$/) ? text[at + 1] : undefined
     if (delimiter !== undefined && !/\s/.test(delimiter)) {
@@ -316,7 +312,11 @@ function endOfDollar(text: string, at: number, form: 'tagged' | 'bare'): number 
   return end === -1 ? unclosed : end + tag.length
 }
 
-const isGap = (text: string, at: number): boolean => at >= text.length || /[\0-\x20]/.test(text[at] as string)
+function startsLineComment(text: string, at: number, { spacedDashes, hash, slashes }: Lexis): boolean {
+  if (text.startsWith('--', at))
+    return !spacedDashes || at + 2 >= text.length || /[\0-\x20]/.test(text[at + 2] as string)
+  return (hash === true && text[at] === '#') || (slashes === true && text.startsWith('//', at))
+}
 
 function endOfLine(text: string, at: number, { returnEnds }: Lexis): number {
   const end = text.slice(at).search(returnEnds ? /[\n\r]/ : /\n/)

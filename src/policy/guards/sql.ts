@@ -2,19 +2,14 @@ import type { Guard, GuardedValue, RefuseArgument } from './selector.ts'
 import {
   asPostgres,
   codeWords,
-  type Dialect,
   dialectNames,
   disagreeing,
   hasOddSpace,
+  type SqlGuardConfig,
   unsafeConverted,
 } from './sql-dialects.ts'
 import { type Node, namesUsed, parseSql, type Statement, SyntaxProblem } from './sql-parser.ts'
 import { notARead } from './sql-reads.ts'
-
-export interface SqlGuardConfig {
-  readonly dialect: Dialect
-  readonly readOnly: boolean
-}
 
 /** For all statements of a call; parsing this much blocks the event loop for about 50 ms. */
 const longest = 64 * 1024
@@ -64,9 +59,8 @@ function ambiguous(text: string, readOnly: boolean): string | undefined {
   const odd = disagreeing(text)
   if (odd !== undefined) return `has quotes or comments that ${odd} and PostgreSQL end at different places`
   if (hasOddSpace(text)) return 'has invisible or unusual spaces between its words'
-  if (unsafeConverted(text, readOnly)) {
+  if (unsafeConverted(text, readOnly))
     return 'has typographic quotes or semicolons that a conversion of the character set makes plain ones'
-  }
   return undefined
 }
 

@@ -108,30 +108,13 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
   throw unknown()
 }
 
-const internal = [
-  'localhost',
-  'localdomain',
-  'local',
-  'internal',
-  'intranet',
-  'lan',
-  'home',
-  'corp',
-  'private',
-  'home.arpa',
-]
+const internal = 'localhost localdomain local internal intranet lan home corp private home.arpa'.split(' ')
 
 /** Hosts where clouds issue credentials to internal clients. */
-const metadata = [
-  'metadata.google.internal',
-  'metadata.goog',
-  'instance-data',
-  'instance-data.ec2.internal',
-  'metadata',
-]
+const metadata = 'metadata.google.internal metadata.goog instance-data instance-data.ec2.internal metadata'.split(' ')
 
 /** Classifies a host by its name alone, before the look-up. */
-function placeOfName(host: string): 'public' | 'private' | 'reserved' {
+function placeOfName(host: string): AddressRange {
   const name = host.toLowerCase().replace(/\.+$/, '')
   if (metadata.includes(name)) return 'reserved'
   // The resolver completes a name without a dot from its search list.

@@ -12,16 +12,16 @@ test('F8: a limit on a server that does not exist is doubtful, with what was pro
   expect(
     doubts({ servers: { fils: 1, files: 1, toolway: 1, native: 1 }, tools: { 'wbe.get': 1, 'wbe.*': 1 } }),
   ).toEqual([
-    'limits.servers.fils: there is no server fils; did you mean files?',
-    'limits.tools.wbe.get: there is no server wbe; did you mean web?',
-    'limits.tools.wbe.*: there is no server wbe; did you mean web?',
+    'limits.servers.fils: there is no server fils; did you mean "files"?',
+    'limits.tools.wbe.get: there is no server wbe; did you mean "web"?',
+    'limits.tools.wbe.*: there is no server wbe; did you mean "web"?',
   ])
 })
 
 test('F8: a limit on a tool that does not exist is doubtful, once the tools of its server are known', () => {
   expect(
     doubts({ tools: { 'files.readfiles': 1, 'files.read_file': 1, 'files.old_*': 1, '*': 1, 'web.any': 1 } }),
-  ).toEqual(['limits.tools.files.readfiles: there is no tool files.readfiles; did you mean files.read_file?'])
+  ).toEqual(['limits.tools.files.readfiles: there is no tool files.readfiles; did you mean "files.read_file"?'])
 })
 
 test('F8: a limit that no call can meet is doubtful', () => {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Access } from '../../core/access.ts'
 import type { Audit } from '../../core/audit.ts'
 import type { Caller } from '../../core/call.ts'
@@ -8,6 +7,7 @@ import type { Log } from '../../core/log.ts'
 import type { Why } from '../../policy/explanation.ts'
 import type { Figures, Series, Stats } from '../../serve/admin/contract.ts'
 import type { RecentCalls } from '../../telemetry/calls/call-records.ts'
+import { auditAction } from '../audit-action.ts'
 import type { Generation } from '../generation.ts'
 import type { OAuth } from '../oauth-sign-in.ts'
 import type { ProcessState } from '../process-state.ts'
@@ -45,39 +45,16 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   readonly log: Log
 }
 
-interface AdminAction {
-  readonly operation: string
-  readonly server?: string
-}
-
-/** Runs an operator's action and audits it like a call (F11). */
-export async function audited<T>(
+/** Runs an operator's action and audits it (F11). */
+export function audited<T>(
   audit: Audit,
-  caller: Caller,
-  action: AdminAction,
+  { agent, principal, authenticated, address }: Caller,
+  action: { readonly operation: string; readonly server?: string },
   work: () => Promise<T>,
 ): Promise<T> {
-  const { agent, principal, authenticated, address } = caller
-  const subject = {
-    call: randomUUID(),
-    agent,
-    principal,
-    ...(!authenticated && { anonymous: true as const }),
-    ...(address !== undefined && { address }),
-    ...action,
-    write: true,
-  }
-  const start = performance.now()
-  const took = () => Math.round((performance.now() - start) * 100) / 100
-  await audit.begin(subject)
-  try {
-    const result = await work()
-    await audit.end({ ...subject, decision: 'ALLOW', rule: 'admin', is_error: false, latency_ms: took() })
-    return result
-  } catch (thrown) {
+  const subject = { agent, principal, anonymous: authenticated ? undefined : (true as const), address }
+  return auditAction(audit, { ...subject, ...action, rule: 'admin' }, work, (thrown) => {
     const { code } = ToolwayError.from(thrown)
-    const failed = { decision: 'ERROR', code, reason: code.toLowerCase(), is_error: true } as const
-    await audit.end({ ...subject, ...failed, latency_ms: took() })
-    throw thrown
-  }
+    return { code, reason: code.toLowerCase() }
+  })
 }

@@ -13,6 +13,12 @@ export interface Rule {
   readonly unless?: RegExp
 }
 
+/** Rules that find the same kind of thing. */
+export const rulesOf = (kind: Rule['kind'], rules: readonly Omit<Rule, 'kind'>[]): readonly Rule[] =>
+  rules.map((rule) => ({ kind, ...rule }))
+
+export const words = (list: string): readonly string[] => list.split(' ')
+
 /** Alternative phrases, as part of a pattern and as the words that they begin with. */
 export interface Phrases {
   readonly words: readonly string[]
@@ -72,10 +78,9 @@ export const secret = any(
 )
 
 /** Words within the phrases above, since some phrases begin with another word. */
-export const secretWords: readonly string[] =
-  'key keys apikey apikeys api-key api-keys password passwords passphrase passphrases secret secrets credential credentials login phrase phrases mnemonic mnemonics string strings cookie cookies token tokens card cards cvv cvc code codes otp number numbers bank'.split(
-    ' ',
-  )
+export const secretWords = words(
+  'key keys apikey apikeys api-key api-keys password passwords passphrase passphrases secret secrets credential credentials login phrase phrases mnemonic mnemonics string strings cookie cookies token tokens card cards cvv cvc code codes otp number numbers bank',
+)
 
 /** The conversation between model and user, and the model's instructions. */
 export const talk = any(
@@ -84,7 +89,6 @@ export const talk = any(
   'hidden prompt, user messages?, user (?:input|prompt)',
 )
 
-export const talkWords: readonly string[] =
-  'conversation conversations chat chats dialog dialogs dialogue dialogues transcript transcripts message messages prompt prompts system user history'.split(
-    ' ',
-  )
+export const talkWords = words(
+  'conversation conversations chat chats dialog dialogs dialogue dialogues transcript transcripts message messages prompt prompts system user history',
+)

@@ -228,12 +228,12 @@ describe('F11, B11: toolway audit', () => {
       expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
       return stderr
     }
-    expect(await refused('query', '--since', 'yesterday')).toContain('--since yesterday is no time')
-    expect(await refused('query', '--since', '2026-13-45')).toContain('is no time')
+    expect(await refused('query', '--since', 'yesterday')).toMatch(/yesterday.*--since/)
+    expect(await refused('query', '--since', '2026-13-45')).toContain('2026-13-45')
     expect(await refused('tail', '--decision', 'maybe')).toContain('allow, deny, error, timeout')
-    expect(await refused('tail', '-n', '-1')).toContain('It is a number')
+    expect(await refused('tail', '-n', '-1')).toContain('1000000')
     expect(await refused('query', '--before', 'x')).toContain('Invalid cursor')
-    expect(await refused('export', '--raw', '--format', 'csv')).toContain('--raw goes with')
+    expect(await refused('export', '--raw', '--format', 'csv')).toContain('--format jsonl')
     expect((await toolway(['audit', 'tail', '--path', log.path()])).stderr).toContain('is a file')
   })
 })

@@ -9,7 +9,6 @@ import { type AuditQuery, type AuditSearch, openCurrentSearch } from '../../../a
 import type { Archive } from '../../../core/audit-archive.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { type Clock, systemClock } from '../../../core/clock.ts'
-import { ToolwayError } from '../../../core/errors.ts'
 import { createOutput, type ExitCode, exit, type Output, type Shell, UsageError } from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
 import type { FilterOptions, LogLocationOptions } from './options.ts'
@@ -29,16 +28,15 @@ export async function exportAudit(shell: Shell, options: ExportOptions, clock: C
   if (raw && format === 'csv') throw new UsageError('Records come as JSON lines; --raw goes with --format jsonl.')
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
+  const write = (lines: Lines) => writeLines(lines, shell, options, output)
   if (options.postgres) {
-    await askArchive(shell, options, (archive) =>
-      writeOut(archiveLines(archive, filter, options), shell, options, output),
-    )
+    await askArchive(shell, options, (archive) => write(archiveLines(archive, filter, options)))
     return exit.ok
   }
   const folder = await auditFolder(shell, options)
   if (!hasRecords(folder, output, shell)) return exit.ok
   using search = await showingProgress(shell, (progress) => openCurrentSearch(folder, progress))
-  await writeOut(linesOf(search, { ...filter, order: 'oldest' }, options), shell, options, output)
+  await write(linesOf(search, { ...filter, order: 'oldest' }, options))
   return exit.ok
 }
 
@@ -62,15 +60,12 @@ async function* archiveLines(
 
 type Lines = Iterable<string> | AsyncIterable<string>
 
-async function writeOut(
-  lines: Lines,
-  shell: Shell,
-  { format, raw, out }: ExportOptions,
-  output: Output,
-): Promise<void> {
+async function writeLines(lines: Lines, shell: Shell, { format, raw, out }: ExportOptions, output: Output) {
   const ending = format === 'csv' ? '\r\n' : '\n'
-  const target = out === undefined ? undefined : opened(resolve(shell.cwd, out))
-  const count = await write(lines, ending, target ?? shell.stdout, shell.interrupted)
+  // Readable by the owner only, like the log.
+  const file = out === undefined ? undefined : createWriteStream(resolve(shell.cwd, out), { mode: 0o600 })
+  const target = file?.on('error', () => {})
+  const count = await writeTo(target ?? shell.stdout, lines, ending, shell.interrupted)
   if (!target) return
   target.end()
   await finished(target).catch((error: Error) => {
@@ -79,20 +74,17 @@ async function writeOut(
   output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
 }
 
-/** Readable by the owner only, like the log. */
-const opened = (path: string): Writable => createWriteStream(path, { mode: 0o600 }).on('error', () => {})
-
 /** Applies backpressure, so that a large log does not fill the memory. */
-async function write(lines: Lines, ending: string, target: Writable, stop: AbortSignal): Promise<number> {
+async function writeTo(target: Writable, lines: Lines, ending: string, stop: AbortSignal): Promise<number> {
   let count = 0
   let block = ''
   const flush = async () => {
     const full = !target.write(block)
     block = ''
-    if (full && !target.destroyed) await taken(target, stop)
+    if (full && !target.destroyed) await drained(target, stop)
   }
   for await (const line of lines) {
-    if (stop.aborted) throw new ToolwayError('CANCELLED', 'Interrupted.')
+    stop.throwIfAborted()
     if (target.destroyed) break
     block += line + ending
     count++
@@ -103,13 +95,13 @@ async function write(lines: Lines, ending: string, target: Writable, stop: Abort
 }
 
 /** Resolves when the reader has drained the buffer or closed the stream. */
-async function taken(target: Writable, stop: AbortSignal): Promise<void> {
+async function drained(target: Writable, stop: AbortSignal): Promise<void> {
   const waited = new AbortController()
   const signal = AbortSignal.any([stop, waited.signal])
   try {
     await Promise.race([once(target, 'drain', { signal }), once(target, 'close', { signal })])
   } catch (error) {
-    throw stop.aborted ? new ToolwayError('CANCELLED', 'Interrupted.') : error
+    throw stop.aborted ? stop.reason : error
   } finally {
     waited.abort()
   }

@@ -26,31 +26,31 @@ export interface LogLocationOptions {
 export function count(text: string): number {
   const number = Number(text)
   if (/^\d+$/.test(text) && number <= 1_000_000) return number
-  throw new InvalidArgumentError('It is a number from 0 to 1000000.')
+  throw new InvalidArgumentError('Expected a number from 0 to 1000000.')
 }
 
 const decisions = ['allow', 'deny', 'error', 'timeout']
+
+function decision(text: string): string {
+  if (decisions.includes(text.toLowerCase())) return text.toLowerCase()
+  throw new InvalidArgumentError(`Expected one of ${decisions.join(', ')}.`)
+}
 
 export const withLogOptions = (command: Command): Command =>
   command
     .option('--path <folder>', 'folder of the log (default: as configured)')
     .option('--postgres', 'the records of all replicas in PostgreSQL instead, in the order in which they arrived')
 
+/** Includes the options of `withLogOptions`. */
 export const withFilterOptions = (command: Command): Command =>
-  command
+  withLogOptions(command)
     .option('--since <when>', 'not older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')
     .option('--until <when>', 'older than this')
     .option('--agent <name>', 'of this agent; * stands for anything, here and below')
     .option('--principal <name>', 'of this credential')
     .option('--server <name>', 'on this server')
     .option('--tool <name>', 'of this tool, as tool or server.tool')
-    .addOption(
-      new Option('--decision <decision>', 'that ended like this').choices(decisions).argParser((text) => {
-        const decision = text.toLowerCase()
-        if (!decisions.includes(decision)) throw new InvalidArgumentError(`It is one of ${decisions.join(', ')}.`)
-        return decision
-      }),
-    )
+    .addOption(new Option('--decision <decision>', 'that ended like this').choices(decisions).argParser(decision))
     .option('--reason <word>', 'for this reason')
     .option('--operation <name>', 'call_tool, read_resource, list …')
     .option('--code <code>', 'with this error code')

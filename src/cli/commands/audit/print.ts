@@ -1,7 +1,7 @@
 import type { ArchiveRow } from '../../../audit/reader.ts'
 import type { OperationRow } from '../../../audit/search/rows.ts'
 import type { Output, Paint } from '../../kit.ts'
-import { oneLine, table } from '../../table.ts'
+import { oneLine } from '../../table.ts'
 
 /**
  * Characters that affect a terminal or hide text, and that JSON does not escape: DEL, C1, bidi, zero-width and tag
@@ -19,6 +19,10 @@ export const harmlessJson = (json: string): string =>
 
 export const jsonLine = (row: OperationRow): string => harmlessJson(JSON.stringify(row))
 
+/** Like `output.value`, without harmful characters. */
+export const printJson = (value: object, { print, terminal }: Output): void =>
+  print(harmlessJson(JSON.stringify(value, undefined, terminal ? 2 : undefined)))
+
 const plain = (text: string): string => oneLine(text.replace(harmful, ''))
 
 const target = ({ server, tool, operation }: OperationRow): string =>
@@ -30,7 +34,7 @@ const outcome = ({ decision, ended, is_error }: OperationRow): string => {
 }
 
 const why = ({ reason, code, rule, operation, decision }: OperationRow): string => {
-  const own = decision === undefined && operation === 'gap' ? 'something is missing here:' : ''
+  const own = decision === undefined && operation === 'gap' ? 'records are missing here:' : ''
   return [own, reason ?? code ?? '', rule ?? ''].filter(Boolean).join(' ')
 }
 
@@ -56,57 +60,30 @@ export function rowLine(row: OperationRow, paint: Paint): string {
   return cells.filter((cell) => oneLine(cell) !== '').join('  ')
 }
 
-export const rowTable = (rows: readonly OperationRow[], { paint, width }: Output): string[] =>
-  table<OperationRow>(
-    [
-      { title: 'TIME', value: ({ time }) => plain(time), style: (cell) => paint('dim', cell), whole: true },
-      { title: 'AGENT', value: ({ agent }) => plain(agent ?? '') },
-      { title: 'DECISION', value: (row) => plain(outcome(row)), style: (cell, row) => paint(colour(row), cell) },
-      { title: 'WHAT', value: (row) => plain(target(row)) },
-      { title: 'TOOK', value: latency },
-      { title: 'WHY', value: (row) => plain(why(row)) },
-      { title: 'ARGUMENTS', value: (row) => plain(argumentsText(row)), style: (cell) => paint('dim', cell) },
-    ],
-    rows,
-    { width, heading: (title) => paint('dim', title) },
-  )
+export const printRows = (rows: readonly OperationRow[], { table, paint }: Output): void =>
+  table<OperationRow>(rows, [
+    { title: 'TIME', value: ({ time }) => plain(time), style: (cell) => paint('dim', cell), whole: true },
+    { title: 'AGENT', value: ({ agent }) => plain(agent ?? '') },
+    { title: 'DECISION', value: (row) => plain(outcome(row)), style: (cell, row) => paint(colour(row), cell) },
+    { title: 'WHAT', value: (row) => plain(target(row)) },
+    { title: 'TOOK', value: latency },
+    { title: 'WHY', value: (row) => plain(why(row)) },
+    { title: 'ARGUMENTS', value: (row) => plain(argumentsText(row)), style: (cell) => paint('dim', cell) },
+  ])
 
-const argumentsText = ({ arguments: given }: OperationRow): string => (given === undefined ? '' : JSON.stringify(given))
+const argumentsText = ({ arguments: args }: OperationRow): string => (args === undefined ? '' : JSON.stringify(args))
 
-const columns = [
-  'time',
-  'agent',
-  'principal',
-  'address',
-  'operation',
-  'server',
-  'tool',
-  'kind',
-  'write',
-  'decision',
-  'reason',
-  'rule',
-  'code',
-  'is_error',
-  'latency_ms',
-  'requested',
-  'returned',
-  'tokens',
-  'call',
-  'parent',
-  'ended',
-  'arguments',
-  'lane',
-  'seq',
-] as const satisfies readonly (keyof OperationRow)[]
+export const csvHeading =
+  'time,agent,principal,address,operation,server,tool,kind,write,decision,reason,rule,code,is_error,latency_ms,' +
+  'requested,returned,tokens,call,parent,ended,arguments,lane,seq'
 
 /** Records from the archive may come from any host. */
-const archiveColumns = [...columns, 'host', 'replica'] as const satisfies readonly (keyof ArchiveRow)[]
+export const archiveCsvHeading = `${csvHeading},host,replica`
 
-export const csvHeading = columns.join(',')
+const columns = csvHeading.split(',') as (keyof OperationRow)[]
+const archiveColumns = archiveCsvHeading.split(',') as (keyof ArchiveRow)[]
+
 export const csvLine = (row: OperationRow): string => columns.map((column) => cell(row[column])).join(',')
-
-export const archiveCsvHeading = archiveColumns.join(',')
 export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
 
 /** Characters that start a formula in a spreadsheet, also after blanks and in full-width form. */

@@ -23,7 +23,7 @@ import {
 } from '../../kit.ts'
 import type { CommonOptions } from '../../load.ts'
 import type { FilterOptions, LogLocationOptions } from './options.ts'
-import { harmlessJson, rowTable } from './print.ts'
+import { harmlessJson, printJson, printRows } from './print.ts'
 import {
   askArchive,
   auditFolder,
@@ -45,7 +45,7 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   const { limit, before, raw = false } = options
   const output = createOutput(shell, options.json)
   const folder = await auditFolder(shell, options)
-  const query = { ...filterOf(options, clock.now()), limit, raw, ...(before !== undefined && { before }) }
+  const query = { ...filterOf(options, clock.now()), limit, raw, before }
   if (options.postgres) {
     if (options.local)
       throw new UsageError('--local selects the log of this machine and cannot be used with --postgres.')
@@ -96,13 +96,11 @@ function print(
   hasLog = true,
 ): void {
   if (raw) for (const line of lines) output.print(harmlessJson(line))
-  else if (output.json) {
-    const page = { rows, next, ...(source && { source }) }
-    output.print(harmlessJson(JSON.stringify(page, undefined, output.terminal ? 2 : undefined)))
-  } else if (rows.length === 0) {
+  else if (output.json) printJson({ rows, next, source }, output)
+  else if (rows.length === 0) {
     if (hasLog) output.note('No matching records.')
   } else {
-    for (const line of rowTable(rows, output)) output.print(line)
+    printRows(rows, output)
     if (next) output.note(output.paintNote('dim', `More: ${commandName(shell.env)} audit query … --before ${next}`))
   }
 }

@@ -4,6 +4,7 @@ import { listLanes } from '../../../audit/log-files.ts'
 import type { Archive } from '../../../core/audit-archive.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
 import { ToolwayError } from '../../../core/errors.ts'
+import { durationUnits } from '../../../lib/duration.ts'
 import { createArchive } from '../../../stores/postgres/archive.ts'
 import { connectPostgres, displayAddress, postgresErrorReason } from '../../../stores/postgres/connection.ts'
 import { type Output, relativeTo, type Shell, UsageError } from '../../kit.ts'
@@ -40,17 +41,17 @@ export function filterOf(options: FilterOptions, nowMs: number): AuditFilter {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as AuditFilter
 }
 
-const factors: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 const calendar = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
 
 /** `7d` ago, or a date. */
 function moment(text: string, nowMs: number, option: string): number {
   const [, number, unit] = /^(\d+(?:\.\d+)?)(s|m|h|d|w)$/.exec(text.trim()) ?? []
-  if (unit !== undefined) return Math.round(nowMs - Number(number) * (factors[unit] as number))
+  const units: Readonly<Record<string, number>> = { ...durationUnits, w: 7 * durationUnits.d }
+  if (unit !== undefined) return Math.round(nowMs - Number(number) * units[unit]!)
   const time = calendar.test(text.trim()) ? Date.parse(text.trim()) : Number.NaN
   if (!Number.isNaN(time)) return time
   throw new UsageError(
-    `${option} ${text} is no time.`,
+    `Invalid time "${text}" (${option}).`,
     'Write it like 30m, 12h, 7d, 2026-03-01 or 2026-03-01T12:00:00Z.',
   )
 }
@@ -79,24 +80,21 @@ export async function configuredArchive(
   }
 }
 
-async function wantedArchive(shell: Shell, options: CommonOptions & LogLocationOptions): Promise<ConfiguredArchive> {
-  if (options.path !== undefined) throw new UsageError('--path names a log on disk; it does not go with --postgres.')
-  const archive = await configuredArchive(shell, options)
-  if (archive) return archive
-  throw new UsageError('No PostgreSQL is configured.', 'Set stores.postgres.url, or leave --postgres out.')
-}
-
 /** For commands with `--postgres`: fails if the archive is unavailable, without falling back to the local log. */
 export async function askArchive<T>(
   shell: Shell,
   options: CommonOptions & LogLocationOptions,
   question: (archive: Archive, where: string) => Promise<T>,
 ): Promise<T> {
-  const { where, ask } = await wantedArchive(shell, options)
+  if (options.path !== undefined) throw new UsageError('--path names a log on disk; it excludes --postgres.')
+  const configured = await configuredArchive(shell, options)
+  if (!configured) {
+    throw new UsageError('PostgreSQL is not configured.', 'Set stores.postgres.url, or omit --postgres.')
+  }
+  const { where, ask } = configured
   return ask((archive) => question(archive, where)).catch((cause) => {
     if (shell.interrupted.aborted || cause instanceof ToolwayError || cause instanceof UsageError) throw cause
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${where} could not be read: ${postgresErrorReason(cause)}.`, {
-      cause,
-    })
+    const message = `${where} could not be read: ${postgresErrorReason(cause)}.`
+    throw new ToolwayError('SERVER_UNAVAILABLE', message, { cause })
   })
 }

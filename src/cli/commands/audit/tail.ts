@@ -24,7 +24,6 @@ export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock
   if (!hasRecords(folder, output, shell) && !options.follow) return exit.ok
   const asLine = (row: OperationRow) => (options.json ? jsonLine(row) : rowLine(row, output.paint))
   const createView = options.raw ? () => recordsView(filter) : () => operationsView(filter, asLine)
-
   const { view, lines, positions } = await backlog(folder, options.lines, createView, options.follow === true)
   for (const line of lines) output.print(line)
   if (!options.follow) return exit.ok

@@ -33,7 +33,7 @@ describe('F11: toolway audit verify', () => {
     const well = await toolway(['audit', 'verify'], place)
     expect(well).toMatchObject({ code: 0, stderr: '' })
     expect(well.stdout).toMatch(
-      /^✓ 4\d records in 1 lane of audit are as they were written\.\n +checked with the key beside/,
+      /^✓ 4\d records in 1 lane of audit are as they were written\.\n +checked with the key next to the log/,
     )
     const given = await toolway(['audit', 'verify', '--public-key', 'audit/audit.pub', '--json'], place)
     expect(JSON.parse(given.stdout)).toMatchObject({ ok: true, trust: 'public key', problems: [] })
@@ -64,7 +64,7 @@ describe('F11: toolway audit verify', () => {
     writeFileSync(join(place.cwd, 'data', 'audit-key'), 'quite another secret of that length')
     expect((await toolway(['audit', 'verify'], place)).code).toBe(1)
     rmSync(join(place.cwd, 'data', 'audit-key'))
-    expect((await toolway(['audit', 'verify'], place)).stdout).toContain('the key beside the log')
+    expect((await toolway(['audit', 'verify'], place)).stdout).toContain('the key next to the log')
     expect(existsSync(join(place.cwd, 'data', 'audit-key'))).toBe(false)
   })
 

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { listLanes } from '../../../audit/log-files.ts'
 import type { VerifyProblem } from '../../../audit/verify/chain-check.ts'
 import { type VerifyReport, verifyAudit } from '../../../audit/verify/verify.ts'
@@ -14,14 +13,15 @@ import {
   type ExitCode,
   exit,
   type Output,
+  readNamedFile,
   relativeTo,
   type Shell,
   UsageError,
 } from '../../kit.ts'
 import { type CommonOptions, load } from '../../load.ts'
-import { oneLine } from '../../table.ts'
+import { count, oneLine } from '../../table.ts'
 import type { LogLocationOptions } from './options.ts'
-import { harmlessJson } from './print.ts'
+import { printJson } from './print.ts'
 import { askArchive, auditFolder, configuredArchive, hasRecords } from './select-log.ts'
 
 export interface AuditVerifyOptions extends CommonOptions, LogLocationOptions {
@@ -38,15 +38,12 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
   // Logs of 0.1.0 and moved folders have no marks until the next start; a deleted folder looks the same.
   if (keys.key !== undefined && !hasMarks) {
     output.note(
-      'No high-water marks of this log (stores.path/audit-marks): a lane that was deleted, or a folder that was rolled back, is not noticed. The next start of the gateway writes them; if it has run with this log before, somebody deleted them.',
+      'There are no high-water marks of this log (stores.path/audit-marks), so deleted lanes and restored old folders are not detected. The next start of the gateway writes them; if it has run with this log before, they were deleted.',
     )
   }
-  const report = await withArchive(await checked(folder, keys, shell), { shell, options, folder, output })
-  if (options.json) {
-    output.print(harmlessJson(JSON.stringify({ folder, ...report }, undefined, output.terminal ? 2 : undefined)))
-  } else {
-    printReport(report, `${counted(report.lanes.length, 'lane')} of ${oneLine(relativeTo(folder, shell.cwd))}`, output)
-  }
+  const report = await withArchive(await verifyFolder(folder, keys, shell), { shell, options, folder, output })
+  if (options.json) printJson({ folder, ...report }, output)
+  else printReport(report, `${count(report.lanes.length, 'lane')} of ${oneLine(relativeTo(folder, shell.cwd))}`, output)
   return report.ok ? exit.ok : exit.failed
 }
 
@@ -66,10 +63,8 @@ async function verifyPostgres(
     ...(await verifyArchive({ archive, ...keys, onProgress })),
   }))
   progress[Symbol.dispose]()
-  if (options.json) {
-    const value = JSON.stringify({ database: where, ...report }, undefined, output.terminal ? 2 : undefined)
-    output.print(harmlessJson(value))
-  } else printReport(report, `${counted(report.chains.length, 'chain')} of ${oneLine(where)}`, output)
+  if (options.json) printJson({ database: where, ...report }, output)
+  else printReport(report, `${count(report.chains.length, 'chain')} of ${oneLine(where)}`, output)
   return report.ok ? exit.ok : exit.failed
 }
 
@@ -104,24 +99,21 @@ interface Keys {
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
   if (file !== undefined) {
-    const publicKey = await readFile(resolve(shell.cwd, file), 'utf8').catch((error: NodeJS.ErrnoException) => {
-      throw new UsageError(
-        error.code === 'ENOENT' ? `There is no file ${file}.` : `Cannot read ${file}: ${error.message}.`,
-      )
-    })
+    const publicKey = await readNamedFile(file, shell)
     if (publicKey.includes('BEGIN PUBLIC KEY')) return { publicKey }
-    throw new UsageError(`${file} holds no public key.`, 'A log has its own in audit.pub; keep a copy elsewhere.')
+    throw new UsageError(`${file} contains no public key.`, 'The key of a log is in its audit.pub.')
   }
   if (options.path !== undefined) return {}
   const { config } = await load(shell, options)
-  // Read the key only if its file exists: verification must not create one.
   const marks = marksFolder(config.stores.path, config.audit.path)
-  return existsSync(join(config.stores.path, 'audit-key'))
-    ? { key: await keptAuditKey(config.stores.path), marks }
-    : { marks }
+  return { key: await existingAuditKey(config.stores.path), marks }
 }
 
-async function checked(folder: string, keys: Keys, shell: Shell): Promise<VerifyReport> {
+/** Undefined if there is none yet: a check must not create one. */
+export const existingAuditKey = async (folder: string): Promise<string | undefined> =>
+  existsSync(join(folder, 'audit-key')) ? keptAuditKey(folder) : undefined
+
+async function verifyFolder(folder: string, keys: Keys, shell: Shell): Promise<VerifyReport> {
   using progress = createProgress(shell)
   return await verifyAudit({
     folder,
@@ -137,18 +129,16 @@ type Report = VerifyReport | ArchiveReport
 
 const trust: Record<Report['trust'], string> = {
   secret: 'checked with the secret of this gateway',
-  'public key': 'checked with the public key that you gave',
-  'key beside the log': 'checked with the key beside the log: whoever could rewrite the log could replace it, too',
-  'keys in the database': 'checked with the keys in the database: whoever could rewrite it could replace them, too',
+  'public key': 'checked with the given public key',
+  'key beside the log': 'checked with the key next to the log, which anyone who can rewrite the log can replace',
+  'keys in the database': 'checked with the keys in the database, which anyone who can rewrite it can replace',
 }
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
 
 function printReport(report: Report, place: string, { print, paint }: Output): void {
   const { ok, records, problems, problemCount } = report
   const extent = `${records} records in ${place}`
   if (ok) print(`${paint('green', '✓')} ${extent} are as they were written.`)
-  else print(`${paint('red', '✗')} ${counted(problemCount, 'problem')} in ${extent}:`)
+  else print(`${paint('red', '✗')} ${count(problemCount, 'problem')} in ${extent}:`)
   for (const problem of problems) print(`  ${paint('red', placeOf(problem))} ${oneLine(problem.message)}`)
   if (problemCount > problems.length) print(`  … and ${problemCount - problems.length} more`)
   print(paint('dim', `  ${trust[report.trust]}`))
