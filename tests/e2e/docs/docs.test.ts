@@ -81,6 +81,16 @@ test.each(['tooling/requirements/requirements.yaml', ...globSync('docs/decisions
   },
 )
 
+test.each([...globSync('src/*/README.md', { cwd: root }), 'docs/architecture.md'].sort())(
+  'every source file that %s names exists',
+  (page) => {
+    const files = globSync('src/**/*.{ts,py}', { cwd: root })
+    const named = [...textOf(page).matchAll(/(?<![\w./-])[\w/-]+\.(?:ts|py)\b/g)].map(([name]) => name)
+    // A README names the files of its folder without the path.
+    expect(named.filter((name) => !files.some((file) => file.endsWith(`/${name}`)))).toEqual([])
+  },
+)
+
 /** Each story by the page it stands on and the line it begins in. */
 const stories = pages.flatMap((page) =>
   storiesOf(textOf(page))
