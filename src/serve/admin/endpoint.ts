@@ -101,10 +101,9 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       route.body && (await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }))
     const body = route.body && bytes && parseInput(bytes, route.body)
     if (response.destroyed) return
-    const asked = { target, query, body, bytes, request, response, signal: abortOnClose(response) }
-    const value = await (guest
-      ? route.run({ ...asked, guest, caller: guest.caller } as never, desk)
-      : route.run(asked as never, desk))
+    const signal = abortOnClose(response)
+    const asked = { target, query, body, bytes, request, response, signal, guest, caller: guest?.caller }
+    const value = await route.run(asked as never, desk)
     if (value !== answered) answerJson(response, value)
   }
 
