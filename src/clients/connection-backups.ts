@@ -107,7 +107,7 @@ export function createConnectionBackups(folder: string, now: () => number): Conn
       if (kept && found.bytes) await keep(kept, found.bytes)
       if (current !== record.before) await putBack(record, found, await backupOf(stem(client, path), record))
       await forget(client, path)
-      return { restored: record.existed, forced: changed, ...(kept !== undefined && { kept }) }
+      return { restored: record.existed, forced: changed, kept }
     },
 
     has: async (client, path) => (await recorded(client, path)) !== undefined,

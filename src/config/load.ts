@@ -52,7 +52,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const { paths = [], env, cwd, whileRunning = false, drafts } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
-  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning, ...(drafts && { drafts }) })
+  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning, drafts })
   const { documents } = read
   const merged = withDefaultAgent(
     documents.reduce((base, { tree }) => merge(base, tree), nothing),

@@ -100,26 +100,16 @@ export function unknownKeyAt(
   const suggestion = nearMiss(key, known)
   const expected = `one of ${known.join(', ')}`
   const help = suggestion === undefined ? `expected ${expected}` : `did you mean \`${suggestion}\`?`
-  return problemAt(place, `unknown key \`${key}\`; ${help}`, {
-    ...(path !== undefined && { key: path }),
-    expected,
-    found: key,
-    ...(suggestion !== undefined && { suggestion }),
-  })
+  return problemAt(place, `unknown key \`${key}\`; ${help}`, { key: path, expected, found: key, suggestion })
 }
 
 function wrongValue(issue: Issue, tree: ConfigTree, path: Path): ConfigProblem {
-  const key = keyPath(path)
   const expected = expectation(issue)
   const found = issue.code === 'invalid_key' ? JSON.stringify(path.at(-1)) : shown(tree, path)
   const suggestion = suggest(issue, tree, path)
   const help = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-  return problemAt(locationOf(tree, path), `expected ${expected}, found ${found}${help}`, {
-    key,
-    expected,
-    found,
-    ...(suggestion !== undefined && { suggestion }),
-  })
+  const message = `expected ${expected}, found ${found}${help}`
+  return problemAt(locationOf(tree, path), message, { key: keyPath(path), expected, found, suggestion })
 }
 
 function expectation(issue: Issue): string {

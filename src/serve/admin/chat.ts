@@ -37,9 +37,8 @@ export function createDashboardChat({ chat, access, clock, log }: ChatDeskOption
       const { model } = chosen
       const id = `chat-${randomUUID().slice(19)}`
       const events = chosen.chat.answer({
-        ...{ id, model, messages, signal, peer: nonInteractivePeer, stream: true },
+        ...{ id, model, mode, messages, signal, peer: nonInteractivePeer, stream: true },
         caller: actingAs(access, caller, agent),
-        ...(mode && { mode }),
       })
       await streamAnswer(events, {
         response,

@@ -111,18 +111,17 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     const guest = await credentials.admit(request)
     const { admin, principal, address } = guest.caller
     if (who === 'guest' || admin) return guest
-    access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+    access.rejected({ code: 'DENIED_BY_POLICY', principal, address })
     throw onlyForAdmins(path)
   }
 
   /** Audits rejected requests like the MCP endpoint (F11), except GET session without a credential. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
-    const { method, headers, socket } = request
+    const { method, headers } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
     if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
-    const { remoteAddress: address } = socket
-    const what = { code: codeOf(refusal) as ErrorCode, ...offendingHeader(request, refusal) }
-    access.rejected({ ...what, ...(address !== undefined && { address }) })
+    const code = codeOf(refusal) as ErrorCode
+    access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
 
   const serve = (request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>) => {

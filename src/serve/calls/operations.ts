@@ -61,7 +61,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     admit?: Call['admit'],
   ): Promise<Result> => {
     const { entry } = served
-    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, ...(admit && { admit }) })
+    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, admit })
   }
 
   return {

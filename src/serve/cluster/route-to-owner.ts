@@ -130,8 +130,8 @@ export function adoptSession(
   const kept = parseSessionRecord(record)
   if (kept === undefined || kept.principal !== identity.principal) return
   const { asked, client, logLevel, subscriptions } = kept
-  const agent = agentFor(access, { ...identity, ...(address !== undefined && { address }) }, asked)
-  const session = sessions.open({ ...identity, agent, ...(asked !== undefined && { asked }) }, client, address, id)
+  const agent = agentFor(access, { ...identity, address }, asked)
+  const session = sessions.open({ ...identity, agent, asked }, client, address, id)
   session.logLevel = logLevel
   log.info({ principal: identity.principal }, 'took over a session from a replica that is gone')
   for (const uri of subscriptions) {

@@ -189,23 +189,13 @@ export async function openHttpServer(
 
   const openAi = async (chat: () => Chat | undefined) => {
     const { createOpenAiEndpoint } = await import('../openai/endpoint.ts')
-    return createOpenAiEndpoint({
-      chat,
-      access,
-      authenticate,
-      admit,
-      bodies,
-      hosts,
-      clock,
-      log,
-      ...(traced && { traced }),
-    })
+    return createOpenAiEndpoint({ chat, access, authenticate, admit, bodies, hosts, traced, clock, log })
   }
 
   const refused = (request: ReceivedRequest, response: ServerResponse, thrown: unknown) => {
     const refusal = toHttpError(thrown, log)
     if (refusal.status === 403) recordRejection(request, refusal)
-    else if (refusal.status !== 404) recordIfMalformed(access, remoteOf(request), refusal)
+    else if (refusal.status !== 404) recordIfMalformed(access, { address: request.socket.remoteAddress }, refusal)
     sendHttpError(response, refusal, clock)
   }
 
@@ -237,7 +227,7 @@ export async function openHttpServer(
   /** Audits requests with a disallowed Host or Origin (F11). */
   const recordRejection = (request: ReceivedRequest, refusal: HttpError) => {
     const { code } = refusal.details.data as { code: ErrorCode }
-    access.rejected({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
+    access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
 
   const close = async () => {
@@ -294,8 +284,6 @@ export async function openHttpServer(
 }
 
 const ignored = () => {}
-
-const remoteOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) => (address === undefined ? {} : { address })
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 

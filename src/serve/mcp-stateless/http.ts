@@ -45,8 +45,7 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
   const admitted = (inbound: InboundRequest, { request, identity }: StatelessPost): StatelessRequest => {
     const { headers } = request
     const envelope = validateRequest(inbound, headers)
-    const address = clientAddress(request, membership)
-    const from = { ...identity, ...(address !== undefined && { address }) }
+    const from = { ...identity, address: clientAddress(request, membership) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
     const caller = statelessCaller({ ...from, agent }, envelope)
     return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller, headers }

@@ -57,13 +57,12 @@ export function createCompletions(options: CompletionsOptions): Completions {
   }
 
   const callerOf = (request: IncomingMessage, identity: AuthIdentity, named: string | undefined): Caller => {
-    const { remoteAddress } = request.socket
-    const from = { ...identity, ...(remoteAddress !== undefined && { address: remoteAddress }) }
+    const from = { ...identity, address: request.socket.remoteAddress }
     const asked = named ?? agentOfRequest(request)
     const agent = agentFor(access, from, asked)
     // There are no sessions here: server-side state is kept per principal and agent.
     const session = `chat ${identity.principal} ${agent}`
-    return { ...from, agent, ...(asked !== undefined && { asked }), session, capabilities: {} }
+    return { ...from, agent, asked, session, capabilities: {} }
   }
 
   return async (request, response, identity) => {
@@ -74,15 +73,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
     const caller = callerOf(request, identity, agent)
     const trace = traced?.() ? readTraceContext(request.headers) : undefined
     const id = `chatcmpl-${randomUUID().slice(19)}`
-    const whole: ChatRequest = {
-      ...asked,
-      id,
-      model,
-      caller,
-      signal,
-      peer: nonInteractivePeer,
-      ...(trace && { trace }),
-    }
+    const whole: ChatRequest = { ...asked, id, model, caller, signal, peer: nonInteractivePeer, trace }
     const heading = { id, created: Math.floor(clock.now() / 1000), model }
     // OpenAI clients read X-Request-Id, also for failed requests.
     response.setHeader('Toolway-Chat', id).setHeader('X-Request-Id', id)

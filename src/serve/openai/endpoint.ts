@@ -9,6 +9,7 @@ import {
   methodNotAllowed,
   recordMalformed,
   sendHttpError,
+  shuttingDown,
   toHttpError,
 } from '../errors.ts'
 import { allowOrigin, answerPreflight, type Hosts, isPreflight, offendingHeader } from '../http/hosts.ts'
@@ -75,12 +76,11 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
 
   /** Audits rejected requests like the MCP endpoint (F11); denied agents are recorded already. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError) => {
-    const { remoteAddress: address } = request.socket
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
     const told =
       code === 'AUTH_REQUIRED' || rule === throttleRule || rule === scopesRule || rule.startsWith('server.allowed')
     if (code === undefined || !told) return
-    access.rejected({ code, ...offendingHeader(request, refusal), ...(address !== undefined && { address }) })
+    access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
 
   return {
@@ -120,9 +120,3 @@ function decoded(part: string): string {
 
 const nothing = () =>
   notFound(`Not found: available are POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME.`, {})
-
-const shuttingDown = () =>
-  HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
-    retryAfterMs: 1_000,
-    headers: { Connection: 'close' },
-  })

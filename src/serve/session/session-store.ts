@@ -171,18 +171,13 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
       const id = known ?? newId()
       makeRoom(identity.principal)
       const { capabilities, revision } = client
-      const caller = {
-        ...identity,
-        session: id,
-        capabilities,
-        ...(address !== undefined && { address }),
-      }
+      const caller = { ...identity, session: id, capabilities, address }
       const streams = new SessionStreams({
         events: events.open(),
         primes: revision >= primedSince,
         clock,
         // The previous replica's streams have smaller numbers.
-        ...(known !== undefined && { first: clock.now() }),
+        first: known === undefined ? undefined : clock.now(),
       })
       const tell = (message: Buffer) => streams.tell(message)
       // Extend the same object: its parts refer to it.
