@@ -47,13 +47,6 @@ import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts
 import type { ReceivedRequest } from './request.ts'
 import { SseStream } from './sse-stream.ts'
 
-/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
-export interface McpEndpoint {
-  handle(request: ReceivedRequest, response: ServerResponse): void
-  /** Rejects new requests; those in flight continue. */
-  drain(): void
-}
-
 interface McpEndpointOptions {
   readonly access: Access
   readonly authenticate: Authenticate
@@ -69,7 +62,8 @@ interface McpEndpointOptions {
   readonly log: Log
 }
 
-export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
+/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
+export function createMcpEndpoint(options: McpEndpointOptions) {
   const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
   const { membership } = options
   const lifetimes = createCredentialWatch(authenticate, clock)
@@ -268,14 +262,15 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   }
 
   return {
-    handle(request, response) {
+    handle(request: ReceivedRequest, response: ServerResponse): void {
       route(request, response).catch((thrown: unknown) => {
         const refusal = toHttpError(thrown, log)
         told(refusal, request)
         sendHttpError(response, refusal, clock)
       })
     },
-    drain() {
+    /** Rejects new requests; those in flight continue. */
+    drain(): void {
       draining = true
       modern.drain()
       elsewhere?.drain()

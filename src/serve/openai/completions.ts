@@ -16,9 +16,6 @@ import { errorBody } from './errors.ts'
 import { readRequest } from './request.ts'
 import { completionOf, createChunks } from './response.ts'
 
-/** Serves POST /v1/chat/completions; rejects with the error to send. */
-export type Completions = (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity) => Promise<void>
-
 export interface CompletionsOptions {
   /** The chat of the current configuration; undefined if it has no model. */
   chat(): Chat | undefined
@@ -37,7 +34,8 @@ const maxAnswers = 256
 /** One principal may have half of the answers, so that it cannot lock out others. */
 const parts = 2
 
-export function createCompletions(options: CompletionsOptions): Completions {
+/** Serves POST /v1/chat/completions; rejects with the error to send. */
+export function createCompletions(options: CompletionsOptions) {
   const { access, clock, log, traced, limit = maxAnswers } = options
   const share = Math.ceil(limit / parts)
   const held = new Map<string, number>()
@@ -65,7 +63,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
     return { ...from, agent, asked, session, capabilities: {} }
   }
 
-  return async (request, response, identity) => {
+  return async (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity): Promise<void> => {
     take(identity.principal, response)
     const signal = abortOnClose(response)
     const { asked, includeUsage, agent } = readRequest(await options.bodies.read({ request, response, identity }))

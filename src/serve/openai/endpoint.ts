@@ -17,13 +17,7 @@ import { modelView, unknownModel } from './chat.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
 
-/** The OpenAI-compatible API (S6): everything below `/v1`. */
-export interface OpenAiEndpoint extends Disposable {
-  /** Always responds; unknown paths get an OpenAI error. */
-  handle(request: IncomingMessage, response: ServerResponse, path: string): true
-}
-
-export interface OpenAiEndpointOptions extends CompletionsOptions {
+interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly authenticate: Authenticate
   readonly admit: Admit
   readonly hosts: Hosts
@@ -37,7 +31,8 @@ interface Sender {
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
-export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndpoint {
+/** The OpenAI-compatible API (S6): everything below `/v1`. */
+export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
@@ -84,7 +79,8 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
   }
 
   return {
-    handle(request, response, path) {
+    /** Always responds; unknown paths get an OpenAI error. */
+    handle(request: IncomingMessage, response: ServerResponse, path: string): true {
       const sender: Sender = { address: request.socket.remoteAddress }
       answer(request, response, path, sender).catch((thrown: unknown) => {
         const refusal = ofOurs(toHttpError(thrown, log))
