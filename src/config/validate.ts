@@ -12,6 +12,7 @@ import {
   type LeafNode,
   locationOf,
   mapLeaves,
+  mapMembers,
   matchesPath,
   type Path,
   toPlain,
@@ -58,10 +59,8 @@ function without(tree: ConfigTree, paths: ReadonlySet<string>, path: Path = []):
     const items = tree.items.flatMap((item, index) => (kept(index) ? [without(item, paths, [...path, index])] : []))
     return { ...tree, items }
   }
-  const members = [...tree.members].flatMap(([key, { at, value }]) =>
-    kept(key) ? [[key, { at, value: without(value, paths, [...path, key]) }] as const] : [],
-  )
-  return branch(tree.at, members)
+  const members = [...tree.members].filter(([key]) => kept(key))
+  return mapMembers(branch(tree.at, members), (value, key) => without(value, paths, [...path, key]))
 }
 
 type Issue = z.core.$ZodIssue

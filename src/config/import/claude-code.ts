@@ -6,6 +6,7 @@ import {
   type ConfigTree,
   find,
   leaf,
+  mapMembers,
   member,
   type TreeMember,
   toPlain,
@@ -53,13 +54,9 @@ function switchedOff(project: ConfigTree): ConfigTree | undefined {
   const off = find(project, ['disabledMcpServers'])
   if (section?.kind !== 'branch' || off?.kind !== 'list') return section
   const names = off.items.map((item) => (item.kind === 'leaf' ? item.value : undefined))
-  const members = [...section.members].map(([name, { at, value }]): [string, TreeMember] => [
-    name,
-    names.includes(name) && value.kind === 'branch'
-      ? { at, value: withMember(value, 'disabled', member(leaf(at, true))) }
-      : { at, value },
-  ])
-  return branch(section.at, members)
+  return mapMembers(section, (value, name, at) =>
+    names.includes(name) && value.kind === 'branch' ? withMember(value, 'disabled', member(leaf(at, true))) : value,
+  )
 }
 
 function add(
