@@ -48,16 +48,11 @@ export interface ListeningServer {
   readonly chat?: (() => Chat | undefined) | undefined
 }
 
-export interface AdminEndpointOptions {
+export interface AdminEndpointOptions extends Pick<ListeningServer, 'admit' | 'bodies' | 'hosts' | 'port' | 'chat'> {
   readonly admin: AdminService
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
-  readonly admit: Admit
   readonly config: Pick<HttpConfig, 'path'>
-  readonly bodies: RequestBodies
-  readonly hosts: Hosts
-  readonly port: number
-  readonly chat?: ListeningServer['chat']
   /** Undefined if metrics are disabled. */
   readonly metrics?: MetricsOf | undefined
   /** The folder of the built dashboard. */
@@ -130,7 +125,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       hosts.check(request.headers.host, request.headers.origin)
       await work()
     }
-    checked().catch((thrown) => {
+    checked().catch((thrown: unknown) => {
       const refusal = toHttpError(thrown, log)
       recordRejection(request, refusal, path)
       if (isUnreadableRequest(refusal))
@@ -144,17 +139,12 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       if (path === base || path.startsWith(`${base}/`)) {
         const below = path.slice(base.length + 1)
         serve(request, response, below, () => answer(request, response, below))
-        return true
-      }
-      if (path === '/metrics') {
+      } else if (path === '/metrics') {
         serve(request, response, path, () => answerMetrics(request, response, credentials, options.metrics))
-        return true
-      }
-      if (path === callbackPath) {
+      } else if (path === callbackPath) {
         serve(request, response, path, () => answerCallback(request, response, admin))
-        return true
-      }
-      return pages(request, response, path)
+      } else return pages(request, response, path)
+      return true
     },
     [Symbol.dispose]() {
       draining = true
@@ -178,13 +168,10 @@ const isWrittenDown = ({ details: { data } }: HttpError): boolean => {
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
 }
 
+type Scraped = { readonly body: string; readonly contentType: string }
+
 /** Returns the metrics in the format that the Accept header selects. */
 type MetricsOf = (accept: string | undefined) => Scraped | Promise<Scraped>
-
-interface Scraped {
-  readonly body: string
-  readonly contentType: string
-}
 
 async function answerMetrics(
   request: IncomingMessage,

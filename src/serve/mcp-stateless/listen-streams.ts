@@ -15,8 +15,6 @@ interface ListenSink {
   end(answer: Buffer): void
 }
 
-export type ListenStreams = ReturnType<typeof createListenStreams>
-
 const maxStreams = 1_024
 
 /** One principal may hold half of the streams, so that it cannot lock out others. */

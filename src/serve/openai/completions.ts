@@ -10,6 +10,7 @@ import { type AuthIdentity, agentFor, agentOfRequest } from '../auth/identity.ts
 import { nonInteractivePeer } from '../calls/operations.ts'
 import { HttpError, toHttpError } from '../errors.ts'
 import type { RequestBodies } from '../http/bodies.ts'
+import { sendJson } from '../http/response.ts'
 import { abortOnClose, dropWhenStalled } from '../http/sse-stream.ts'
 import { selectModel, streamAnswer } from './chat.ts'
 import { errorBody } from './errors.ts'
@@ -87,9 +88,9 @@ export function createCompletions(options: CompletionsOptions) {
       })
       return
     }
-    const body = Buffer.from(JSON.stringify(await completionOf(events, heading)))
+    const completion = await completionOf(events, heading)
     if (response.destroyed) return
-    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+    sendJson(response, completion)
     dropWhenStalled(response)
   }
 }

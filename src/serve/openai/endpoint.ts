@@ -13,6 +13,7 @@ import {
   toHttpError,
 } from '../errors.ts'
 import { allowOrigin, answerPreflight, type Hosts, isPreflight, offendingHeader } from '../http/hosts.ts'
+import { sendJson } from '../http/response.ts'
 import { modelView, unknownModel } from './chat.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
@@ -64,8 +65,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
       await completions(request, response, identity)
     } else if (path === modelsPath || path.startsWith(`${modelsPath}/`)) {
       allow(request, 'GET, HEAD')
-      const body = Buffer.from(JSON.stringify(models(path)))
-      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+      sendJson(response, models(path))
     } else throw nothing()
   }
 
