@@ -19,14 +19,7 @@ interface Connection {
   readonly at: string
 }
 
-/** Writes and restores clients' files; backups are in `folder`. */
-export interface ConnectionBackups {
-  /** Backs up the old content, then writes; returns the path of the backup. */
-  write(client: ClientKind, before: FileSnapshot, content: string): Promise<{ readonly backup: string }>
-  /** Restores the original file; `force` also discards later changes. */
-  undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult>
-  has(client: ClientKind, path: string): Promise<boolean>
-}
+export type ConnectionBackups = ReturnType<typeof createConnectionBackups>
 
 interface UndoResult {
   /** False if there was no file originally, so it was deleted. */
@@ -39,7 +32,8 @@ interface UndoResult {
 const hashOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex')
 
-export function createConnectionBackups(folder: string, now: () => number): ConnectionBackups {
+/** Writes and restores clients' files; backups are in `folder`. */
+export function createConnectionBackups(folder: string, now: () => number) {
   const stem = (client: ClientKind, path: string) =>
     join(folder, `${client}-${createHash('sha256').update(path).digest('hex').slice(0, 12)}`)
 
@@ -64,7 +58,8 @@ export function createConnectionBackups(folder: string, now: () => number): Conn
   }
 
   return {
-    async write(client, before, content) {
+    /** Backs up the old content, then writes; returns the path of the backup. */
+    async write(client: ClientKind, before: FileSnapshot, content: string): Promise<{ readonly backup: string }> {
       const { path } = before
       const bytes = Buffer.from(before.mark + content)
       const backup = `${stem(client, path)}.backup`
@@ -91,7 +86,8 @@ export function createConnectionBackups(folder: string, now: () => number): Conn
       return { backup }
     },
 
-    async undo(client, path, force) {
+    /** Restores the original file; `force` also discards later changes. */
+    async undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult> {
       const record = await recorded(client, path)
       if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)
       const found = await readSnapshot(path)
@@ -107,10 +103,10 @@ export function createConnectionBackups(folder: string, now: () => number): Conn
       if (kept && found.bytes) await keep(kept, found.bytes)
       if (current !== record.before) await putBack(record, found, await backupOf(stem(client, path), record))
       await forget(client, path)
-      return { restored: record.existed, forced: changed, ...(kept !== undefined && { kept }) }
+      return { restored: record.existed, forced: changed, kept }
     },
 
-    has: async (client, path) => (await recorded(client, path)) !== undefined,
+    has: async (client: ClientKind, path: string) => (await recorded(client, path)) !== undefined,
   }
 }
 

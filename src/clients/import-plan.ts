@@ -3,6 +3,7 @@ import { type ClientKind, clientLabels, folderOf } from '../config/import/client
 import { dependsOnFolder, fingerprint } from '../config/import/fingerprint.ts'
 import type { ReadServer, ServerDefinition } from '../config/import/read-servers.ts'
 import { keepsState, statefulNote } from '../config/import/stateful-servers.ts'
+import { parseDuration } from '../lib/duration.ts'
 import { type FindSecrets, type StoreSecret, withoutSecrets } from './secrets.ts'
 
 export interface ImportOptions {
@@ -106,16 +107,10 @@ interface MergedServer {
   readonly origins: readonly Origin[]
 }
 
-interface Merged {
-  readonly servers: readonly MergedServer[]
-  /** How servers that occur in several places were merged or renamed. */
-  readonly notes: readonly string[]
-}
-
 export const called = ({ client, path }: Origin): string => (client ? clientLabels[client] : path)
 
 /** Merges identical servers. A different server with the same name gets another name and a note. */
-export function merge(found: readonly FoundServer[]): Merged {
+export function merge(found: readonly FoundServer[]) {
   const merged = new Map<string, MergedServer>()
   const notes: string[] = []
   for (const { name, definition, origin } of found) {
@@ -147,13 +142,8 @@ function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin
   }
 }
 
-const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
-
 function longer(one: unknown, other: unknown): unknown {
-  const length = (time: unknown) => {
-    const [, count, unit] = /^([\d.]+)(ms|s|m|h)$/.exec(String(time)) ?? []
-    return unit === undefined ? -1 : Number(count) * (units[unit] as number)
-  }
+  const length = (time: unknown) => parseDuration(String(time)) ?? -1
   return length(one) >= length(other) ? one : other
 }
 

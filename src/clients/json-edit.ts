@@ -1,19 +1,13 @@
 import { type Node, type ParseError, parseTree } from 'jsonc-parser'
 import { FileProblem } from './file.ts'
 
-/** Edits JSON with or without comments; all other text stays the same. */
-interface JsonText {
-  /** Sets `value` at `path` in the file's style and creates missing sections. */
-  set(path: readonly string[], value: unknown): string
-  remove(path: readonly string[]): string
-}
-
 interface Style {
   readonly eol: string
   readonly unit: string
 }
 
-export function jsonText(text: string): JsonText {
+/** Edits JSON with or without comments; all other text stays the same. */
+export function jsonText(text: string) {
   const faults: ParseError[] = []
   const root = parseTree(text, faults, { allowTrailingComma: true, allowEmptyContent: true })
   if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Fix it, then try again.')
@@ -24,16 +18,16 @@ export function jsonText(text: string): JsonText {
   }
 
   return {
-    set(path, value) {
+    /** Sets `value` at `path` in the file's style and creates missing sections. */
+    set(path: readonly string[], value: unknown): string {
       if (!root) {
-        const whole = path.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value)
         const gap = text === '' || text.endsWith('\n') ? '' : style.eol
-        return `${text}${gap}${render(whole, '', style)}${style.eol}`
+        return `${text}${gap}${render(nested(path, value), '', style)}${style.eol}`
       }
       let section = root
       for (const [depth, key] of path.entries()) {
         const found = childOf(section, key)
-        const rest = path.slice(depth + 1).reduceRight<unknown>((inner, name) => ({ [name]: inner }), value)
+        const rest = nested(path.slice(depth + 1), value)
         if (!found) return insert(text, section, key, rest, style)
         const last = depth === path.length - 1
         if (last || found.type === 'null') return replaceValue(text, found, rest, style)
@@ -42,7 +36,7 @@ export function jsonText(text: string): JsonText {
       }
       return text
     },
-    remove(path) {
+    remove(path: readonly string[]): string {
       let section: Node | undefined = root
       for (const key of path.slice(0, -1)) section = section && childOf(section, key)
       const index = section?.children?.findIndex((one) => one.children?.[0]?.value === path.at(-1)) ?? -1
@@ -50,6 +44,9 @@ export function jsonText(text: string): JsonText {
     },
   }
 }
+
+const nested = (path: readonly string[], value: unknown): unknown =>
+  path.reduceRight((inner, key) => ({ [key]: inner }), value)
 
 const childOf = (section: Node, key: string): Node | undefined =>
   section.children?.find((property) => property.children?.[0]?.value === key)?.children?.[1]
@@ -67,8 +64,7 @@ function indentAt(text: string, offset: number): string {
 }
 
 function replaceValue(text: string, node: Node, value: unknown, style: Style): string {
-  const compact = isOneLine(text, node)
-  const content = compact ? spaced(value) : render(value, indentAt(text, node.offset), style)
+  const content = isOneLine(text, node) ? spaced(value) : render(value, indentAt(text, node.offset), style)
   return text.slice(0, node.offset) + content + text.slice(endOf(node))
 }
 
@@ -84,9 +80,11 @@ function insert(text: string, section: Node, key: string, value: unknown, style:
   const children = section.children ?? []
   const last = children.at(-1)
   const close = endOf(section) - 1
-  const { end, comma } = lastTokenBefore(text, last ? endOf(last) : section.offset + 1, close)
-  const separator = last && !comma ? ',' : ''
-  const at = last ? endOf(last) : end
+  const from = last ? endOf(last) : section.offset + 1
+  const tokens = between(text, from, close)
+  const end = tokens.at(-1)?.end ?? from
+  const separator = last && !tokens.some(({ kind }) => kind === 'comma') ? ',' : ''
+  const at = last ? from : end
   const kept = text.slice(at, end)
   const multiline = text.slice(section.offset, close).includes('\n') || (!last && !isOneLine(text, section))
   if (!multiline) {
@@ -102,12 +100,6 @@ function insert(text: string, section: Node, key: string, value: unknown, style:
   // Drop white space between empty braces: `closing` already contains the line break.
   const rest = closing === '' ? text.slice(end) : text.slice(close)
   return `${text.slice(0, at)}${separator}${kept}${entry}${rest}`
-}
-
-/** The end of the last comma or comment before a closing brace. */
-function lastTokenBefore(text: string, from: number, close: number): { end: number; comma: boolean } {
-  const found = between(text, from, close)
-  return { end: found.at(-1)?.end ?? from, comma: found.some(({ kind }) => kind === 'comma') }
 }
 
 interface Token {

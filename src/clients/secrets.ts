@@ -34,15 +34,8 @@ export async function withoutSecrets(
     const place = JSON.stringify(secret.path)
     const text = textAt(definition, secret)
     spans.set(place, [...(spans.get(place) ?? []), secret])
-    if (!references.has(text))
-      references.set(
-        text,
-        await keep(
-          text.replaceAll('$${', () => '${'),
-          server,
-          secret.key,
-        ),
-      )
+    const literal = text.replaceAll('$${', () => '${')
+    if (!references.has(text)) references.set(text, await keep(literal, server, secret.key))
   }
   // Longest first: a secret may be part of a longer one.
   const wanted = [...references].filter(([text]) => text.length >= unmistakable).sort(([a], [b]) => b.length - a.length)
@@ -97,15 +90,10 @@ interface SecretFile {
   readonly secret: string
 }
 
-interface FileKeeper {
-  readonly keep: StoreSecret
-  /** Files to write; excludes files that already contain the secret. */
-  readonly files: readonly SecretFile[]
-}
-
 /** Assigns each secret a file in `folder`; references use the path `spelt`. Does not write anything. */
-export function fileSecretStore(folder: string, spelt: string): FileKeeper {
+export function fileSecretStore(folder: string, spelt: string) {
   const taken = new Map<string, string>()
+  /** Files to write; excludes files that already contain the secret. */
   const files: SecretFile[] = []
   const keep: StoreSecret = async (secret, server, key) => {
     const stem = `${server}.${key}`.replace(/[^\w.-]+/g, '-').slice(0, 120)
@@ -131,12 +119,11 @@ async function present(path: string): Promise<string | undefined> {
 }
 
 /** Assigns each secret a variable that the user sets; nothing is copied. */
-export function variableSecretStore(): { readonly keep: StoreSecret } {
+export function variableSecretStore() {
   const taken = new Map<string, string>()
   const keep: StoreSecret = async (secret, server, key) => {
     for (const name of namesFor(server, key)) {
-      const known = taken.get(name)
-      if (known !== undefined && known !== secret) continue
+      if ((taken.get(name) ?? secret) !== secret) continue
       taken.set(name, secret)
       return `\${${name}}`
     }

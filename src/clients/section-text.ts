@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { type ParseError, parse as parseJson } from 'jsonc-parser'
 import { parse as parseToml } from 'smol-toml'
 import { syntaxOf } from '../config/parse/document.ts'
+import { asRecord, isRecord } from '../lib/is-record.ts'
 import { FileProblem } from './file.ts'
 import { jsonText } from './json-edit.ts'
 import { tomlText } from './toml-edit.ts'
@@ -10,24 +11,20 @@ import { addServers, documentOf, type NewServer, removeServer, replaceServer } f
 
 export type Section = Readonly<Record<string, unknown>>
 
-/** Edits a section of a JSON or TOML file; all other text stays the same. */
-interface SectionText {
-  readonly members: Section
-  readonly path: readonly string[]
-  /** Adds or replaces members and removes those in `without`. */
-  edited(set: Readonly<Record<string, object>>, without?: readonly string[]): string
-}
-
-/** `find` returns the path of the section in the parsed file. A missing section counts as empty. */
-export function sectionText(file: string, text: string, find: (whole: Section) => readonly string[]): SectionText {
+/**
+ * Edits a section of a JSON or TOML file; all other text stays the same. `find` returns the path of the section in the
+ * parsed file. A missing section counts as empty.
+ */
+export function sectionText(file: string, text: string, find: (whole: Section) => readonly string[]) {
   const syntax = extname(file) === '.toml' ? toml : json
   const whole = syntax.parse(text)
   const path = find(whole)
-  const members = sectionAt(whole, path)
+  const members = asRecord(valueAt(whole, path))
   return {
     members,
     path,
-    edited(set, without = []) {
+    /** Adds or replaces members and removes those in `without`. */
+    edited(set: Readonly<Record<string, object>>, without: readonly string[] = []): string {
       let changed = text
       for (const name of without) changed = syntax.remove(changed, [...path, name])
       for (const [name, entry] of Object.entries(set)) changed = syntax.set(changed, [...path, name], entry)
@@ -78,20 +75,14 @@ const toml: Syntax = {
   remove: (text, path) => tomlText(text).remove(path),
 }
 
-export const isSection = (value: unknown): value is Section =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export const isSection = (value: unknown): value is Section => isRecord(value)
 
 export const valueAt = (whole: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((part, key) => (isSection(part) ? part[key] : undefined), whole)
 
-const sectionAt = (whole: unknown, path: readonly string[]): Section => {
-  const found = valueAt(whole, path)
-  return isSection(found) ? found : {}
-}
-
 function replacedAt(whole: unknown, [key, ...rest]: readonly string[], value: Section): unknown {
   if (key === undefined) return value
-  const section = isSection(whole) ? whole : {}
+  const section = asRecord(whole)
   return { ...section, [key]: replacedAt(section[key], rest, value) }
 }
 
@@ -126,8 +117,7 @@ export function serversText(path: string, text: string): ServersText {
 }
 
 function yamlServers(text: string): ServersText {
-  const servers = documentOf(text).toJS()?.mcpServers
-  const names = isSection(servers) ? Object.keys(servers) : []
+  const names = Object.keys(asRecord(documentOf(text).toJS()?.mcpServers))
   return {
     names,
     set: (server) => (names.includes(server.name) ? replaceServer(text, server) : addServers(text, [server])),

@@ -1,4 +1,5 @@
 import { parse } from 'smol-toml'
+import { unescaped } from '../config/parse/toml.ts'
 import { FileProblem } from './file.ts'
 
 /** A table (header and body, up to the next header), or a single `key = value`. */
@@ -9,24 +10,17 @@ interface Part {
 }
 
 /** Edits tables; all other text stays the same. */
-interface TomlText {
-  /** Replaces the table at `path`, or appends it. */
-  set(path: readonly string[], values: Readonly<Record<string, unknown>>): string
-  /** Removes the table at `path` and its subtables, in any notation. */
-  remove(path: readonly string[]): string
-}
-
-export function tomlText(text: string): TomlText {
+export function tomlText(text: string) {
   try {
     parse(text)
   } catch {
     throw new FileProblem('it is not valid TOML', 'Fix it, then try again.')
   }
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
-  const tables = tablesIn(text)
-  const statements = statementsIn(text)
+  const { tables, statements } = partsIn(text)
   const below = (parts: readonly Part[], path: readonly string[]) => parts.filter((part) => isBelow(part.path, path))
-  const without = (path: readonly string[]) => {
+  /** Removes the table at `path` and its subtables, in any notation. */
+  const without = (path: readonly string[]): string => {
     const own = below(tables, path)
     const alone = below(statements, path).filter(
       ({ start }) => !own.some((one) => one.start <= start && start < one.end),
@@ -36,7 +30,8 @@ export function tomlText(text: string): TomlText {
   }
 
   return {
-    set(path, values) {
+    /** Replaces the table at `path`, or appends it. */
+    set(path: readonly string[], values: Readonly<Record<string, unknown>>): string {
       const lines = Object.entries(values).map(([key, value]) => `${word(key)} = ${inline(value)}`)
       const table = [`[${path.map(word).join('.')}]`, ...lines, ''].join(eol)
       const rest = without(path)
@@ -67,14 +62,22 @@ function inline(value: unknown): string {
     .join(', ')} }`
 }
 
-/** Trailing comments and blank lines belong to no table. */
-function tablesIn(text: string): Part[] {
-  const headers = headersIn(text)
-  return headers.map(({ path, start, body }, index) => {
+/** Tables, without trailing comments and blank lines, and each `key = value` with its full path. */
+function partsIn(text: string): { readonly tables: readonly Part[]; readonly statements: readonly Part[] } {
+  const headers: Part[] = []
+  const statements: Part[] = []
+  for (const { start, end } of linesIn(text)) {
+    const line = text.slice(start, end)
+    const header = headerLine.exec(line)?.[1]
+    if (header !== undefined) headers.push({ path: pathOf(header), start, end })
+    const key = statementLine.exec(line)?.[1]
+    if (key !== undefined) statements.push({ path: [...(headers.at(-1)?.path ?? []), ...pathOf(key)], start, end })
+  }
+  const tables = headers.map(({ path, start, end }, index) => {
     const next = headers[index + 1]?.start ?? text.length
-    const end = bodyEnd(text, body, next)
-    return { path, start, end }
+    return { path, start, end: bodyEnd(text, end, next) }
   })
+  return { tables, statements }
 }
 
 /** The end of the last line that is neither blank nor a comment. */
@@ -82,13 +85,6 @@ function bodyEnd(text: string, from: number, limit: number): number {
   const lines = text.slice(from, limit).split(/(?<=\n)/)
   while (lines.length > 0 && /^\s*(#.*)?\s*$/.test(lines.at(-1) as string)) lines.pop()
   return from + lines.join('').length
-}
-
-interface Header {
-  readonly path: readonly string[]
-  readonly start: number
-  /** Offset of the line after the header. */
-  readonly body: number
 }
 
 /** Skips multi-line strings and lists: their lines may look like headers. */
@@ -114,34 +110,7 @@ const name = String.raw`(${oneWord}(?:\s*\.\s*${oneWord})*)`
 const headerLine = new RegExp(String.raw`^[ \t]*\[\[?\s*${name}\s*\]`)
 const statementLine = new RegExp(String.raw`^[ \t]*${name}\s*=`)
 
-function headersIn(text: string): Header[] {
-  return linesIn(text).flatMap(({ start, end }) => {
-    const found = headerLine.exec(text.slice(start, end))?.[1]
-    return found === undefined ? [] : [{ path: pathOf(found), start, body: end }]
-  })
-}
-
-/** Each `key = value` with its full path. */
-function statementsIn(text: string): Part[] {
-  let table: readonly string[] = []
-  return linesIn(text).flatMap(({ start, end }) => {
-    const line = text.slice(start, end)
-    const header = headerLine.exec(line)?.[1]
-    if (header !== undefined) table = pathOf(header)
-    const key = statementLine.exec(line)?.[1]
-    return key === undefined ? [] : [{ path: [...table, ...pathOf(key)], start, end }]
-  })
-}
-
 function pathOf(dotted: string): string[] {
   const parts = [...dotted.matchAll(/"((?:\\.|[^"\\])*)"|'([^']*)'|([\w-]+)/g)]
-  return parts.map(([, quoted, plain, bare]) => (quoted !== undefined ? unquoted(quoted) : (plain ?? bare ?? '')))
-}
-
-function unquoted(content: string): string {
-  try {
-    return JSON.parse(`"${content}"`) as string
-  } catch {
-    return content
-  }
+  return parts.map(([, quoted, plain, bare]) => (quoted !== undefined ? unescaped(quoted) : (plain ?? bare ?? '')))
 }

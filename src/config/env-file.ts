@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path'
 import { parseEnv } from 'node:util'
-import { type EnvVars, expand, isDisabled } from './interpolate.ts'
+import { type EnvVars, escapeVariables, expand, isDisabled } from './interpolate.ts'
 import { readSource } from './locate.ts'
 import { inHome } from './paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
@@ -14,17 +14,11 @@ import {
   member,
   type TreeMember,
   withMember,
+  withoutMember,
 } from './tree.ts'
 
-interface WithEnvFiles {
-  readonly tree: BranchNode
-  readonly problems: readonly ConfigProblem[]
-  /** A change of one requires a reload. */
-  readonly files: readonly string[]
-}
-
-/** Merges each server's `envFile` into its `env`; existing keys in `env` win. */
-export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string): Promise<WithEnvFiles> {
+/** Merges each server's `envFile` into its `env`; existing keys in `env` win. A change of `files` requires a reload. */
+export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
   const problems: ConfigProblem[] = []
   const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
   for (const named of envFiles(tree)) {
@@ -39,9 +33,8 @@ export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string)
     read.set(named, { path, variables: 'message' in source ? {} : parseEnv(source.text) })
   }
   const changed = mapServers(tree, (server) => {
-    const named = server.members.get('envFile')?.value
-    if (named?.kind !== 'leaf' || typeof named.value !== 'string') return server
-    return withVariables(server, named, read.get(named)?.variables ?? {})
+    const named = envFileOf(server)
+    return named ? withVariables(server, named, read.get(named)?.variables ?? {}) : server
   })
   return { tree: changed, problems, files: [...read.values()].map(({ path }) => path) }
 }
@@ -49,32 +42,26 @@ export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string)
 function envFiles(tree: BranchNode): LeafNode[] {
   const found: LeafNode[] = []
   mapServers(tree, (server) => {
-    const named = server.members.get('envFile')?.value
-    if (named?.kind === 'leaf' && typeof named.value === 'string' && !isDisabled(server)) found.push(named)
+    const named = envFileOf(server)
+    if (named && !isDisabled(server)) found.push(named)
     return server
   })
   return found
 }
 
+function envFileOf(server: BranchNode): LeafNode | undefined {
+  const named = find(server, ['envFile'])
+  return named?.kind === 'leaf' && typeof named.value === 'string' ? named : undefined
+}
+
 function withVariables(server: BranchNode, named: LeafNode, variables: NodeJS.Dict<string>): BranchNode {
-  const members = new Map(server.members)
-  members.delete('envFile')
-  const rest = branch(server.at, members)
+  const rest = withoutMember(server, 'envFile')
   const written = find(server, ['env'])
   // The schema reports an `env` that is not a section.
   if (written !== undefined && written.kind !== 'branch') return rest
   const env = new Map<string, TreeMember>()
   for (const [name, value] of Object.entries(variables)) {
-    env.set(
-      name,
-      member({
-        ...leaf(
-          named.at,
-          (value ?? '').replaceAll('${', () => '$${'),
-        ),
-        variables: 'filled',
-      }),
-    )
+    env.set(name, member({ ...leaf(named.at, escapeVariables(value ?? '')), variables: 'filled' }))
   }
   for (const [name, value] of written?.members ?? []) env.set(name, value)
   return env.size === 0 ? rest : withMember(rest, 'env', member(branch(written?.at ?? named.at, env)))

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { isSecretName } from '../core/secret-name.ts'
 import { inHome } from './paths.ts'
 import { type ConfigProblem, problemAt } from './problems.ts'
-import { type BranchNode, branch, type ConfigTree, keyPath, type LeafNode, type Path } from './tree.ts'
+import { type BranchNode, type ConfigTree, keyPath, type LeafNode, mapMembers, type Path } from './tree.ts'
 
 export type EnvVars = Readonly<Record<string, string | undefined>>
 
@@ -42,6 +42,9 @@ export function expand(text: string, env: EnvVars, providers: Providers = {}): E
     from = end + 1
   }
 }
+
+/** Escapes `${`, so that the text is literal. */
+export const escapeVariables = (text: string): string => text.replaceAll('${', () => '$${')
 
 /** The text between the braces of each `${…}`. */
 export const referencesIn = (text: string): string[] =>
@@ -110,8 +113,7 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
       }
       return { ...leaf, value: finish(expansion.text), ...(expansion.text !== leaf.value && { variables: 'filled' }) }
     }
-    if (disabled) return { ...leaf, variables: 'left' }
-    problems.push(problemAt(leaf.at, expansion.fault, { key: keyPath(path) }))
+    if (!disabled) problems.push(problemAt(leaf.at, expansion.fault, { key: keyPath(path) }))
     // `left` keeps validation from reporting a second problem for the same value.
     return { ...leaf, variables: 'left' }
   }
@@ -121,10 +123,7 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
     if (part.kind === 'list')
       return { ...part, items: part.items.map((item, index) => walk(item, [...path, index], disabled)) }
     const off = disabled || isDisabled(part, env)
-    const members = [...part.members].map(
-      ([key, { at, value }]) => [key, { at, value: walk(value, [...path, key], off) }] as const,
-    )
-    return branch(part.at, members)
+    return mapMembers(part, (value, key) => walk(value, [...path, key], off))
   }
 
   return { tree: walk(tree, [], false) as BranchNode, problems, files: [...files], secrets: [...secrets] }

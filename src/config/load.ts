@@ -6,7 +6,7 @@ import { proxySecrets } from '../lib/proxy.ts'
 import { type ConfigDocument, readDocuments, rulePlaces } from './documents.ts'
 import { withEnvFiles } from './env-file.ts'
 import type { ConfigDialect } from './import/dialect.ts'
-import { type EnvVars, interpolate } from './interpolate.ts'
+import { type EnvVars, escapeVariables, interpolate } from './interpolate.ts'
 import { folder, locate } from './locate.ts'
 import { absolutePaths } from './paths.ts'
 import { ConfigError, type ConfigProblem, problemAt } from './problems.ts'
@@ -52,13 +52,10 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const { paths = [], env, cwd, whileRunning = false, drafts } = options
   const home = homeOf(env)
   const located = await locate(paths, env, cwd, home)
-  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning, ...(drafts && { drafts }) })
+  const read = await readDocuments(located.paths, { env, cwd, home, whileRunning, drafts })
   const { documents } = read
-  const merged = withDefaultAgent(
-    documents.reduce((base, { tree }) => merge(base, tree), nothing),
-    documents,
-    env,
-  )
+  const own = documents.reduce((base, { tree }) => merge(base, tree), nothing)
+  const merged = withDefaultAgent(own, documents, env)
   const complete = await withEnvFiles(merged, env, home)
   // Do not run commands from another program's file that was found automatically: any repository can contain one.
   const named = paths.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG)
@@ -73,7 +70,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   ]
   const secretFiles = [...complete.files, ...filled.files]
   if (problems.length > 0 || !('config' in outcome)) throw new ConfigError(problems, secretFiles)
-  const config = withFolders(outcome.config, { tree: merged, paths: located.paths, env, home })
+  const config = withFolders(outcome.config, merged, located.paths, env, home)
   const loaded: LoadedConfig = {
     config,
     files: documents.map(({ path, dialect }) => ({ path, dialect })),
@@ -99,11 +96,7 @@ function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[]
   const agent = name === undefined ? undefined : env[name]
   if (!name || !agent) return tree
   const at = { file: { path: name, text: agent }, offset: 0, key: 'defaults.agent' }
-  // Escape `${`: the variable's value is literal text.
-  const value = leaf(
-    at,
-    agent.replaceAll('${', () => '$${'),
-  )
+  const value = leaf(at, escapeVariables(agent))
   return merge(tree, branch(at, [['defaults', member(branch(at, [['agent', member(value)]]))]]))
 }
 
@@ -122,15 +115,8 @@ const overlay = (base: ConfigTree, over: ConfigTree): ConfigTree =>
 
 type Checked = z.output<typeof configSchema>
 
-interface Surroundings {
-  readonly tree: ConfigTree
-  readonly paths: readonly string[]
-  readonly env: EnvVars
-  readonly home: string
-}
-
 /** Fills in folders that depend on the location of the configuration. */
-function withFolders(config: Checked, { tree, paths, env, home }: Surroundings): Config {
+function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[], env: EnvVars, home: string): Config {
   const state = join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
   const path = config.stores.path ?? join(state, nameOf(paths))
   const common = config.stores.path ?? state

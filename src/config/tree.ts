@@ -85,6 +85,12 @@ export function find(tree: ConfigTree | undefined, path: Path): ConfigTree | und
   return current
 }
 
+/** The value at this path, if it is a scalar. */
+export function scalarAt(tree: ConfigTree | undefined, path: Path): Scalar | undefined {
+  const found = find(tree, path)
+  return found?.kind === 'leaf' ? found.value : undefined
+}
+
 /** The location of the key at this path, or of its nearest existing ancestor. */
 export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
   let current: ConfigTree | undefined = tree
@@ -113,11 +119,18 @@ export function mapLeaves(
   if (tree.kind === 'list') {
     return { ...tree, items: tree.items.map((item, index) => mapLeaves(item, change, [...path, index])) }
   }
-  const members = [...tree.members].map(
-    ([key, { at, value }]) => [key, { at, value: mapLeaves(value, change, [...path, key]) }] as const,
-  )
-  return branch(tree.at, members)
+  return mapMembers(tree, (value, key) => mapLeaves(value, change, [...path, key]))
 }
+
+/** Replaces the values of a section. */
+export const mapMembers = (
+  section: BranchNode,
+  change: (value: ConfigTree, key: string, at: SourceLocation) => ConfigTree,
+): BranchNode =>
+  branch(
+    section.at,
+    [...section.members].map(([key, { at, value }]) => [key, { at, value: change(value, key, at) }] as const),
+  )
 
 /** `*` matches any one part. */
 export function matchesPath(pattern: string, path: Path): boolean {
@@ -142,6 +155,12 @@ export function toPlain(tree: ConfigTree, path: Path = []): unknown {
 export const withMember = (section: BranchNode, key: string, value: TreeMember): BranchNode =>
   branch(section.at, [...section.members, [key, value]])
 
+export function withoutMember(section: BranchNode, key: string): BranchNode {
+  const members = new Map(section.members)
+  members.delete(key)
+  return branch(section.at, members)
+}
+
 /** Applies `change` to each server; `at` is the location of the server's name. */
 export function mapServers(
   tree: BranchNode,
@@ -149,10 +168,10 @@ export function mapServers(
 ): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch') return tree
-  const changed = [...servers.value.members].map(([name, { at, value }]) => {
-    return [name, { at, value: value.kind === 'branch' ? change(value, name, at) : value }] as const
-  })
-  return withMember(tree, 'mcpServers', { at: servers.at, value: branch(servers.value.at, changed) })
+  const changed = mapMembers(servers.value, (value, name, at) =>
+    value.kind === 'branch' ? change(value, name, at) : value,
+  )
+  return withMember(tree, 'mcpServers', { at: servers.at, value: changed })
 }
 
 export function countServers(tree: BranchNode): number {

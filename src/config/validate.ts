@@ -12,6 +12,7 @@ import {
   type LeafNode,
   locationOf,
   mapLeaves,
+  mapMembers,
   matchesPath,
   type Path,
   toPlain,
@@ -58,10 +59,8 @@ function without(tree: ConfigTree, paths: ReadonlySet<string>, path: Path = []):
     const items = tree.items.flatMap((item, index) => (kept(index) ? [without(item, paths, [...path, index])] : []))
     return { ...tree, items }
   }
-  const members = [...tree.members].flatMap(([key, { at, value }]) =>
-    kept(key) ? [[key, { at, value: without(value, paths, [...path, key]) }] as const] : [],
-  )
-  return branch(tree.at, members)
+  const members = [...tree.members].filter(([key]) => kept(key))
+  return mapMembers(branch(tree.at, members), (value, key) => without(value, paths, [...path, key]))
 }
 
 type Issue = z.core.$ZodIssue
@@ -100,26 +99,16 @@ export function unknownKeyAt(
   const suggestion = nearMiss(key, known)
   const expected = `one of ${known.join(', ')}`
   const help = suggestion === undefined ? `expected ${expected}` : `did you mean \`${suggestion}\`?`
-  return problemAt(place, `unknown key \`${key}\`; ${help}`, {
-    ...(path !== undefined && { key: path }),
-    expected,
-    found: key,
-    ...(suggestion !== undefined && { suggestion }),
-  })
+  return problemAt(place, `unknown key \`${key}\`; ${help}`, { key: path, expected, found: key, suggestion })
 }
 
 function wrongValue(issue: Issue, tree: ConfigTree, path: Path): ConfigProblem {
-  const key = keyPath(path)
   const expected = expectation(issue)
   const found = issue.code === 'invalid_key' ? JSON.stringify(path.at(-1)) : shown(tree, path)
   const suggestion = suggest(issue, tree, path)
   const help = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-  return problemAt(locationOf(tree, path), `expected ${expected}, found ${found}${help}`, {
-    key,
-    expected,
-    found,
-    ...(suggestion !== undefined && { suggestion }),
-  })
+  const message = `expected ${expected}, found ${found}${help}`
+  return problemAt(locationOf(tree, path), message, { key: keyPath(path), expected, found, suggestion })
 }
 
 function expectation(issue: Issue): string {

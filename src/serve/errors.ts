@@ -51,12 +51,11 @@ export function errorResponse(id: Id, method: string, thrown: unknown, log: Log)
 /** For errors thrown before a request becomes a call. */
 export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   if (thrown instanceof HttpError) return thrown
-  const asked = id === undefined ? {} : { id }
-  if (thrown instanceof ProtocolError) return new HttpError(400, thrown.code, thrown.message, asked)
+  if (thrown instanceof ProtocolError) return new HttpError(400, thrown.code, thrown.message, { id })
   const { code, message, details } = ours(thrown, 'HTTP request', log)
   const { rule, server, retryAfterMs, challenge } = details
-  const headers = challenge === undefined ? {} : { headers: { 'WWW-Authenticate': challenge } }
-  return HttpError.of(code, message, { ...asked, ...headers, rule, server, retryAfterMs })
+  const headers = challenge === undefined ? undefined : { 'WWW-Authenticate': challenge }
+  return HttpError.of(code, message, { id, headers, rule, server, retryAfterMs })
 }
 
 /** Logs unexpected errors with their cause, which callers do not see. */
@@ -66,18 +65,12 @@ function ours(thrown: unknown, what: string, log: Log): ToolwayError {
   return error
 }
 
-type Sender = { readonly [Key in 'principal' | 'address']?: Caller[Key] | undefined }
+type Sender = Partial<Pick<Caller, 'principal' | 'address'>>
 
 /** Audits a message that violates the protocol (F11); it never becomes a call. */
 export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender, detail: string): void {
   const { principal, address } = sender
-  access.rejected({
-    code: 'INVALID_ARGUMENTS',
-    malformed: true,
-    detail,
-    ...(principal !== undefined && { principal }),
-    ...(address !== undefined && { address }),
-  })
+  access.rejected({ code: 'INVALID_ARGUMENTS', malformed: true, detail, principal, address })
 }
 
 /** For endpoints other than MCP's. */
@@ -108,11 +101,7 @@ interface HttpErrorDetails {
   readonly genuine?: true | undefined
 }
 
-interface CodedDetails extends Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'> {
-  readonly id?: Id
-  readonly headers?: HttpHeaders
-  readonly genuine?: true | undefined
-}
+type CodedDetails = Omit<HttpErrorDetails, 'data'> & Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'>
 
 /** Rejects an HTTP request before it becomes a call. */
 export class HttpError extends Error {
@@ -132,18 +121,21 @@ export class HttpError extends Error {
   static of(code: ErrorCode, message: string, details: CodedDetails = {}): HttpError {
     const { id, headers, genuine, ...told } = details
     const { kind, data } = new ToolwayError(code, message, told)
-    return new HttpError(kind.http, kind.rpc, message, {
-      data,
-      headers: { ...retryAfter(data.retryAfterMs), ...headers },
-      genuine,
-      ...(id !== undefined && { id }),
-    })
+    const all = { ...retryAfter(data.retryAfterMs), ...headers }
+    return new HttpError(kind.http, kind.rpc, message, { id, data, headers: all, genuine })
   }
 }
 
 export const methodNotAllowed = (method: string | undefined, allowed: string): HttpError =>
   new HttpError(405, rpcCodes.request, `${method} is not allowed here: use ${allowed}.`, {
     headers: { Allow: allowed },
+  })
+
+export const shuttingDown = (id?: Id): HttpError =>
+  HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
+    id,
+    retryAfterMs: 1_000,
+    headers: { Connection: 'close' },
   })
 
 /** Sends a JSON-RPC error, unless `bodyOf` encodes it differently. */

@@ -124,7 +124,7 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
       }
       if (kind === 'notification') return { kind, method, params }
       const text = message.params && { bytes: message.params, value: params, arguments: undefined, exact: false }
-      return { kind, id: message.id, method, params, ...(text && { text }) }
+      return { kind, id: message.id, method, params, text }
     }
     case 'response':
       return { kind: 'response', id: message.id, result: Json.raw(message.result) }

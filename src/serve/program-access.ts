@@ -107,7 +107,7 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
       input: { arguments: Json.of(args), meta: onProgress ? { progressToken: id } : {} },
       signal: cancelling.signal,
       peer: peerFor(onProgress),
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      timeoutMs,
     })
     return body.value as ToolResult
   }

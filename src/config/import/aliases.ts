@@ -2,7 +2,7 @@ import { problemAt } from '../problems.ts'
 import { configSchema } from '../schema.ts'
 import { knownKeysAt } from '../schema-lookup.ts'
 import { type BranchNode, branch, type ConfigTree, leaf, member, type TreeMember } from '../tree.ts'
-import { instead, inverted, type TranslationReport } from './shape.ts'
+import { inverted, mapText, type TranslationReport } from './shape.ts'
 
 /** Other clients' server keys with descriptions for the editor schema. */
 export const serverAliases: Readonly<Record<string, string>> = {
@@ -34,10 +34,7 @@ export const transportAliases: Readonly<Record<string, string>> = {
 
 const leftAside = ['alwaysAllow', 'autoApprove', 'trust']
 
-const transportOf = (part: ConfigTree): ConfigTree =>
-  part.kind === 'leaf' && typeof part.value === 'string'
-    ? instead(part, transportAliases[part.value] ?? part.value)
-    : part
+const transportOf = (part: ConfigTree): ConfigTree => mapText(part, (name) => transportAliases[name] ?? name)
 
 /** Renames aliases to our keys; locations are kept. */
 export function normaliseServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {

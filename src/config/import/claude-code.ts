@@ -6,6 +6,7 @@ import {
   type ConfigTree,
   find,
   leaf,
+  mapMembers,
   member,
   type TreeMember,
   toPlain,
@@ -31,7 +32,7 @@ export function translateClaudeCode(tree: BranchNode, report: TranslationReport)
   const found = new Map<string, TreeMember>()
   const read = (section: ConfigTree | undefined, folder: string | undefined) => {
     if (section?.kind !== 'branch') return
-    const manner = { label: 'Claude Code', timeout: 'ms', tolerant: true, ...(folder && { folder }) } as const
+    const manner = { label: 'Claude Code', timeout: 'ms', tolerant: true, folder: folder || undefined } as const
     for (const [name, { at, value }] of section.members) {
       const server = value.kind === 'branch' ? clientServer(value, name, manner, report) : value
       add(found, name, { at, value: server }, folder, report)
@@ -53,13 +54,9 @@ function switchedOff(project: ConfigTree): ConfigTree | undefined {
   const off = find(project, ['disabledMcpServers'])
   if (section?.kind !== 'branch' || off?.kind !== 'list') return section
   const names = off.items.map((item) => (item.kind === 'leaf' ? item.value : undefined))
-  const members = [...section.members].map(([name, { at, value }]): [string, TreeMember] => [
-    name,
-    names.includes(name) && value.kind === 'branch'
-      ? { at, value: withMember(value, 'disabled', member(leaf(at, true))) }
-      : { at, value },
-  ])
-  return branch(section.at, members)
+  return mapMembers(section, (value, name, at) =>
+    names.includes(name) && value.kind === 'branch' ? withMember(value, 'disabled', member(leaf(at, true))) : value,
+  )
 }
 
 function add(

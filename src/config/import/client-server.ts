@@ -8,7 +8,6 @@ import {
   countServers,
   find,
   keyPath,
-  type LeafNode,
   leaf,
   list,
   mapLeaves,
@@ -19,7 +18,7 @@ import {
 } from '../tree.ts'
 import { unknownKeyAt } from '../validate.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
-import { count, instead, isFalse, shape, type TranslationReport } from './shape.ts'
+import { count, instead, isFalse, mapText, shape, type TranslationReport } from './shape.ts'
 import { keepsState, statefulNote } from './stateful-servers.ts'
 import type { RewriteVariable } from './variables.ts'
 
@@ -31,7 +30,7 @@ export function clientServer(
   report: TranslationReport,
 ): BranchNode {
   const { respell } = manner
-  const server = respell ? (mapLeaves(written, (part) => respelt(part, respell)) as BranchNode) : written
+  const server = respell ? (mapLeaves(written, (part) => mapText(part, respell)) as BranchNode) : written
   const members = new Map<string, TreeMember>()
   for (const [key, entry] of server.members) {
     const reason = leftAside[key]
@@ -60,9 +59,6 @@ function withSession(server: BranchNode, name: string, report: TranslationReport
   report.notes.push(statefulNote(name))
   return withMember(server, 'session', { at: command.at, value: leaf(command.at, 'caller') })
 }
-
-const respelt = (part: LeafNode, respell: (text: string) => string): LeafNode =>
-  typeof part.value === 'string' ? instead(part, respell(part.value)) : part
 
 /** Our `auth` has a `type`; that of clients only describes OAuth. */
 const isForeignAuth = (part: ConfigTree): boolean => part.kind === 'branch' && !part.members.has('type')

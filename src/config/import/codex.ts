@@ -1,3 +1,4 @@
+import { escapeVariables } from '../interpolate.ts'
 import {
   type BranchNode,
   branch,
@@ -8,27 +9,24 @@ import {
   mapLeaves,
   mapServers,
   member,
+  scalarAt,
   type TreeMember,
 } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
 import { clientServers, inUnit } from './client-server.ts'
-import { instead, shape, type TranslationReport } from './shape.ts'
-import { withoutVariables } from './variables.ts'
+import { instead, mapText, shape, type TranslationReport } from './shape.ts'
 
 /** Codex's `config.toml`: `[mcp_servers.NAME]` beside its other settings. */
 export const isCodex = ({ members }: BranchNode): boolean => members.get('mcp_servers')?.value.kind === 'branch'
 
 /** Settings that name environment variables become `${NAME}`. */
 export function translateCodex(document: BranchNode, report: TranslationReport): BranchNode {
-  const tree = mapLeaves(document, literally) as BranchNode
+  const tree = mapLeaves(document, (part) => mapText(part, escapeVariables)) as BranchNode
   const named = shape(tree.at, { mcpServers: tree.members.get('mcp_servers') })
   const servers = mapServers(named, (server, name) => codexServer(server, name, report)).members.get('mcpServers')
   const manner = { label: 'Codex', folder: folderOf(tree.at.file.path), tolerant: true }
   return clientServers({ tree, servers, manner, called: "Codex's config.toml", known: ['mcp_servers'] }, report)
 }
-
-const literally = (part: LeafNode): LeafNode =>
-  typeof part.value === 'string' ? instead(part, withoutVariables(part.value)) : part
 
 const renamed: Readonly<Record<string, string>> = { enabled_tools: 'includeTools', disabled_tools: 'excludeTools' }
 
@@ -75,8 +73,7 @@ function forwarded(part: ConfigTree | undefined, server: string, report: Transla
   return part.items.flatMap((item): [string, LeafNode][] => {
     const name = item.kind === 'branch' ? find(item, ['name']) : item
     const variable = asVariable(name)
-    const source = find(item, ['source'])
-    if (source?.kind === 'leaf' && source.value === 'remote') {
+    if (scalarAt(item, ['source']) === 'remote') {
       report.warnings.push(`mcpServers.${server}.env_vars: a variable of another machine is ignored`)
       return []
     }
@@ -85,12 +82,10 @@ function forwarded(part: ConfigTree | undefined, server: string, report: Transla
 }
 
 const headerVariables = (part: ConfigTree | undefined): [string, LeafNode][] =>
-  part?.kind === 'branch'
-    ? [...part.members].flatMap(([header, { value }]): [string, LeafNode][] => {
-        const variable = asVariable(value)
-        return variable ? [[header, variable]] : []
-      })
-    : []
+  Object.entries(parts(part)).flatMap(([header, { value }]): [string, LeafNode][] => {
+    const variable = asVariable(value)
+    return variable ? [[header, variable]] : []
+  })
 
 /** Adds variables to a section; existing keys win. */
 function addVariables(members: Map<string, TreeMember>, key: string, variables: readonly [string, LeafNode][]): void {

@@ -1,5 +1,5 @@
 import { basename } from 'node:path'
-import type { BranchNode } from '../tree.ts'
+import { type BranchNode, withMember, withoutMember } from '../tree.ts'
 import { isClaudeCode, translateClaudeCode } from './claude-code.ts'
 import { type ClientKind, kindOf } from './client-kind.ts'
 import { isCodex, translateCodex } from './codex.ts'
@@ -94,13 +94,8 @@ const ownName = 'toolway'
  * connect to itself.
  */
 function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNode {
-  const servers = tree.members.get('mcpServers')?.value
-  if (servers?.kind !== 'branch' || !servers.members.has(ownName)) return tree
-  const others = new Map(servers.members)
-  others.delete(ownName)
-  const members = new Map(tree.members)
-  const known = tree.members.get('mcpServers')
-  if (known) members.set('mcpServers', { ...known, value: { ...servers, members: others } })
+  const servers = tree.members.get('mcpServers')
+  if (servers?.value.kind !== 'branch' || !servers.value.members.has(ownName)) return tree
   report.notes.push('the server toolway is Toolway itself and was ignored')
-  return { ...tree, members }
+  return withMember(tree, 'mcpServers', { at: servers.at, value: withoutMember(servers.value, ownName) })
 }

@@ -6,11 +6,14 @@ import {
   type LeafNode,
   type ListNode,
   leaf,
+  list,
   mapLeaves,
+  mapMembers,
   member,
-  type SourceLocation,
+  scalarAt,
   type TreeMember,
   withMember,
+  withoutMember,
 } from '../tree.ts'
 import { normaliseServer, serverKeys } from './aliases.ts'
 import { namedServers, otherSections } from './foreign.ts'
@@ -49,11 +52,10 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
       'cache.enabled: tools with readOnlyHint are cached (trustAnnotations: true), and those in readTools',
     )
   }
-  const finished = [...servers].map(([name, { at, value }]): [string, TreeMember] => [
-    name,
-    { at, value: value.kind === 'branch' ? finishedServer(value, read) : value },
-  ])
-  return shape(tree.at, { mcpServers: branch(tree.at, finished), ...read.sections })
+  const finished = mapMembers(branch(tree.at, servers), (value) =>
+    value.kind === 'branch' ? finishedServer(value, read) : value,
+  )
+  return shape(tree.at, { mcpServers: finished, ...read.sections })
 }
 
 /** In a server's entry: all of its tools require an authenticated caller. */
@@ -61,10 +63,7 @@ const authKey = 'auth_required'
 
 /** Applies the forwarding section to a server; the server's own keys win. */
 function finishedServer(server: BranchNode, { caches, paths }: Forwarding): BranchNode {
-  const kept = branch(
-    server.at,
-    [...server.members].filter(([key]) => key !== authKey),
-  )
+  const kept = withoutMember(server, authKey)
   const trusting =
     caches && !kept.members.has('trustAnnotations')
       ? withMember(kept, 'trustAnnotations', member(leaf(server.at, true)))
@@ -86,15 +85,9 @@ function serverOf(
   report: TranslationReport,
 ): BranchNode {
   const members = membersOf(branch(entry.at, fields), [...serverKeys, authKey], report)
-  const auth = members.get('auth')
-  if (auth && authType(auth.value) === 'none') members.delete('auth')
+  if (scalarAt(members.get('auth')?.value, ['type']) === 'none') members.delete('auth')
   const server = normaliseServer(branch(entry.at, members), name, report)
   return off ? withMember(server, 'disabled', member(leaf(entry.at, true))) : server
-}
-
-function authType(auth: ConfigTree): unknown {
-  const type = auth.kind === 'branch' ? auth.members.get('type')?.value : undefined
-  return type?.kind === 'leaf' ? type.value : undefined
 }
 
 const always = ['path', 'paths[]', 'file_path', 'directory', 'dir', 'folder']
@@ -109,17 +102,13 @@ function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchN
   if (server.members.has('guards')) return server
   const folders = roots?.items ?? foldersIn(server.members.get('args')?.value)
   const known = folders.length > 0
-  const texts = (items: readonly string[]): ListNode =>
-    listOf(
-      server.at,
-      items.map((item) => leaf(server.at, item)),
-    )
+  const texts = (items: readonly string[]) => items.map((item) => leaf(server.at, item))
   const guard = shape(server.at, {
     kind: leaf(server.at, 'path'),
-    arguments: texts(known ? [...always, ...withFolders] : always),
-    roots: known ? listOf(server.at, folders) : texts(['/']),
+    arguments: list(server.at, texts(known ? [...always, ...withFolders] : always)),
+    roots: list(server.at, known ? folders : texts(['/'])),
   })
-  return withMember(server, 'guards', member(listOf(server.at, [guard])))
+  return withMember(server, 'guards', member(list(server.at, [guard])))
 }
 
 /** Absolute or explicitly relative arguments. A name with an extension is a program, not a folder. */
@@ -133,5 +122,3 @@ function foldersIn(args: ConfigTree | undefined): readonly ConfigTree[] {
       !/\.[A-Za-z]\w*$/.test(item.value),
   )
 }
-
-const listOf = (at: SourceLocation, items: readonly ConfigTree[]): ListNode => ({ kind: 'list', at, items })

@@ -29,13 +29,12 @@ export function translateMcpJson(
   kind?: PlainClient,
 ): BranchNode {
   const folder = folderOf(tree.at.file.path)
-  const unit = kind && units[kind]
   const manner: ClientFormat = {
     label: kind ? clientLabels[kind] : 'a client',
     respell: editorVariables(workspaceOf(tree.at.file.path, home)),
     folder,
     tolerant: kind !== undefined,
-    ...(unit && { timeout: unit }),
+    timeout: kind && units[kind],
   }
   const called =
     kind === undefined || kind === 'claude-code' ? 'a plain mcpServers file' : `the file of ${clientLabels[kind]}`

@@ -1,12 +1,11 @@
-import { type BranchNode, branch, type ConfigTree, find, list, mapServers, type TreeMember } from '../tree.ts'
+import { type BranchNode, branch, type ConfigTree, find, list, mapServers, scalarAt, type TreeMember } from '../tree.ts'
 import { clientServers, withoutThose } from './client-server.ts'
 import { shape, type TranslationReport } from './shape.ts'
 import { bracedVariables } from './variables.ts'
 
 /** OpenCode's `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. */
 export function isOpencode(tree: BranchNode): boolean {
-  const schema = find(tree, ['$schema'])
-  if (schema?.kind === 'leaf' && String(schema.value).includes('opencode.ai')) return true
+  if (String(scalarAt(tree, ['$schema'])).includes('opencode.ai')) return true
   return [...entriesOf(tree)].some(({ value }) => typeOf(value) === 'local' || typeOf(value) === 'remote')
 }
 
@@ -17,10 +16,7 @@ function* entriesOf(tree: BranchNode): Iterable<TreeMember> {
   }
 }
 
-function typeOf(part: ConfigTree): unknown {
-  const type = find(part, ['type'])
-  return type?.kind === 'leaf' ? type.value : undefined
-}
+const typeOf = (part: ConfigTree) => scalarAt(part, ['type'])
 
 /** OpenCode writes a command and its arguments as one list, and variables in braces. */
 export function translateOpencode(tree: BranchNode, report: TranslationReport): BranchNode {

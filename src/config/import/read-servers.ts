@@ -4,7 +4,17 @@ import { readSource } from '../locate.ts'
 import { parseDocument } from '../parse/document.ts'
 import { isRelative } from '../paths.ts'
 import { type ConfigProblem, problemAt } from '../problems.ts'
-import { type BranchNode, branch, type LeafNode, mapLeaves, matchesPath, member, type Path, toPlain } from '../tree.ts'
+import {
+  type BranchNode,
+  branch,
+  type LeafNode,
+  mapLeaves,
+  matchesPath,
+  member,
+  type Path,
+  toPlain,
+  withoutMember,
+} from '../tree.ts'
 import { asText, validate } from '../validate.ts'
 import { type ClientKind, folderOf } from './client-kind.ts'
 import { type ConfigDialect, isForeign, translate } from './dialect.ts'
@@ -59,11 +69,7 @@ export async function readServers(path: string, home: string, kind?: ClientKind)
 function readServer(name: string, server: BranchNode, problems: readonly ConfigProblem[]): ReadServer {
   const { key } = server.at
   // The content of an envFile is unknown here and cannot be invalid.
-  const checked = branch(
-    server.at,
-    [...server.members].filter(([part]) => part !== 'envFile'),
-  )
-  const outcome = validate(interpolate(alone(name, checked), {}).tree)
+  const outcome = validate(interpolate(alone(name, withoutMember(server, 'envFile')), {}).tree)
   return {
     name,
     definition: toPlain(server) as ServerDefinition,

@@ -59,6 +59,10 @@ export const isFalse = (part: ConfigTree | undefined): boolean => part?.kind ===
 
 export const isTrue = (part: ConfigTree | undefined): boolean => part?.kind === 'leaf' && part.value === true
 
+/** Changes a text; other values stay the same. */
+export const mapText = <Part extends ConfigTree>(part: Part, change: (text: string) => string): Part | LeafNode =>
+  part.kind === 'leaf' && typeof part.value === 'string' ? instead(part, change(part.value)) : part
+
 /** Replaces the value and keeps the location. */
 export const instead = (part: LeafNode, value: LeafNode['value']): LeafNode => leaf(part.at, value, part.written)
 

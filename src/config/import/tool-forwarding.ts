@@ -9,7 +9,8 @@ import {
   type SourceLocation,
   type TreeMember,
 } from '../tree.ts'
-import { instead, isFalse, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
+import { inUnit } from './client-server.ts'
+import { instead, isFalse, isTrue, mapText, membersOf, shape, type TranslationReport } from './shape.ts'
 
 const strategies: Readonly<Record<string, string>> = {
   server_prefix: 'prefix',
@@ -152,13 +153,10 @@ function cacheOf(entry: TreeMember | undefined, report: TranslationReport): Bran
   const ttl = members.get('ttl_seconds')
   return shape(entry.at, {
     enabled: members.get('enabled'),
-    ttl: ttl && { at: ttl.at, value: inSeconds(ttl.value) },
+    ttl: ttl && { at: ttl.at, value: inUnit(ttl.value, 's') },
     maxEntries: members.get('max_size'),
   })
 }
-
-const inSeconds = (part: ConfigTree): ConfigTree =>
-  part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}s`) : part
 
 /** Converts `server::tool`; a name without a server matches that tool on any server. */
 const toolName = (written: string): string => {
@@ -168,16 +166,8 @@ const toolName = (written: string): string => {
 
 function toolsOf(entry: TreeMember | undefined): TreeMember | undefined {
   if (entry?.value.kind !== 'list') return entry
-  const items = entry.value.items.map((item) =>
-    item.kind === 'leaf' && typeof item.value === 'string' ? instead(item, toolName(item.value)) : item,
-  )
+  const items = entry.value.items.map((item) => mapText(item, toolName))
   return { at: entry.at, value: { ...entry.value, items } }
-}
-
-interface Servers {
-  readonly servers: readonly string[]
-  readonly authenticated: readonly string[]
-  readonly at: SourceLocation
 }
 
 /**
@@ -186,15 +176,14 @@ interface Servers {
  */
 function authRequired(
   entries: readonly (TreeMember | undefined)[],
-  { servers, authenticated, at }: Servers,
+  { servers, authenticated, at }: ForwardingOptions,
   report: TranslationReport,
 ): ListNode | undefined {
   const wholeServer = (name: string) => (servers.includes(name) || name === 'native' ? `${name}.*` : toolName(name))
   const listed = ({ items }: ListNode, prefix = ''): ConfigTree[] =>
-    items.map((item) => {
-      if (item.kind !== 'leaf' || typeof item.value !== 'string') return item
-      return instead(item, prefix === '' ? wholeServer(item.value) : `${prefix}.${item.value.replace(/^.*::/, '')}`)
-    })
+    items.map((item) =>
+      mapText(item, (name) => (prefix === '' ? wholeServer(name) : `${prefix}.${name.replace(/^.*::/, '')}`)),
+    )
   const patterns = ({ at: place, value }: TreeMember): ConfigTree[] => {
     if (isFalse(value)) return []
     if (isTrue(value)) return servers.map((name) => leaf(place, `${name}.*`))

@@ -1,17 +1,12 @@
 import { basename } from 'node:path'
+import { escapeVariables } from '../interpolate.ts'
 
 /** Rewrites another program's variables to our syntax. */
 export type RewriteVariable = (text: string) => string
 
-/** Escapes `${`. */
-const literal: RewriteVariable = (text) => text.replaceAll('${', () => '$${')
-
-/** Codex and Zed have no variables; they pass text on unchanged, perhaps to a shell. */
-export const withoutVariables = literal
-
 /** OpenCode: `{env:NAME}` and `{file:PATH}`. */
 export const bracedVariables: RewriteVariable = (text) =>
-  literal(text)
+  escapeVariables(text)
     .replace(/\{env:([A-Za-z_]\w*)\}/g, (_, name: string) => `\${${name}}`)
     .replace(/\{file:([^{}]+)\}/g, (_, path: string) => `\${file:${path}}`)
 
@@ -30,10 +25,10 @@ export const editorVariables = (workspace: string | undefined): RewriteVariable 
     pathSeparator: separator,
     '/': separator,
     ...(workspace !== undefined && {
-      workspaceFolder: literal(workspace),
-      workspaceRoot: literal(workspace),
-      cwd: literal(workspace),
-      workspaceFolderBasename: literal(basename(workspace)),
+      workspaceFolder: escapeVariables(workspace),
+      workspaceRoot: escapeVariables(workspace),
+      cwd: escapeVariables(workspace),
+      workspaceFolderBasename: escapeVariables(basename(workspace)),
     }),
   }
   return (text) =>

@@ -1,7 +1,7 @@
 import { type BranchNode, type ConfigTree, find, type LeafNode, mapLeaves } from '../tree.ts'
 import { folderOf, workspaceOf } from './client-kind.ts'
 import { clientServers } from './client-server.ts'
-import { instead, membersOf, type TranslationReport } from './shape.ts'
+import { mapText, membersOf, type TranslationReport } from './shape.ts'
 import { editorVariables, inputVariable } from './variables.ts'
 
 /** VS Code's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
@@ -41,11 +41,5 @@ function inputs(section: ConfigTree | undefined, report: TranslationReport): (pa
     const fallback = defaults.get(id)
     return fallback === undefined || /[{}]/.test(fallback) ? `\${${name}}` : `\${${name}:-${fallback}}`
   }
-  return (part) =>
-    typeof part.value === 'string' && part.value.includes('${input:')
-      ? instead(
-          part,
-          part.value.replace(/(?<!\$)\$\{input:([^}]+)\}/g, (_, id: string) => variable(id)),
-        )
-      : part
+  return (part) => mapText(part, (text) => text.replace(/(?<!\$)\$\{input:([^}]+)\}/g, (_, id: string) => variable(id)))
 }

@@ -1,8 +1,8 @@
+import { escapeVariables } from '../interpolate.ts'
 import { type BranchNode, branch, find, mapServers } from '../tree.ts'
 import { folderOf } from './client-kind.ts'
 import { clientServers, withoutThose } from './client-server.ts'
 import { shape, type TranslationReport } from './shape.ts'
-import { withoutVariables } from './variables.ts'
 
 /** Zed's `settings.json`: servers under `context_servers`. */
 export const isZed = ({ members }: BranchNode): boolean => members.get('context_servers')?.value.kind === 'branch'
@@ -13,7 +13,7 @@ export function translateZed(tree: BranchNode, report: TranslationReport): Branc
   const shaped = shape(tree.at, { mcpServers: runnable })
   const servers = mapServers(shaped, (server, name) => zedServer(server, name, report)).members.get('mcpServers')
   const folder = folderOf(tree.at.file.path)
-  const manner = { label: 'Zed', timeout: 's', respell: withoutVariables, folder, tolerant: true } as const
+  const manner = { label: 'Zed', timeout: 's', respell: escapeVariables, folder, tolerant: true } as const
   return clientServers({ tree, servers, manner, called: "Zed's settings", known: ['context_servers'] }, report)
 }
 
@@ -31,11 +31,8 @@ function zedServer(server: BranchNode, name: string, report: TranslationReport):
   if (command?.value.kind !== 'branch') return branch(server.at, members)
   const { value } = command
   members.delete('command')
-  for (const [key, part] of [
-    ['command', find(value, ['path'])],
-    ['args', find(value, ['args'])],
-    ['env', find(value, ['env'])],
-  ] as const) {
+  for (const [key, source] of Object.entries({ command: 'path', args: 'args', env: 'env' })) {
+    const part = find(value, [source])
     if (part && !members.has(key)) members.set(key, { at: command.at, value: part })
   }
   return branch(server.at, members)

@@ -1,5 +1,5 @@
 import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
-import { branch, type ConfigTree, keyPath, leaf, list, type Path, type SourceFile, type TreeMember } from '../tree.ts'
+import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type TreeMember } from '../tree.ts'
 import { createBounds, type Parsed, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
@@ -39,10 +39,7 @@ export function parseJson(file: SourceFile): Parsed {
     check(path, node.offset)
     const at = { file, offset: node.offset, key: keyPath(path) }
     if (node.type === 'array')
-      return list(
-        at,
-        (node.children ?? []).map((item, index) => build(item, [...path, index])),
-      )
+      return { kind: 'list', at, items: (node.children ?? []).map((item, index) => build(item, [...path, index])) }
     if (node.type !== 'object') return leaf(at, node.value, file.text.slice(node.offset, node.offset + node.length))
     const members = new Map<string, TreeMember>()
     for (const property of node.children ?? []) {

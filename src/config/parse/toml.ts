@@ -1,14 +1,5 @@
 import { parse, TomlError } from 'smol-toml'
-import {
-  branch,
-  type ConfigTree,
-  keyPath,
-  leaf,
-  list,
-  type Path,
-  type SourceFile,
-  type SourceLocation,
-} from '../tree.ts'
+import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type SourceLocation } from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 
 /** TOML 1.0. The parser returns no positions, so `scanToml` finds them in a second pass. */
@@ -29,13 +20,10 @@ export function parseToml(file: SourceFile): Parsed {
     check(path, offset)
     const at: SourceLocation = { file, offset, key: keyPath(path) }
     if (Array.isArray(part))
-      return list(
-        at,
-        part.map((item, index) => build(item, [...path, index], offset)),
-      )
-    if (typeof part !== 'object' || part === null)
-      return scalarLeaf(part, at, found && file.text.slice(found.value, found.end))
-    if (part instanceof Date) return leaf(at, part.toISOString(), found && file.text.slice(found.value, found.end))
+      return { kind: 'list', at, items: part.map((item, index) => build(item, [...path, index], offset)) }
+    const written = found && file.text.slice(found.value, found.end)
+    if (typeof part !== 'object' || part === null) return scalarLeaf(part, at, written)
+    if (part instanceof Date) return leaf(at, part.toISOString(), written)
     const members = Object.entries(part).map(([key, item]) => {
       const here = [...path, key]
       const keyAt = { file, offset: places.get(placeKey(here))?.key ?? offset, key: keyPath(here) }
@@ -80,8 +68,7 @@ export function scanToml(text: string): Map<string, TomlPlace> {
   let table: Path = []
 
   const note = (path: Path, key: number, value: number, end: number) => {
-    const known = places.has(placeKey(path))
-    if (!known) places.set(placeKey(path), { key, value, end })
+    if (!places.has(placeKey(path))) places.set(placeKey(path), { key, value, end })
   }
   const blank = () => {
     for (;;) {
@@ -182,7 +169,8 @@ export function scanToml(text: string): Map<string, TomlPlace> {
   return places
 }
 
-function unescaped(content: string): string {
+/** The content of a basic string; as written if it is not valid JSON. */
+export function unescaped(content: string): string {
   try {
     return JSON.parse(`"${content}"`) as string
   } catch {

@@ -4,7 +4,6 @@ import {
   type ConfigTree,
   keyPath,
   leaf,
-  list,
   type Path,
   type Scalar,
   type SourceFile,
@@ -48,10 +47,7 @@ export function parseYaml(file: SourceFile): Parsed {
     }
     if (isMap(node)) return branch(at, membersOf(node, path))
     if (isSeq(node))
-      return list(
-        at,
-        node.items.map((item, index) => build(item as Node, [...path, index], here)),
-      )
+      return { kind: 'list', at, items: node.items.map((item, index) => build(item as Node, [...path, index], here)) }
     if (isScalar(node)) return leaf(at, scalar(node.value), node.source ?? String(node.value))
     return leaf(at, null)
   }
@@ -84,8 +80,7 @@ export function parseYaml(file: SourceFile): Parsed {
     return members
   }
 
-  const tree = build(document.contents, [], 0)
-  return { tree, errors }
+  return { tree: build(document.contents, [], 0), errors }
 }
 
 const scalar = (value: unknown): Scalar =>

@@ -16,35 +16,33 @@ interface ChatInput extends Pick<ChatRequest, 'messages' | 'model' | 'mode'> {
   readonly agent?: string | undefined
 }
 
-export interface DashboardChat {
-  view(): ChatView
-  /** Streams an answer; rejects if there is no model. */
-  answer(asked: ChatInput, from: { caller: Caller; signal: AbortSignal; response: ServerResponse }): Promise<void>
-}
+export type DashboardChat = ReturnType<typeof createDashboardChat>
 
-interface ChatDeskOptions {
+export function createDashboardChat(options: {
   readonly chat?: (() => Chat | undefined) | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly clock: Clock
   readonly log: Log
-}
-
-export function createDashboardChat({ chat, access, clock, log }: ChatDeskOptions): DashboardChat {
+}) {
+  const { chat, access, clock, log } = options
   return {
-    view: () => ({ models: chat?.()?.models() ?? [] }),
-    async answer({ agent, messages, mode, ...asked }, { caller, signal, response }) {
-      const chosen = selectModel(chat?.(), asked.model)
+    view: (): ChatView => ({ models: chat?.()?.models() ?? [] }),
+    /** Streams an answer; rejects if there is no model. */
+    async answer(
+      { agent, messages, mode, model: asked }: ChatInput,
+      { caller, signal, response }: { caller: Caller; signal: AbortSignal; response: ServerResponse },
+    ): Promise<void> {
+      const chosen = selectModel(chat?.(), asked)
       const { model } = chosen
       const id = `chat-${randomUUID().slice(19)}`
       const events = chosen.chat.answer({
-        ...{ id, model, messages, signal, peer: nonInteractivePeer, stream: true },
+        ...{ id, model, mode, messages, signal, peer: nonInteractivePeer, stream: true },
         caller: actingAs(access, caller, agent),
-        ...(mode && { mode }),
       })
       await streamAnswer(events, {
         response,
         opening: [bytesOf({ kind: 'start', id, model })],
-        encode: (event) => [bytesOf(told(event))],
+        encode: (event) => [bytesOf(streamEvent(event))],
         failure(thrown) {
           const refusal = toHttpError(thrown, log)
           return bytesOf({ kind: 'error', code: codeOf(refusal), message: refusal.message })
@@ -56,7 +54,7 @@ export function createDashboardChat({ chat, access, clock, log }: ChatDeskOption
 }
 
 /** Drops the client-side tool calls, which the dashboard does not have. */
-function told(event: ChatEvent): ChatStreamEvent {
+function streamEvent(event: ChatEvent): ChatStreamEvent {
   if (event.kind !== 'end') return event
   const { kind, reason, usage, model, notes } = event
   return { kind, reason, usage, model, notes }

@@ -14,25 +14,18 @@ export interface AdminUser {
   reauthenticate(): Promise<AuthIdentity>
 }
 
-/** Accepts the credentials of the MCP endpoint, and a login cookie for browsers. */
-export interface Credentials {
-  /** Rejects with a 401 if the credential is missing or invalid. */
-  admit(request: IncomingMessage): Promise<AdminUser>
-  logIn(request: IncomingMessage, token: string): Promise<{ readonly guest: AdminUser; readonly cookie: string }>
-  /** Returns a cookie that deletes the login in the browser. */
-  logOut(request: IncomingMessage): string
-}
+export type Credentials = ReturnType<typeof createCredentials>
 
-export interface CredentialsOptions {
+/** Accepts the credentials of the MCP endpoint, and a login cookie for browsers. */
+export function createCredentials(options: {
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
   /** Distinguishes the cookies of several gateways on one machine. */
   readonly port: number
   readonly clock: Clock
-}
-
-export function createCredentials({ access, authenticate, admit, port, clock }: CredentialsOptions): Credentials {
+}) {
+  const { access, authenticate, admit, port, clock } = options
   const logins = createLogins(clock)
 
   /** A login is valid only while its credential is. */
@@ -48,20 +41,18 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
     }
   }
 
-  const guestOf = (request: IncomingMessage, identity: AuthIdentity, again: AdminUser['reauthenticate']): AdminUser => {
-    const { remoteAddress } = request.socket
-    const address = remoteAddress === undefined ? {} : { address: remoteAddress }
+  const userOf = (
+    request: IncomingMessage,
+    identity: AuthIdentity,
+    reauthenticate: AdminUser['reauthenticate'],
+  ): AdminUser => {
+    const { remoteAddress: address } = request.socket
     const header = request.headers['toolway-agent']
     const asked = typeof header === 'string' ? header : undefined
-    const agent = agentFor(access, { ...identity, ...address }, asked)
+    const agent = agentFor(access, { ...identity, address }, asked)
     // Server-side state of tool calls from the dashboard is kept per principal.
     const session = `admin ${identity.principal}`
-    const chosen = asked === undefined ? { agent } : { agent, asked }
-    return {
-      caller: { ...identity, ...chosen, ...address, session, capabilities: {} },
-      identity,
-      reauthenticate: again,
-    }
+    return { caller: { ...identity, agent, asked, address, session, capabilities: {} }, identity, reauthenticate }
   }
 
   const loginOf = (request: IncomingMessage): Login | undefined => {
@@ -70,26 +61,28 @@ export function createCredentials({ access, authenticate, admit, port, clock }: 
   }
 
   return {
-    async admit(request) {
+    /** Rejects with a 401 if the credential is missing or invalid. */
+    async admit(request: IncomingMessage): Promise<AdminUser> {
       const { authorization } = request.headers
       const login = authorization === undefined ? loginOf(request) : undefined
       if (login) {
         checkOurPage(request)
-        return guestOf(request, await identityOf(login), () => identityOf(login))
+        return userOf(request, await identityOf(login), () => identityOf(login))
       }
       const identity = await admit(authorization, request)
-      return guestOf(request, identity, async () => authenticate(authorization))
+      return userOf(request, identity, async () => authenticate(authorization))
     },
-    async logIn(request, token) {
+    async logIn(request: IncomingMessage, token: string): Promise<{ guest: AdminUser; cookie: string }> {
       const authorization = `Bearer ${token}`
       const identity = await admit(authorization, request)
       const before = loginOf(request)
       if (before) logins.end(before)
       const login = logins.open(authorization, identity)
-      const guest = guestOf(request, identity, () => identityOf(login))
+      const guest = userOf(request, identity, () => identityOf(login))
       return { guest, cookie: setCookie(request, port, login) }
     },
-    logOut(request) {
+    /** Returns a cookie that deletes the login in the browser. */
+    logOut(request: IncomingMessage): string {
       const login = loginOf(request)
       if (login) {
         checkOurPage(request)
@@ -148,13 +141,6 @@ interface Login {
   readonly until: number
 }
 
-interface Logins {
-  open(authorization: string, identity: AuthIdentity): Login
-  /** Undefined once it has expired. */
-  find(id: string): Login | undefined
-  end(login: Login): void
-}
-
 /** Longer than a working day. */
 export const loginMs = 12 * 3_600_000
 
@@ -162,7 +148,7 @@ export const loginMs = 12 * 3_600_000
 const maxOfOne = 16
 const maxOfAll = 1_000
 
-export function createLogins(clock: Clock): Logins {
+export function createLogins(clock: Clock) {
   // Keyed by digest, so that lookup timing reveals nothing about ids; oldest first.
   const logins = new Map<string, Login>()
 
@@ -176,14 +162,15 @@ export function createLogins(clock: Clock): Logins {
   }
 
   return {
-    open(authorization, identity) {
+    open(authorization: string, identity: AuthIdentity): Login {
       makeRoom(identity.principal)
       const id = randomBytes(32).toString('base64url')
       const login = { id, authorization, identity, until: clock.monotonic() + loginMs }
       logins.set(digest(id), login)
       return login
     },
-    find(id) {
+    /** Undefined once it has expired. */
+    find(id: string): Login | undefined {
       const login = logins.get(digest(id))
       return login && login.until > clock.monotonic() ? login : undefined
     },

@@ -48,16 +48,11 @@ export interface ListeningServer {
   readonly chat?: (() => Chat | undefined) | undefined
 }
 
-export interface AdminEndpointOptions {
+export interface AdminEndpointOptions extends Pick<ListeningServer, 'admit' | 'bodies' | 'hosts' | 'port' | 'chat'> {
   readonly admin: AdminService
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
-  readonly admit: Admit
   readonly config: Pick<HttpConfig, 'path'>
-  readonly bodies: RequestBodies
-  readonly hosts: Hosts
-  readonly port: number
-  readonly chat?: ListeningServer['chat']
   /** Undefined if metrics are disabled. */
   readonly metrics?: MetricsOf | undefined
   /** The folder of the built dashboard. */
@@ -101,10 +96,9 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       route.body && (await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }))
     const body = route.body && bytes && parseInput(bytes, route.body)
     if (response.destroyed) return
-    const asked = { target, query, body, bytes, request, response, signal: abortOnClose(response) }
-    const value = await (guest
-      ? route.run({ ...asked, guest, caller: guest.caller } as never, desk)
-      : route.run(asked as never, desk))
+    const signal = abortOnClose(response)
+    const asked = { target, query, body, bytes, request, response, signal, guest, caller: guest?.caller }
+    const value = await route.run(asked as never, desk)
     if (value !== answered) answerJson(response, value)
   }
 
@@ -112,18 +106,17 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     const guest = await credentials.admit(request)
     const { admin, principal, address } = guest.caller
     if (who === 'guest' || admin) return guest
-    access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+    access.rejected({ code: 'DENIED_BY_POLICY', principal, address })
     throw onlyForAdmins(path)
   }
 
   /** Audits rejected requests like the MCP endpoint (F11), except GET session without a credential. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
-    const { method, headers, socket } = request
+    const { method, headers } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
     if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
-    const { remoteAddress: address } = socket
-    const what = { code: codeOf(refusal) as ErrorCode, ...offendingHeader(request, refusal) }
-    access.rejected({ ...what, ...(address !== undefined && { address }) })
+    const code = codeOf(refusal) as ErrorCode
+    access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
 
   const serve = (request: IncomingMessage, response: ServerResponse, path: string, work: () => Promise<void>) => {
@@ -132,7 +125,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       hosts.check(request.headers.host, request.headers.origin)
       await work()
     }
-    checked().catch((thrown) => {
+    checked().catch((thrown: unknown) => {
       const refusal = toHttpError(thrown, log)
       recordRejection(request, refusal, path)
       if (isUnreadableRequest(refusal))
@@ -146,17 +139,12 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
       if (path === base || path.startsWith(`${base}/`)) {
         const below = path.slice(base.length + 1)
         serve(request, response, below, () => answer(request, response, below))
-        return true
-      }
-      if (path === '/metrics') {
+      } else if (path === '/metrics') {
         serve(request, response, path, () => answerMetrics(request, response, credentials, options.metrics))
-        return true
-      }
-      if (path === callbackPath) {
+      } else if (path === callbackPath) {
         serve(request, response, path, () => answerCallback(request, response, admin))
-        return true
-      }
-      return pages(request, response, path)
+      } else return pages(request, response, path)
+      return true
     },
     [Symbol.dispose]() {
       draining = true
@@ -180,13 +168,10 @@ const isWrittenDown = ({ details: { data } }: HttpError): boolean => {
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
 }
 
+type Scraped = { readonly body: string; readonly contentType: string }
+
 /** Returns the metrics in the format that the Accept header selects. */
 type MetricsOf = (accept: string | undefined) => Scraped | Promise<Scraped>
-
-interface Scraped {
-  readonly body: string
-  readonly contentType: string
-}
 
 async function answerMetrics(
   request: IncomingMessage,

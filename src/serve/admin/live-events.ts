@@ -8,11 +8,7 @@ import { dropWhenStalled } from '../http/sse-stream.ts'
 import type { AdminEvents, CallView } from './contract.ts'
 import type { AdminService } from './service.ts'
 
-/** The event streams of all dashboards. Does no work without readers. */
-export interface LiveEvents extends Disposable {
-  /** Turns the response into a stream; throws OVERLOADED at the limit. */
-  open(caller: Caller, response: ServerResponse): void
-}
+export type LiveEvents = ReturnType<typeof createLiveEvents>
 
 type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 'onReload' | 'lastReload'>
 
@@ -41,7 +37,8 @@ const maxCalls = 100
 const maxNews = 2_000
 const silentMs = 15_000
 
-export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEvents {
+/** The event streams of all dashboards. Does no work without readers. */
+export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined
   let ticks = 0
@@ -133,7 +130,8 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
   }
 
   return {
-    open(caller, response) {
+    /** Turns the response into a stream; throws OVERLOADED at the limit. */
+    open(caller: Caller, response: ServerResponse): void {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.monotonic() }
       // Do everything that can fail before the stream starts.
@@ -155,7 +153,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log): LiveEve
       const reload = caller.admin ? admin.lastReload() : undefined
       if (reload) tell(reader, 'reload', bytesOf(reload))
     },
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       for (const { response } of readers) response.end()
       for (const reader of readers) left(reader)
     },

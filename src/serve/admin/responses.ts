@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { HttpError } from '../errors.ts'
+import { sendJson } from '../http/response.ts'
 import type { AdminError } from './contract.ts'
 
 /** For all responses but pages: no caching, framing or type sniffing. */
@@ -13,12 +14,8 @@ export const apiHeaders = {
 
 export function answerJson(response: ServerResponse, value: unknown): void {
   if (response.destroyed) return
-  if (value === undefined) {
-    response.writeHead(204).end()
-    return
-  }
-  const body = Buffer.from(JSON.stringify(value))
-  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+  if (value === undefined) response.writeHead(204).end()
+  else sendJson(response, value)
 }
 
 export function errorBody(refusal: HttpError): Buffer {

@@ -9,20 +9,13 @@ import type { AdminUser, Credentials } from './credentials.ts'
 import type { LiveEvents } from './live-events.ts'
 import type { AdminService } from './service.ts'
 
-export interface Matched {
-  readonly route: Route
-  readonly target: string
-}
-
-export type Router = (method: string, path: string) => Matched
-
 /** Matches paths below `/admin/api/`. Literal segments take precedence over parameters. */
-export function createRouter(routes: readonly Route[]): Router {
+export function createRouter(routes: readonly Route[]) {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
     .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
     .sort((a, b) => namesIn(a.parts) - namesIn(b.parts))
 
-  return (method, path) => {
+  return (method: string, path: string): { readonly route: Route; readonly target: string } => {
     const given = path.split('/').map(decoded)
     for (const { parts, sharing } of patterns) {
       const target = targetOf(parts, given)
@@ -77,60 +70,53 @@ export interface RouteContext {
 interface Request<Query, Body> {
   /** The path parameter: the name of a server or tool, or the id of a call. */
   readonly target: string
-  readonly query: Query
-  readonly body: Body
-  readonly bytes?: Buffer | undefined
+  readonly query: Output<Query>
+  readonly body: Output<Body>
+  readonly bytes?: Buffer
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly signal: AbortSignal
 }
 
-interface AuthenticatedRequest<Query = unknown, Body = unknown> extends Request<Query, Body> {
-  readonly guest: AdminUser
-  readonly caller: Caller
-}
+type Output<T> = T extends z.ZodType ? z.output<T> : undefined
 
-interface Described {
+export interface Route extends RouteDetails<z.ZodObject | undefined, z.ZodObject | undefined, never> {
+  readonly access: 'anyone' | 'guest' | 'admin'
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Below `/admin/api/`, with at most one parameter in braces. */
   readonly path: string
   readonly summary: string
-  /** The schema of the response; without one the route responds with 204. */
-  readonly answer?: z.ZodType
-  readonly stream?: true
 }
 
-interface Inputs<Query, Body> {
+interface RouteDetails<Query, Body, Asked> {
   readonly query?: Query
   readonly body?: Body
   /** By default the limit of the MCP endpoint. */
   readonly maxBody?: number
+  /** The schema of the response; without one the route responds with 204. */
+  readonly answer?: z.ZodType
+  readonly stream?: true
+  run(request: Asked, context: RouteContext): unknown
 }
-
-type Output<T> = T extends z.ZodType ? z.output<T> : undefined
-
-interface Guarded<Query, Body> extends Described, Inputs<Query, Body> {
-  readonly access: 'guest' | 'admin'
-  run(asked: AuthenticatedRequest<Output<Query>, Output<Body>>, desk: RouteContext): unknown
-}
-
-interface Open<Query, Body> extends Described, Inputs<Query, Body> {
-  readonly access: 'anyone'
-  run(asked: Request<Output<Query>, Output<Body>>, desk: RouteContext): unknown
-}
-
-export type Route = Guarded<z.ZodObject | undefined, z.ZodObject | undefined> | Open<undefined, z.ZodObject | undefined>
 
 /** Infers the types of query and body from their schemas. */
-export const guarded = <
-  Query extends z.ZodObject | undefined = undefined,
-  Body extends z.ZodObject | undefined = undefined,
->(
-  route: Guarded<Query, Body>,
-): Route => route as unknown as Route
+const routeFor =
+  <User>(access: Route['access']) =>
+  <Query extends z.ZodObject | undefined = undefined, Body extends z.ZodObject | undefined = undefined>(
+    method: Route['method'],
+    path: string,
+    summary: string,
+    details: RouteDetails<Query, Body, Request<Query, Body> & User>,
+  ): Route => ({ access, method, path, summary, ...details })
 
-export const open = <Body extends z.ZodObject | undefined = undefined>(route: Open<undefined, Body>): Route =>
-  route as unknown as Route
+interface Authenticated {
+  readonly guest: AdminUser
+  readonly caller: Caller
+}
+
+export const publicRoute = routeFor<unknown>('anyone')
+export const userRoute = routeFor<Authenticated>('guest')
+export const adminRoute = routeFor<Authenticated>('admin')
 
 /** A route returns this if it has sent the response itself. */
 export const answered = Symbol('answered')

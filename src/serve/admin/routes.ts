@@ -5,84 +5,129 @@ import { HttpError, rpcCodes } from '../errors.ts'
 import type { SessionView } from './contract.ts'
 import type { AdminUser } from './credentials.ts'
 import { callbackOf } from './oauth-callback.ts'
-import { answered, guarded, memberOf, open, type Route } from './router.ts'
-import {
-  auditListQuery,
-  auditPage,
-  callDetail,
-  callsQuery,
-  callView,
-  chainView,
-  chatView,
-  timeRange,
-  toolsQuery,
-  whyQuery,
-} from './schemas/calls.ts'
-import {
-  agentView,
-  matrix,
-  serverDetail,
-  serverView,
-  signInView,
-  toolDetail,
-  toolPage,
-  tryResult,
-  whyView,
-} from './schemas/catalog.ts'
-import { configView, overview, reloadEvent, series, sessionView, stats, statsBy } from './schemas/figures.ts'
+import { adminRoute, answered, memberOf, publicRoute, type Route, userRoute } from './router.ts'
+import * as calls from './schemas/calls.ts'
+import * as catalog from './schemas/catalog.ts'
+import * as figures from './schemas/figures.ts'
 import type { ServerAction } from './service.ts'
 
-const toolRoutes: readonly Route[] = [
-  guarded({
-    method: 'GET',
-    path: 'tools',
-    summary: 'The tools, in the order in which they are served',
-    access: 'guest',
-    query: toolsQuery,
-    answer: toolPage,
-    run: ({ caller, query }, { admin }) => admin.tools(caller, query),
+const actions: Readonly<Record<ServerAction, string>> = {
+  restart: 'Ends the process or connection of a server and starts it anew',
+  enable: 'Turns a server on again',
+  disable: 'Turns a server off: it lists nothing and refuses calls until it is enabled or restarted',
+  refresh: 'Asks a server again what it offers',
+}
+
+const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
+
+/** Sufficient for the longest credential in JSON encoding. */
+const maxBody = 64 * 1024
+
+/** The whole admin API. The router and the OpenAPI document are built from it. */
+export const routes: readonly Route[] = [
+  userRoute('GET', 'session', 'Who is asking, and what they may do', {
+    answer: figures.sessionView,
+    run: ({ guest }) => viewOf(guest),
   }),
-  guarded({
-    method: 'GET',
-    path: 'tools/{name}',
-    summary: 'One tool: its definition, and who may use it',
-    access: 'guest',
-    answer: toolDetail,
-    run: ({ caller, target }, { admin }) => admin.tool(caller, target),
-  }),
-  guarded({
-    method: 'POST',
-    path: 'tools/{name}/call',
-    summary: 'Calls a tool, as one of the agents that the credential may act as: a call like any other',
-    access: 'guest',
-    body: z.strictObject({
-      arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
-      agent: z.string().optional().describe('The agent; the one of the credential otherwise.'),
-    }),
-    answer: tryResult,
-    run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
-      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
-      return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
+  publicRoute('POST', 'session', 'Takes a credential and sets a cookie that stands for it', {
+    body: z.strictObject({ token: z.string().min(1).describe('The token, an API key, or a JSON Web Token.') }),
+    maxBody,
+    answer: figures.sessionView,
+    async run({ request, response, body }, { credentials }) {
+      const { guest, cookie } = await credentials.logIn(request, body.token)
+      response.setHeader('Set-Cookie', cookie)
+      return viewOf(guest)
     },
   }),
-]
-
-const callRoutes: readonly Route[] = [
-  guarded({
-    method: 'GET',
-    path: 'calls',
-    summary: 'The latest calls, newest first',
-    access: 'guest',
-    query: callsQuery,
-    answer: z.array(callView),
+  publicRoute('DELETE', 'session', 'Ends what the cookie stands for', {
+    run({ request, response }, { credentials }) {
+      response.setHeader('Set-Cookie', credentials.logOut(request))
+    },
+  }),
+  userRoute('GET', 'events', 'Server-sent events: overview, calls, servers, reload; it begins with all of them', {
+    stream: true,
+    run({ guest, caller, response }, { events, watch }) {
+      events.open(caller, response)
+      watch(guest, response)
+      return answered
+    },
+  }),
+  publicRoute('GET', 'openapi.json', 'This document', {
+    answer: z.record(z.string(), z.unknown()),
+    run: (_, { document }) => document(),
+  }),
+  userRoute('GET', 'overview', 'The gateway as a whole', {
+    answer: figures.overview,
+    run: ({ caller }, { admin }) => admin.overview(caller),
+  }),
+  userRoute('GET', 'series', 'Figures over time', {
+    query: calls.timeRange,
+    answer: figures.series,
+    run: ({ caller, query }, { admin }) => admin.series(caller, query),
+  }),
+  userRoute('GET', 'stats', 'Figures by agent, server, operation or tool', {
+    query: z.strictObject({ by: figures.statsBy.describe('What to count by.') }),
+    answer: figures.stats,
+    run: ({ caller, query }, { admin }) => admin.stats(caller, query.by),
+  }),
+  userRoute('GET', 'servers', 'Every server and how it is', {
+    answer: z.array(catalog.serverView),
+    run: ({ caller }, { admin }) => admin.servers(caller),
+  }),
+  userRoute('GET', 'servers/{name}', 'One server, and what it said last', {
+    answer: catalog.serverDetail,
+    run: ({ caller, target }, { admin }) => admin.server(caller, target),
+  }),
+  ...Object.entries(actions).map(([action, summary]) =>
+    adminRoute('POST', `servers/{name}/${action}`, summary, {
+      answer: catalog.serverView,
+      run: ({ caller, target }, { admin }) => admin.control(caller, target, action as ServerAction),
+    }),
+  ),
+  adminRoute(
+    'POST',
+    'servers/{name}/sign-in',
+    'Begins to sign in to a server that wants OAuth, and tells where to go for that',
+    {
+      answer: catalog.signInView,
+      run({ caller, target, request }, { admin }) {
+        if (admin.signIn) return admin.signIn(caller, target, callbackOf(request))
+        throw new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
+      },
+    },
+  ),
+  userRoute('GET', 'tools', 'The tools, in the order in which they are served', {
+    query: calls.toolsQuery,
+    answer: catalog.toolPage,
+    run: ({ caller, query }, { admin }) => admin.tools(caller, query),
+  }),
+  userRoute('GET', 'tools/{name}', 'One tool: its definition, and who may use it', {
+    answer: catalog.toolDetail,
+    run: ({ caller, target }, { admin }) => admin.tool(caller, target),
+  }),
+  userRoute(
+    'POST',
+    'tools/{name}/call',
+    'Calls a tool, as one of the agents that the credential may act as: a call like any other',
+    {
+      body: z.strictObject({
+        arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
+        agent: z.string().optional().describe('The agent; the one of the credential otherwise.'),
+      }),
+      answer: catalog.tryResult,
+      run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
+        const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
+        return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
+      },
+    },
+  ),
+  userRoute('GET', 'calls', 'The latest calls, newest first', {
+    query: calls.callsQuery,
+    answer: z.array(calls.callView),
     run: ({ caller, query }, { admin }) => admin.calls(caller, query),
   }),
-  guarded({
-    method: 'GET',
-    path: 'calls/{id}',
-    summary: 'One call: its timeline and its audit records',
-    access: 'guest',
-    answer: callDetail,
+  userRoute('GET', 'calls/{id}', 'One call: its timeline and its audit records', {
+    answer: calls.callDetail,
     async run({ caller, target }, { admin }) {
       const call = await admin.call(caller, target)
       if (call) return call
@@ -90,49 +135,46 @@ const callRoutes: readonly Route[] = [
       throw new HttpError(404, rpcCodes.request, sentence)
     },
   }),
-  guarded({
-    method: 'GET',
-    path: 'audit',
-    summary: 'Operations in the audit log, newest first',
-    access: 'admin',
-    query: auditListQuery,
-    answer: auditPage,
+  adminRoute('GET', 'audit', 'Operations in the audit log, newest first', {
+    query: calls.auditListQuery,
+    answer: calls.auditPage,
     run: ({ query }, { admin }) => admin.audit(query),
   }),
-  guarded({
-    method: 'GET',
-    path: 'audit/chain',
-    summary: 'Whether the audit log is as it was written, as far as it was checked',
-    access: 'admin',
-    answer: chainView,
+  adminRoute('GET', 'audit/chain', 'Whether the audit log is as it was written, as far as it was checked', {
+    answer: calls.chainView,
     run: (_, { admin }) => admin.chain(),
   }),
-  guarded({
-    method: 'POST',
-    path: 'audit/chain/verify',
-    summary: 'Begins to check the whole audit log; GET audit/chain tells how it went',
-    access: 'admin',
-    answer: chainView,
+  adminRoute('POST', 'audit/chain/verify', 'Begins to check the whole audit log; GET audit/chain tells how it went', {
+    answer: calls.chainView,
     run: (_, { admin }) => admin.verifyChain(),
   }),
-]
-
-const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
-
-const chatRoutes: readonly Route[] = [
-  guarded({
-    method: 'GET',
-    path: 'chat',
-    summary: 'The models that one can talk to',
-    access: 'guest',
-    answer: chatView,
+  adminRoute('GET', 'agents', 'The agents', {
+    answer: z.array(catalog.agentView),
+    run: (_, { admin }) => admin.agents(),
+  }),
+  adminRoute('GET', 'agents/matrix', 'May each agent use each tool', {
+    query: calls.toolsQuery,
+    answer: catalog.matrix,
+    run: ({ query }, { admin }) => admin.matrix(query),
+  }),
+  userRoute('GET', 'why', 'Whether an agent may use a tool, and by which rule', {
+    query: calls.whyQuery,
+    answer: catalog.whyView,
+    run: ({ caller, query }, { admin }) => admin.why(caller, query),
+  }),
+  adminRoute('GET', 'config', 'The configuration in force, secrets replaced, and the history of reloads', {
+    answer: figures.configView,
+    run: (_, { admin }) => admin.config(),
+  }),
+  adminRoute('POST', 'config/reload', 'Reads the configuration again and puts it into force, whole or not at all', {
+    answer: figures.reloadEvent,
+    run: ({ caller }, { admin }) => admin.reload(caller),
+  }),
+  userRoute('GET', 'chat', 'The models that one can talk to', {
+    answer: calls.chatView,
     run: (_, { chat }) => chat.view(),
   }),
-  guarded({
-    method: 'POST',
-    path: 'chat',
-    summary: 'Answers a conversation with the help of the tools, as a stream of events',
-    access: 'guest',
+  userRoute('POST', 'chat', 'Answers a conversation with the help of the tools, as a stream of events', {
     stream: true,
     body: z.strictObject({
       messages: z.array(message).min(1).describe('What was said so far, and what is asked now.'),
@@ -148,196 +190,7 @@ const chatRoutes: readonly Route[] = [
   }),
 ]
 
-/** Sufficient for the longest credential in JSON encoding. */
-const maxBody = 64 * 1024
-
-const sessionRoutes: readonly Route[] = [
-  guarded({
-    method: 'GET',
-    path: 'session',
-    summary: 'Who is asking, and what they may do',
-    access: 'guest',
-    answer: sessionView,
-    run: ({ guest }) => viewOf(guest),
-  }),
-  open({
-    method: 'POST',
-    path: 'session',
-    summary: 'Takes a credential and sets a cookie that stands for it',
-    access: 'anyone',
-    body: z.strictObject({ token: z.string().min(1).describe('The token, an API key, or a JSON Web Token.') }),
-    maxBody,
-    answer: sessionView,
-    async run({ request, response, body }, { credentials }) {
-      const { guest, cookie } = await credentials.logIn(request, body.token)
-      response.setHeader('Set-Cookie', cookie)
-      return viewOf(guest)
-    },
-  }),
-  open({
-    method: 'DELETE',
-    path: 'session',
-    summary: 'Ends what the cookie stands for',
-    access: 'anyone',
-    run({ request, response }, { credentials }) {
-      response.setHeader('Set-Cookie', credentials.logOut(request))
-    },
-  }),
-  guarded({
-    method: 'GET',
-    path: 'events',
-    summary: 'Server-sent events: overview, calls, servers, reload; it begins with all of them',
-    access: 'guest',
-    stream: true,
-    run({ guest, caller, response }, { events, watch }) {
-      events.open(caller, response)
-      watch(guest, response)
-      return answered
-    },
-  }),
-  open({
-    method: 'GET',
-    path: 'openapi.json',
-    summary: 'This document',
-    access: 'anyone',
-    answer: z.record(z.string(), z.unknown()),
-    run: (_, { document }) => document(),
-  }),
-]
-
 const viewOf = ({ caller }: AdminUser): SessionView => {
   const { principal, agent, authenticated, admin, agents } = caller
   return { principal, agent, authenticated, admin, agents }
 }
-
-const actions: Readonly<Record<ServerAction, string>> = {
-  restart: 'Ends the process or connection of a server and starts it anew',
-  enable: 'Turns a server on again',
-  disable: 'Turns a server off: it lists nothing and refuses calls until it is enabled or restarted',
-  refresh: 'Asks a server again what it offers',
-}
-
-const serverRoutes: readonly Route[] = [
-  guarded({
-    method: 'GET',
-    path: 'servers',
-    summary: 'Every server and how it is',
-    access: 'guest',
-    answer: z.array(serverView),
-    run: ({ caller }, { admin }) => admin.servers(caller),
-  }),
-  guarded({
-    method: 'GET',
-    path: 'servers/{name}',
-    summary: 'One server, and what it said last',
-    access: 'guest',
-    answer: serverDetail,
-    run: ({ caller, target }, { admin }) => admin.server(caller, target),
-  }),
-  ...Object.entries(actions).map(([action, summary]) =>
-    guarded({
-      method: 'POST',
-      path: `servers/{name}/${action}`,
-      summary,
-      access: 'admin',
-      answer: serverView,
-      run: ({ caller, target }, { admin }) => admin.control(caller, target, action as ServerAction),
-    }),
-  ),
-  guarded({
-    method: 'POST',
-    path: 'servers/{name}/sign-in',
-    summary: 'Begins to sign in to a server that wants OAuth, and tells where to go for that',
-    access: 'admin',
-    answer: signInView,
-    run({ caller, target, request }, { admin }) {
-      if (admin.signIn) return admin.signIn(caller, target, callbackOf(request))
-      throw new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
-    },
-  }),
-]
-
-const figureRoutes: readonly Route[] = [
-  guarded({
-    method: 'GET',
-    path: 'overview',
-    summary: 'The gateway as a whole',
-    access: 'guest',
-    answer: overview,
-    run: ({ caller }, { admin }) => admin.overview(caller),
-  }),
-  guarded({
-    method: 'GET',
-    path: 'series',
-    summary: 'Figures over time',
-    access: 'guest',
-    query: timeRange,
-    answer: series,
-    run: ({ caller, query }, { admin }) => admin.series(caller, query),
-  }),
-  guarded({
-    method: 'GET',
-    path: 'stats',
-    summary: 'Figures by agent, server, operation or tool',
-    access: 'guest',
-    query: z.strictObject({ by: statsBy.describe('What to count by.') }),
-    answer: stats,
-    run: ({ caller, query }, { admin }) => admin.stats(caller, query.by),
-  }),
-]
-
-const agentRoutes: readonly Route[] = [
-  guarded({
-    method: 'GET',
-    path: 'agents',
-    summary: 'The agents',
-    access: 'admin',
-    answer: z.array(agentView),
-    run: (_, { admin }) => admin.agents(),
-  }),
-  guarded({
-    method: 'GET',
-    path: 'agents/matrix',
-    summary: 'May each agent use each tool',
-    access: 'admin',
-    query: toolsQuery,
-    answer: matrix,
-    run: ({ query }, { admin }) => admin.matrix(query),
-  }),
-  guarded({
-    method: 'GET',
-    path: 'why',
-    summary: 'Whether an agent may use a tool, and by which rule',
-    access: 'guest',
-    query: whyQuery,
-    answer: whyView,
-    run: ({ caller, query }, { admin }) => admin.why(caller, query),
-  }),
-  guarded({
-    method: 'GET',
-    path: 'config',
-    summary: 'The configuration in force, secrets replaced, and the history of reloads',
-    access: 'admin',
-    answer: configView,
-    run: (_, { admin }) => admin.config(),
-  }),
-  guarded({
-    method: 'POST',
-    path: 'config/reload',
-    summary: 'Reads the configuration again and puts it into force, whole or not at all',
-    access: 'admin',
-    answer: reloadEvent,
-    run: ({ caller }, { admin }) => admin.reload(caller),
-  }),
-]
-
-/** The whole admin API. The router and the OpenAPI document are built from it. */
-export const routes: readonly Route[] = [
-  ...sessionRoutes,
-  ...figureRoutes,
-  ...serverRoutes,
-  ...toolRoutes,
-  ...callRoutes,
-  ...agentRoutes,
-  ...chatRoutes,
-]

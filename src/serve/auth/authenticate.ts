@@ -10,17 +10,15 @@ import {
 import { type Authenticate, type AuthIdentity, anonymous, operator } from './identity.ts'
 import type { JwtVerifier } from './jwt.ts'
 
-interface AuthenticateOptions {
+/** Accepts the gateway's token, API keys, and JSON Web Tokens of an identity provider. */
+export function createAuthenticate(options: {
   /** If undefined, requests without a credential are anonymous; those with an invalid one are still rejected. */
   readonly token: string | undefined
   readonly keys: KeySource
   /** Verifies tokens of the identity provider. Disposed of with this authenticator. */
   readonly verify?: JwtVerifier | undefined
   readonly clock: Clock
-}
-
-/** Accepts the gateway's token, API keys, and JSON Web Tokens of an identity provider. */
-export function createAuthenticate(options: AuthenticateOptions): Authenticate & AsyncDisposable {
+}): Authenticate & AsyncDisposable {
   const { token, keys, verify, clock } = options
   const isToken = token === undefined ? () => false : equals(token)
   const holderOf = keyHolder(keys, clock)

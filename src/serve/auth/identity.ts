@@ -81,12 +81,7 @@ export function agentFor(
   } catch (thrown) {
     const { principal, address } = who
     const { code, message, details } = ToolwayError.from(thrown)
-    access.rejected({
-      principal,
-      code,
-      ...(address !== undefined && { address }),
-      ...(asked !== undefined && { asked }),
-    })
+    access.rejected({ principal, code, address, asked })
     const challenge = asked === undefined ? undefined : who.stepUp?.(asked)
     throw challenge === undefined ? thrown : new ToolwayError(code, message, { ...details, challenge })
   }
@@ -96,5 +91,5 @@ export function agentFor(
 export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)
   if (agent === caller.agent && asked === caller.asked) return caller
-  return { ...caller, agent, ...(asked !== undefined && { asked }) }
+  return { ...caller, agent, asked }
 }

@@ -4,14 +4,6 @@ import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
 import { cannotVerify } from './challenge.ts'
 
-/** The published keys of an identity provider, fetched on first use. */
-export interface KeySet extends AsyncDisposable {
-  /** Throws or rejects with a 503 if no keys are cached and recent enough. */
-  current(): PublishedKeys | Promise<PublishedKeys>
-  /** Call it for an unknown key: fetches again, but at most once per cool-down. */
-  renewed(): Promise<PublishedKeys>
-}
-
 /** Age at which keys are fetched again. */
 const freshMs = 10 * 60_000
 
@@ -24,12 +16,13 @@ const coolDownMs = 30_000
 /** Minimum time after a failed fetch. */
 const retryMs = 10_000
 
+/** The published keys of an identity provider, fetched on first use. */
 export function createKeySet(options: {
   readonly url: string
   readonly clock: Clock
   readonly log: Log
   changed(): void
-}): KeySet {
+}) {
   const { url, clock, log, changed } = options
   const fetchKeys = createFetchKeys(url, clock)
   let kept: { readonly keys: PublishedKeys; readonly since: number } | undefined
@@ -66,11 +59,13 @@ export function createKeySet(options: {
   }
 
   return {
-    current() {
+    /** Throws or rejects with a 503 if no keys are cached and recent enough. */
+    current(): PublishedKeys | Promise<PublishedKeys> {
       if (age() < freshMs || (failed && sinceAsked() < retryMs)) return usable()
       return askOnce().then(usable)
     },
-    async renewed() {
+    /** Call it for an unknown key: fetches again, but at most once per cool-down. */
+    async renewed(): Promise<PublishedKeys> {
       if (asking !== undefined || sinceAsked() >= (failed ? retryMs : coolDownMs)) await askOnce()
       // The key may be new; that cannot be determined while the provider is unreachable.
       if (failed) throw cannotVerify(retryMs - sinceAsked())

@@ -25,11 +25,7 @@ export interface JwtVerifier extends AsyncDisposable {
   readonly challengeOf: ChallengeOf
 }
 
-export function createJwtVerifier(options: {
-  readonly config: JwtConfig
-  readonly clock: Clock
-  readonly log: Log
-}): JwtVerifier {
+export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; log: Log }): JwtVerifier {
   const { config, clock, log } = options
   const { issuer, audience, jwksUrl } = config
   const challengeOf = challengeFor(config)
@@ -193,24 +189,15 @@ function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
 
 const isAgentName = (value: unknown): value is string => typeof value === 'string' && agentName.test(value)
 
-/** Recently verified tokens, by digest: verifying a signature costs a hundred times as much as a lookup. */
-interface VerifiedTokens {
-  get(digest: string): AuthIdentity | undefined
-  /** Keeps an identity until `until`, but at most for `maxMs`: the provider may revoke its keys. */
-  keep(digest: string, identity: AuthIdentity, until: number): void
-}
-
 const maxEntries = 10_000
 const maxMs = 5 * 60_000
 
-export function createVerifiedTokens(clock: Clock, limit = maxEntries): VerifiedTokens {
+/** Recently verified tokens, by digest: verifying a signature costs a hundred times as much as a lookup. */
+export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
   // Least recently used first: `get` moves an entry to the end.
-  const entries = new Map<
-    string,
-    { readonly identity: AuthIdentity; readonly until: number; readonly keptUntil: number }
-  >()
+  const entries = new Map<string, { identity: AuthIdentity; until: number; keptUntil: number }>()
   return {
-    get(digest) {
+    get(digest: string): AuthIdentity | undefined {
       const entry = entries.get(digest)
       if (entry === undefined) return undefined
       entries.delete(digest)
@@ -218,7 +205,8 @@ export function createVerifiedTokens(clock: Clock, limit = maxEntries): Verified
       entries.set(digest, entry)
       return entry.identity
     },
-    keep(digest, identity, until) {
+    /** Keeps an identity until `until`, but at most for `maxMs`: the provider may revoke its keys. */
+    keep(digest: string, identity: AuthIdentity, until: number): void {
       entries.delete(digest)
       const [oldest] = entries.keys()
       if (entries.size >= limit && oldest !== undefined) entries.delete(oldest)

@@ -92,13 +92,6 @@ const tooMany = (retryAfterMs: number): HttpError => {
   return HttpError.of('RATE_LIMITED', sentence, { retryAfterMs: Math.ceil(retryAfterMs), rule: throttleRule })
 }
 
-/** A token bucket per network address. */
-interface AddressLimit {
-  waitMs(address: string, rate: Rate): number
-  add(address: string, rate: Rate): void
-  remove(address: string, rate: Rate): void
-}
-
 interface Rate {
   /** Maximum number of used slots. */
   readonly burst: number
@@ -109,7 +102,8 @@ interface Rate {
 /** Bounds memory: beyond this, the least recently active address is dropped. */
 const maxAddresses = 10_000
 
-export function createAddressLimit(clock: Clock, max = maxAddresses): AddressLimit {
+/** A token bucket per network address. */
+export function createAddressLimit(clock: Clock, max = maxAddresses) {
   /** When all slots of an address are free again; the least recently active address first. */
   const forgotten = new Map<string, number>()
 
@@ -124,12 +118,13 @@ export function createAddressLimit(clock: Clock, max = maxAddresses): AddressLim
   }
 
   return {
-    waitMs: (address, { burst, intervalMs }) => Math.max(0, owedMs(networkOf(address)) - (burst - 1) * intervalMs),
-    add(address, { burst, intervalMs }) {
+    waitMs: (address: string, { burst, intervalMs }: Rate): number =>
+      Math.max(0, owedMs(networkOf(address)) - (burst - 1) * intervalMs),
+    add(address: string, { burst, intervalMs }: Rate): void {
       const network = networkOf(address)
       set(network, Math.min(owedMs(network) + intervalMs, burst * intervalMs))
     },
-    remove(address, { intervalMs }) {
+    remove(address: string, { intervalMs }: Rate): void {
       const network = networkOf(address)
       set(network, owedMs(network) - intervalMs)
     },

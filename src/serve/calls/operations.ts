@@ -19,20 +19,8 @@ export interface CallPeer extends Peer {
   readonly signal: AbortSignal
 }
 
-/** The operations that both protocols share; results are encoded for the protocol. */
-export interface Operations {
-  list(kind: Kind, params: Params, caller: Caller): Promise<ListPage>
-  /** `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject the call. */
-  callTool(asked: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void): Promise<Pieces>
-  readResource(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
-  getPrompt(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
-  complete(asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
-  /** Queries or cancels a task that a tool started for this caller. */
-  task(method: string, asked: ReceivedParams, caller: Caller, peer: CallPeer): Promise<Pieces>
-}
-
 /** One page of a list, as JSON members without the enclosing braces. */
-export interface ListPage {
+interface ListPage {
   readonly members: Pieces
   /** Servers whose entries are missing; the protocols report them in `_meta` under `missingServersKey`. */
   readonly missing: readonly MissingServer[]
@@ -48,10 +36,13 @@ const listFields: Readonly<Record<Kind, string>> = {
 }
 
 /** `reads` marks the content of a resource. */
-export type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
+type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
-/** `readable` converts a list of tools for clients of the protocol. */
-export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools): Operations {
+/**
+ * The operations that both protocols share; `form` encodes results for the protocol, `readable` converts a list of
+ * tools for its clients.
+ */
+export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
   const run = (
     handler: Handler,
     served: Served,
@@ -61,11 +52,11 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     admit?: Call['admit'],
   ): Promise<Result> => {
     const { entry } = served
-    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, ...(admit && { admit }) })
+    return handler({ id: callId(), caller, entry, input, signal: peer.signal, peer, admit })
   }
 
   return {
-    async list(kind, params, caller) {
+    async list(kind: Kind, params: Params, caller: Caller): Promise<ListPage> {
       const { cursor } = params
       if (cursor !== undefined && typeof cursor !== 'string') throw invalid('The cursor must be a string.')
       const view = access.view(caller)
@@ -76,14 +67,17 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       return { members: [...page, ...end], missing: view.missing() }
     },
 
-    async callTool(asked, caller, peer, inspect) {
-      const served = await access.view(caller).resolve('tool', text(asked.params, 'name'), waitOf(asked.params, peer))
+    /** `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject the call. */
+    async callTool(asked: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
+      const served = await access
+        .view(caller)
+        .resolve('tool', textParam(asked.params, 'name'), waitOf(asked.params, peer))
       const admit = inspect && (() => inspect(served))
       return form(await run(access.handle, served, namedInput(asked), caller, peer, admit))
     },
 
-    async readResource(asked, caller, peer) {
-      const uri = text(asked.params, 'uri')
+    async readResource(asked: ReceivedParams, caller: Caller, peer: CallPeer) {
+      const uri = textParam(asked.params, 'uri')
       const served = await access.view(caller).resolve('resource', uri, waitOf(asked.params, peer))
       const ofServer = served.uri ?? uri
       const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(asked), ...restOf(asked, read) }
@@ -94,27 +88,25 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       }
     },
 
-    async getPrompt(asked, caller, peer) {
-      const served = await access.view(caller).resolve('prompt', text(asked.params, 'name'), waitOf(asked.params, peer))
+    async getPrompt(asked: ReceivedParams, caller: Caller, peer: CallPeer) {
+      const served = await access
+        .view(caller)
+        .resolve('prompt', textParam(asked.params, 'name'), waitOf(asked.params, peer))
       return form(await run(access.handle, served, namedInput(asked), caller, peer))
     },
 
-    async complete(asked, caller, peer) {
+    async complete(asked: ReceivedParams, caller: Caller, peer: CallPeer) {
       const { ref, argument } = asked.params
       if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
-      const view = access.view(caller)
-      const served = await resolveReference(view, ref, waitOf(asked.params, peer))
-      const input = {
-        arguments: completionOf(asked),
-        ...(served.uri !== undefined && { uri: served.uri }),
-        meta: metaOf(asked),
-        ...restOf(asked, completed),
-      }
+      const served = await resolveReference(access.view(caller), ref, waitOf(asked.params, peer))
+      const { uri } = served
+      const input = { arguments: completionOf(asked), uri, meta: metaOf(asked), ...restOf(asked, completed) }
       return form(await run(access.complete, served, input, caller, peer))
     },
 
-    async task(method, asked, caller, peer) {
-      const task = readTaskId(text(asked.params, 'taskId'))
+    /** Queries or cancels a task that a tool started for this caller. */
+    async task(method: string, asked: ReceivedParams, caller: Caller, peer: CallPeer) {
+      const task = readTaskId(textParam(asked.params, 'taskId'))
       if (task === undefined) throw invalid('Task not found: the "taskId" must be one that you were given.')
       const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(asked.params, peer))
       const input = { arguments: Json.of({}), meta: metaOf(asked), ...restOf(asked, aboutTask) }
@@ -134,8 +126,8 @@ const waitOf = (params: Params, peer: CallPeer): Wait => ({
 })
 
 function resolveReference(view: ReturnType<Access['view']>, ref: Params, wait: Wait): Promise<Served> {
-  if (ref.type === 'ref/prompt') return view.resolve('prompt', text(ref, 'name'), wait)
-  if (ref.type === 'ref/resource') return view.resolve('resource', text(ref, 'uri'), wait)
+  if (ref.type === 'ref/prompt') return view.resolve('prompt', textParam(ref, 'name'), wait)
+  if (ref.type === 'ref/resource') return view.resolve('resource', textParam(ref, 'uri'), wait)
   throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
 }
 
@@ -199,7 +191,7 @@ function object(params: Params, field: string): Record<string, unknown> {
   return value
 }
 
-function text(params: Params, field: string): string {
+export function textParam(params: Params, field: string): string {
   const value = params[field]
   if (typeof value !== 'string' || value === '') throw invalid(`"${field}" must be a non-empty string.`)
   return value

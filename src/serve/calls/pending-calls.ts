@@ -6,25 +6,10 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
 /** Only a request with the same values can resume the call. */
-export interface CallOwner {
+interface CallOwner {
   readonly principal: string
   readonly method: string
   readonly name: string
-}
-
-export interface PendingCalls {
-  /** Reserves a slot for a call that may have to wait; throws OVERLOADED if none is free. */
-  admit(call: ResumableCall, owner: CallOwner): void
-  /** Suspends the call for a limited time. Returns the state that its caller must send back, valid once. */
-  suspend(call: ResumableCall): string
-  /** Whether the gateway issued this state; any other state belongs to a server. */
-  recognises(state: unknown): state is string
-  /** Throws if this owner has no suspended call with this state. */
-  resume(state: string, owner: CallOwner): ResumableCall
-  /** Releases the call's slot. */
-  forget(call: ResumableCall): void
-  /** Cancels all suspended calls and admits no more. */
-  close(): void
 }
 
 interface PendingCall {
@@ -39,7 +24,7 @@ interface PendingCall {
 /** Time for a person to answer. */
 const maxIdleMs = 600_000
 
-export interface PendingCallLimits {
+interface PendingCallLimits {
   readonly all: number
   /** Per principal. */
   readonly each: number
@@ -58,7 +43,7 @@ export function replicaOfState(state: string): string | undefined {
   return end === -1 ? undefined : state.slice(prefix.length, end)
 }
 
-export function createPendingCalls(clock: Clock, limits: PendingCallLimits = defaults, replica?: string): PendingCalls {
+export function createPendingCalls(clock: Clock, limits: PendingCallLimits = defaults, replica?: string) {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
   // A key per process is sufficient: calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))
@@ -67,6 +52,7 @@ export function createPendingCalls(clock: Clock, limits: PendingCallLimits = def
   const counts = new Map<string, number>()
   let closed = false
 
+  /** Releases the call's slot. */
   const forget = (call: ResumableCall) => {
     const place = placeOf.get(call)
     if (place === undefined) return
@@ -85,7 +71,8 @@ export function createPendingCalls(clock: Clock, limits: PendingCallLimits = def
   }
 
   return {
-    admit(call, owner) {
+    /** Reserves a slot for a call that may have to wait; throws OVERLOADED if none is free. */
+    admit(call: ResumableCall, owner: CallOwner): void {
       if (closed)
         throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and cannot request input any more.')
       if (placeOf.has(call)) return
@@ -101,15 +88,18 @@ export function createPendingCalls(clock: Clock, limits: PendingCallLimits = def
       places.set(place.id, place)
       placeOf.set(call, place)
     },
-    suspend(call) {
+    /** Suspends the call for a limited time. Returns the state that its caller must send back, valid once. */
+    suspend(call: ResumableCall): string {
       const place = placeOf.get(call)
       if (place === undefined) throw new Error('a call must be admitted before it can wait')
       place.round++
       place.timer = clock.after(maxIdleMs, () => cancel(call))
       return ours + seal.close(`${place.id}.${place.round}`, bindingOf(place.owner))
     },
-    recognises: (state): state is string => typeof state === 'string' && state.startsWith(prefix),
-    resume(state, owner) {
+    /** Whether the gateway issued this state; any other state belongs to a server. */
+    recognises: (state: unknown): state is string => typeof state === 'string' && state.startsWith(prefix),
+    /** Throws if this owner has no suspended call with this state. */
+    resume(state: string, owner: CallOwner): ResumableCall {
       const sealed = state.startsWith(ours) ? state.slice(ours.length) : ''
       const [id = '', round] = seal.open(sealed, bindingOf(owner))?.split('.') ?? []
       const place = places.get(id)
@@ -119,7 +109,8 @@ export function createPendingCalls(clock: Clock, limits: PendingCallLimits = def
       return place.call
     },
     forget,
-    close() {
+    /** Cancels all suspended calls and admits no more. */
+    close(): void {
       closed = true
       for (const { timer, call } of [...placeOf.values()]) if (timer !== undefined) cancel(call)
     },

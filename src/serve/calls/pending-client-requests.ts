@@ -6,13 +6,7 @@ import { answers, errorMembers, type MemberRules } from '../../wire/defined-memb
 import { notificationBytes, requestBytes } from '../../wire/message.ts'
 import type { InboundResponse } from '../inbound-message.ts'
 
-/** Unanswered requests to one session's client. Ids are per session, so another client cannot answer them. */
-export interface PendingClientRequests {
-  /** Rejects with a ServerError if the client responds with an error, otherwise with a ToolwayError. */
-  ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json>
-  /** Ignores unexpected responses. For an ambiguous one, returns the reason and fails the waiting call with it. */
-  settle(answer: InboundResponse): string | undefined
-}
+export type PendingClientRequests = ReturnType<typeof createPendingClientRequests>
 
 interface Waiting {
   readonly method: string
@@ -23,12 +17,14 @@ interface Waiting {
 /** Maximum unanswered requests per client. */
 const maxWaiting = 64
 
-export function createPendingClientRequests(scope: Scope, log: Log): PendingClientRequests {
+/** Unanswered requests to one session's client. Ids are per session, so another client cannot answer them. */
+export function createPendingClientRequests(scope: Scope, log: Log) {
   const waiting = new Map<string, Waiting>()
   let count = 0
 
   return {
-    ask(send, method, params, signal) {
+    /** Rejects with a ServerError if the client responds with an error, otherwise with a ToolwayError. */
+    ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
       if (signal.aborted) return Promise.reject(nobodyWaits(method))
       if (waiting.size >= maxWaiting) {
         const sentence = `The client already has ${maxWaiting} unanswered requests: try again when it has answered some.`
@@ -60,7 +56,8 @@ export function createPendingClientRequests(scope: Scope, log: Log): PendingClie
         if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
       })
     },
-    settle({ id, result, error }) {
+    /** Ignores unexpected responses. For an ambiguous one, returns the reason and fails the waiting call with it. */
+    settle({ id, result, error }: InboundResponse): string | undefined {
       // Our ids are strings, so a number is unknown.
       const found = typeof id === 'string' ? waiting.get(id) : undefined
       if (found === undefined) return undefined
@@ -87,7 +84,7 @@ export function createPendingClientRequests(scope: Scope, log: Log): PendingClie
 
 const emptyAnswer: MemberRules = { members: {} }
 
-const nobodyWaits = (method: string) =>
+export const nobodyWaits = (method: string) =>
   new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)
 
 const unreachable = (method: string) =>

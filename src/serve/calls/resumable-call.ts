@@ -11,6 +11,7 @@ import {
   requiredCapabilities,
 } from './client-capabilities.ts'
 import { type CallPeer, withProgressToken } from './operations.ts'
+import { nobodyWaits } from './pending-client-requests.ts'
 
 /** One request of a call. A call that requires input continues with further requests. */
 export interface RequestTurn {
@@ -207,6 +208,3 @@ export class ResumableCall implements CallPeer {
 /** An input response is the bare result. If a client wraps it in a message, it is asked again. */
 const isAnswer = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)
-
-const nobodyWaits = (method: string) =>
-  new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)

@@ -19,26 +19,12 @@ import type { SessionStore } from '../session/session-store.ts'
 import { forwardedFrom, forwardRequest } from './forward-request.ts'
 
 /** `body` and `inbound` are set once they have been read. */
-export interface RoutedRequest {
+interface RoutedRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly identity: AuthIdentity
   readonly body?: Buffer
   readonly inbound?: InboundMessage | UnreadableMessage | undefined
-}
-
-export interface OwnerRoutingOptions {
-  readonly membership: Membership
-  holds(session: string): boolean
-  /** Adopts a session whose replica is gone. */
-  adopt(session: string, record: string, coming: RoutedRequest): void
-}
-
-export interface OwnerRouting {
-  /** Resolves with true if another replica answered or the client disconnected. */
-  route(coming: RoutedRequest): Promise<boolean>
-  /** Closes streams from other replicas; their clients reconnect through another one. */
-  drain(): void
 }
 
 /** Breaks forwarding loops: after this many hops a replica handles the request itself. */
@@ -47,7 +33,13 @@ const maxHops = 3
 const maxHeirs = 10_000
 
 /** Sessions, suspended calls and tasks live in the replica that started them. Forwards requests about them to it. */
-export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOptions): OwnerRouting {
+export function createOwnerRouting(options: {
+  readonly membership: Membership
+  holds(session: string): boolean
+  /** Adopts a session whose replica is gone. */
+  adopt(session: string, record: string, coming: RoutedRequest): void
+}) {
+  const { membership, holds, adopt } = options
   const streams = new Set<ServerResponse>()
   /** Replicas that took over a session; cached, because Redis may be unavailable. */
   const heirs = new Map<string, string>()
@@ -58,11 +50,13 @@ export function createOwnerRouting({ membership, holds, adopt }: OwnerRoutingOpt
   }
   return {
     route: find,
+    /** Closes streams from other replicas; their clients reconnect through another one. */
     drain() {
       for (const stream of streams) stream.destroy()
     },
   }
 
+  /** Resolves with true if another replica answered or the client disconnected. */
   async function find(coming: RoutedRequest): Promise<boolean> {
     const { request, response, body, inbound } = coming
     const session = request.headers['mcp-session-id']
@@ -109,29 +103,16 @@ function ownerOfCall(inbound: InboundMessage | UnreadableMessage): string | unde
   return typeof taskId === 'string' ? readTaskId(taskId)?.replica : undefined
 }
 
-interface OrphanedSession {
-  readonly id: string
-  readonly record: string
-  readonly identity: AuthIdentity
-  readonly address: string | undefined
-}
-
-interface AdoptOptions {
-  readonly access: Access
-  readonly sessions: SessionStore
-  readonly log: Log
-}
-
 /** Adopts the session only if the client owns it. */
 export function adoptSession(
-  { access, sessions, log }: AdoptOptions,
-  { id, record, identity, address }: OrphanedSession,
+  { access, sessions, log }: { access: Access; sessions: SessionStore; log: Log },
+  { id, record, identity, address }: { id: string; record: string; identity: AuthIdentity; address?: string },
 ): void {
   const kept = parseSessionRecord(record)
   if (kept === undefined || kept.principal !== identity.principal) return
   const { asked, client, logLevel, subscriptions } = kept
-  const agent = agentFor(access, { ...identity, ...(address !== undefined && { address }) }, asked)
-  const session = sessions.open({ ...identity, agent, ...(asked !== undefined && { asked }) }, client, address, id)
+  const agent = agentFor(access, { ...identity, address }, asked)
+  const session = sessions.open({ ...identity, agent, asked }, client, address, id)
   session.logLevel = logLevel
   log.info({ principal: identity.principal }, 'took over a session from a replica that is gone')
   for (const uri of subscriptions) {
@@ -146,16 +127,10 @@ export interface EnvironmentsOptions {
   environmentOf(caller: Caller, tool: string, args: Params): Promise<string | undefined> | undefined
 }
 
-interface RoutedCall {
-  readonly request: ReceivedRequest
-  readonly response: ServerResponse
-  readonly body: Buffer
-}
-
 /** Resolves with true if another replica answered. Undefined if the call names no environment. */
 export type RouteCall = (
   called: InboundRequest & { readonly caller: Caller },
-  coming: RoutedCall,
+  coming: Required<Pick<RoutedRequest, 'request' | 'response' | 'body'>>,
 ) => Promise<boolean> | undefined
 
 /**
@@ -173,7 +148,7 @@ export function routeToEnvironments({ membership, environmentOf }: EnvironmentsO
     )
   }
 
-  async function lead(environment: string, coming: RoutedCall): Promise<boolean> {
+  async function lead(environment: string, coming: Parameters<RouteCall>[1]): Promise<boolean> {
     const found = await acquireLease(membership, environment)
     if (!('heldBy' in found)) return false
     const { heldBy, address } = found

@@ -22,7 +22,7 @@ interface BodyRequest {
   readonly limit?: number | undefined
 }
 
-export type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
+type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
 /** Buffered bodies up to this size are not counted: most are small, and connections are limited. */
 const uncounted = 16 * 1024
@@ -101,12 +101,6 @@ const tooLarge = (limit: number) =>
 const tooManyValues = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
 
-/** Bounds the bytes of all request bodies in flight, per caller and in total. */
-interface BodyBudget {
-  readonly held: number
-  open(caller: string): BodyAccount
-}
-
 interface BodyAccount {
   /** Reserves bytes; throws an HttpError at the limit. */
   add(bytes: number): void
@@ -114,14 +108,12 @@ interface BodyAccount {
   close(): void
 }
 
-interface BudgetLimits {
-  readonly maxInFlight: number
-  readonly maxInFlightPerCaller: number
-}
-
 const retryAfterMs = 1_000
 
-export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLimits): BodyBudget {
+type BudgetLimits = Pick<HttpConfig, 'maxInFlight' | 'maxInFlightPerCaller'>
+
+/** Bounds the bytes of all request bodies in flight, per caller and in total. */
+export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLimits) {
   const ofCallers = new Map<string, number>()
   let held = 0
 
@@ -129,7 +121,7 @@ export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLi
     get held() {
       return held
     },
-    open(caller) {
+    open(caller: string): BodyAccount {
       let own = 0
       return {
         add(bytes) {

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { acceptConnections, type FastPathConnections } from './connections.ts'
+import { acceptConnections } from './connections.ts'
 import type { ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
 
@@ -10,7 +10,7 @@ export type Handle = (request: ReceivedRequest, response: ServerResponse) => voi
 interface Taken extends AsyncDisposable {
   readonly port: number
   readonly server: ReturnType<typeof createServer>
-  readonly connections: FastPathConnections
+  readonly connections: ReturnType<typeof acceptConnections>
   /** The server's ends of all connections, in the order in which they came. */
   readonly sockets: readonly Socket[]
 }

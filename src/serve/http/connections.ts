@@ -4,7 +4,7 @@ import { networkOf } from '../auth/throttle.ts'
 import { BufferedRequest, createPostReader, type ReceivedRequest } from './request.ts'
 import { BufferedResponse, keepAliveMs } from './response.ts'
 
-export interface ConnectionsOptions {
+interface ConnectionsOptions {
   readonly server: Server
   /** Only requests to this path take the fast path. */
   readonly path: string
@@ -12,12 +12,6 @@ export interface ConnectionsOptions {
   admit?(socket: Socket): boolean
   handle(request: ReceivedRequest, response: ServerResponse): void
   leaving(): boolean
-}
-
-/** The connections that node:http has not taken over. */
-export interface FastPathConnections {
-  closeIdle(): void
-  closeAll(): void
 }
 
 interface Connection {
@@ -39,9 +33,10 @@ const maxHeld = 16 * 1024
  * A fast path in front of node:http: it reads requests that arrive in one piece, at half the cost. When anything else
  * arrives, the connection moves permanently to node:http, starting with the unprocessed bytes.
  */
-export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions): FastPathConnections {
+export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions) {
   const handOn = server.listeners('connection')
   const read = createPostReader(path)
+  /** Those that node:http has not taken over. */
   const connections = new Set<Connection>()
   server.removeAllListeners('connection')
   server.on('connection', take)

@@ -3,14 +3,10 @@ import type { HttpConfig } from '../../config/schema.ts'
 import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** Accepted Host and Origin headers. They must match exactly, as protection against DNS rebinding. */
-export interface Hosts {
-  /** Throws a 403 unless both are accepted. */
-  check(host: string | undefined, origin: string | undefined): void
-  addressOf(host: string): string
-}
+export type Hosts = ReturnType<typeof allowedHosts>
 
-export function allowedHosts(config: HttpConfig, port: number): Hosts {
+/** Accepted Host and Origin headers. They must match exactly, as protection against DNS rebinding. */
+export function allowedHosts(config: HttpConfig, port: number) {
   const own = [config.host, 'localhost', '127.0.0.1', '[::1]']
   const hosts = new Set<string>()
   const origins = new Set<string>()
@@ -24,11 +20,12 @@ export function allowedHosts(config: HttpConfig, port: number): Hosts {
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
   return {
-    check(host, origin) {
+    /** Throws a 403 unless both are accepted. */
+    check(host: string | undefined, origin: string | undefined): void {
       if (host === undefined || !(hosts.has(host) || hosts.has(host.toLowerCase()))) throw wrongHost(host)
       if (origin !== undefined && !origins.has(origin.toLowerCase())) throw wrongOrigin(origin)
     },
-    addressOf: (host) => `${isDirect(host, port) ? 'http' : 'https'}://${host}`,
+    addressOf: (host: string): string => `${isDirect(host, port) ? 'http' : 'https'}://${host}`,
   }
 }
 

@@ -25,20 +25,14 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
   return new CannotListen(`Toolway cannot listen: ${reason}.`, { cause: error })
 }
 
-/** A port of this worker alone; all workers share the main port. */
-interface PrivatePort {
-  readonly port: number
-  /** Stops listening; resolves when the open connections have ended. */
-  close(): Promise<void>
-}
-
-/** Serves connections on a private port like those on the main port. */
-export async function openPrivatePort(door: Server, host: string): Promise<PrivatePort> {
-  const listener = createServer((socket) => door.emit('connection', socket))
+/** Serves connections on a port of this worker alone like those on the main port, which all workers share. */
+export async function openPrivatePort(server: Server, host: string) {
+  const listener = createServer((socket) => server.emit('connection', socket))
   listener.listen({ port: 0, host, exclusive: true })
   await once(listener, 'listening')
   return {
     port: (listener.address() as AddressInfo).port,
-    close: () => new Promise((resolve) => listener.close(() => resolve())),
+    /** Stops listening; resolves when the open connections have ended. */
+    close: () => new Promise<void>((resolve) => listener.close(() => resolve())),
   }
 }

@@ -29,6 +29,7 @@ import {
   recordMalformed,
   rpcCodes,
   sendHttpError,
+  shuttingDown,
   toHttpError,
 } from '../errors.ts'
 import {
@@ -46,13 +47,6 @@ import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts
 import type { ReceivedRequest } from './request.ts'
 import { SseStream } from './sse-stream.ts'
 
-/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
-export interface McpEndpoint {
-  handle(request: ReceivedRequest, response: ServerResponse): void
-  /** Rejects new requests; those in flight continue. */
-  drain(): void
-}
-
 interface McpEndpointOptions {
   readonly access: Access
   readonly authenticate: Authenticate
@@ -68,7 +62,8 @@ interface McpEndpointOptions {
   readonly log: Log
 }
 
-export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
+/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
+export function createMcpEndpoint(options: McpEndpointOptions) {
   const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
   const { membership } = options
   const lifetimes = createCredentialWatch(authenticate, clock)
@@ -86,21 +81,19 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
 
   const sessionOf = (request: ReceivedRequest, identity: AuthIdentity, id?: Id): HttpSession => {
     const given = request.headers['mcp-session-id']
-    const details = id === undefined ? {} : { id }
     if (typeof given !== 'string') {
       const sentence = 'The Mcp-Session-Id header is missing: initialize first, then send the id you were given.'
-      throw new HttpError(400, rpcCodes.request, sentence, details)
+      throw new HttpError(400, rpcCodes.request, sentence, { id })
     }
     const { principal } = identity
     const session = sessions.find(given, principal)
     // Session ids cannot be guessed, so using another principal's is recorded.
     if (session === undefined && sessions.holds(given)) {
-      const address = clientAddress(request, membership)
-      access.rejected({ code: 'DENIED_BY_POLICY', principal, ...(address !== undefined && { address }) })
+      access.rejected({ code: 'DENIED_BY_POLICY', principal, address: clientAddress(request, membership) })
     }
     // A credential whose rights have changed must not keep the session's old rights.
     if (session === undefined || !hasSameRights(session.caller, identity))
-      throw new HttpError(404, rpcCodes.session, 'Session not found: initialise again.', details)
+      throw new HttpError(404, rpcCodes.session, 'Session not found: initialise again.', { id })
     return session
   }
 
@@ -114,12 +107,9 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     try {
       const client = era.negotiate(inbound.params)
       const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
-      const agent = agentFor(access, { ...identity, ...addressOf(request) }, asked)
-      const session = sessions.open(
-        { ...identity, agent, ...(asked !== undefined && { asked }) },
-        client,
-        request.socket.remoteAddress,
-      )
+      const { remoteAddress: address } = request.socket
+      const agent = agentFor(access, { ...identity, address }, asked)
+      const session = sessions.open({ ...identity, agent, asked }, client, address)
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
       response.setHeader('Mcp-Session-Id', session.id)
       const welcome = await era.initializeResult(session)
@@ -231,7 +221,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     // `agentFor` records denied agents; record only rejected credentials here.
     const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
-    access.rejected({ code, ...(address !== undefined && { address }) })
+    access.rejected({ code, address })
   }
 
   const route = async (request: ReceivedRequest, response: ServerResponse) => {
@@ -248,7 +238,7 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
     try {
       await dispatch(request, response, identity)
     } catch (thrown) {
-      recordIfMalformed(access, { principal: identity.principal, ...addressOf(request) }, thrown)
+      recordIfMalformed(access, { principal: identity.principal, address: request.socket.remoteAddress }, thrown)
       throw thrown
     }
   }
@@ -272,14 +262,15 @@ export function createMcpEndpoint(options: McpEndpointOptions): McpEndpoint {
   }
 
   return {
-    handle(request, response) {
+    handle(request: ReceivedRequest, response: ServerResponse): void {
       route(request, response).catch((thrown: unknown) => {
         const refusal = toHttpError(thrown, log)
         told(refusal, request)
         sendHttpError(response, refusal, clock)
       })
     },
-    drain() {
+    /** Rejects new requests; those in flight continue. */
+    drain(): void {
       draining = true
       modern.drain()
       elsewhere?.drain()
@@ -298,9 +289,6 @@ const waitsForTask = (inbound: InboundMessage): boolean =>
 /** The stateless protocol opens notification streams with a POST that has this header. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
-
-const addressOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) =>
-  address === undefined ? {} : { address }
 
 function checkRevision({ headers }: ReceivedRequest): void {
   const revision = headers['mcp-protocol-version']
@@ -334,10 +322,3 @@ const unknownRevision = () =>
 
 const notAcceptable = () =>
   new HttpError(406, rpcCodes.request, 'The Accept header must name application/json and text/event-stream.')
-
-const shuttingDown = (id?: Id) =>
-  HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
-    ...(id !== undefined && { id }),
-    retryAfterMs: 1_000,
-    headers: { Connection: 'close' },
-  })

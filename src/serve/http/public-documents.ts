@@ -7,14 +7,11 @@ import { methodNotAllowed } from '../errors.ts'
 import type { Hosts } from './hosts.ts'
 
 /** A document that any origin may read without a credential. */
-export interface Published {
-  readonly type: string
-  readonly body: object
-  readonly maxAgeSeconds: number
-}
-
-function publish(request: IncomingMessage, response: ServerResponse, published: Published): void {
-  const { method } = request
+function publish(
+  { method }: IncomingMessage,
+  response: ServerResponse,
+  published: { readonly type: string; readonly body: object; readonly maxAgeSeconds: number },
+): void {
   response.setHeader('Access-Control-Allow-Origin', '*')
   if (method === 'OPTIONS') {
     response.writeHead(204, { 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow-Headers': '*' }).end()

@@ -29,15 +29,6 @@ export class BufferedRequest implements ReceivedRequest {
   }
 }
 
-/** `length` includes the head. */
-interface Whole {
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
-  readonly length: number
-}
-
-type PostReader = (bytes: Buffer) => Whole | undefined
-
 /** node:http reads longer heads; it has its own limit. */
 const maxHead = 8 * 1024
 
@@ -45,9 +36,9 @@ const maxHead = 8 * 1024
  * Reads ordinary POST requests to one path that arrived in one piece. Returns undefined for everything else, which
  * node:http then reads from the start, and therefore for anything that two parsers could read differently.
  */
-export function createPostReader(path: string): PostReader {
+export function createPostReader(path: string) {
   const line = Buffer.from(`POST ${path} HTTP/1.1\r\n`, 'latin1')
-  return (bytes) => {
+  return (bytes: Buffer) => {
     if (bytes.length < line.length || bytes.compare(line, 0, line.length, 0, line.length) !== 0) return undefined
     const end = bytes.indexOf('\r\n\r\n', line.length - 2, 'latin1')
     if (end === -1 || end > maxHead) return undefined
@@ -55,6 +46,7 @@ export function createPostReader(path: string): PostReader {
     if (headers === undefined) return undefined
     const bodyLength = bodyLengthOf(headers)
     if (bodyLength === undefined) return undefined
+    /** With the head. */
     const length = end + 4 + bodyLength
     return length > bytes.length ? undefined : { headers, body: bytes.subarray(end + 4, length), length }
   }

@@ -85,6 +85,11 @@ export class BufferedResponse extends ServerResponse {
   }
 }
 
+export function sendJson(response: ServerResponse, value: unknown): void {
+  const body = Buffer.from(JSON.stringify(value))
+  response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+}
+
 let second = 0
 let date = ''
 

@@ -71,12 +71,6 @@ interface HttpServerOptions {
   readonly log: Log
 }
 
-interface LazyEndpoint {
-  readonly below: string
-  open(): Promise<HttpEndpoint>
-  opened?: Promise<HttpEndpoint>
-}
-
 /** Serves with one shared token; without a token every request is anonymous. */
 export const serveHttp = ({ token, ...options }: HttpServerOptions & { readonly token: string | undefined }) =>
   openHttpServer({ ...options, authenticate: authenticateToken(token) })
@@ -101,12 +95,11 @@ export async function openHttpServer(
 
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
-  const { membership, workers } = options
+  const { membership, workers, environmentOf } = options
   const aside =
     workers && (await openPrivatePort(server, workers.membership === membership ? '127.0.0.1' : config.host))
   const sessions = createSessionStore({ access, clock, log, membership })
   const era = createLegacyProtocol({ access, info, log })
-  const { environmentOf } = options
   const lead = membership && environmentOf && routeToEnvironments({ membership, environmentOf })
   const stateless = createStatelessProtocol({ access, info, replica: membership?.self, clock, log })
   const modern = createStatelessHttp({ era: stateless, access, membership, lead, clock, log })
@@ -131,16 +124,15 @@ export async function openHttpServer(
     log,
   })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
-  const { adminEndpoint: people, chat } = options
+  const { adminEndpoint, chat, jwt } = options
   const openDoor: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
   /** Created on the first request to their path. */
-  const further: LazyEndpoint[] = []
+  const further: { below: string; open(): Promise<HttpEndpoint>; opened?: Promise<HttpEndpoint> }[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
-  const { jwt } = options
   if (jwt)
     further.push({ below: '/.well-known/', open: async () => createOAuthMetadataEndpoint({ jwt, config, hosts }) })
   further.push({ below: cardPath(config.path), open: async () => createServerCardEndpoint({ info, config, hosts }) })
-  if (people) further.push({ below: '/', open: () => people(openDoor) })
+  if (adminEndpoint) further.push({ below: '/', open: () => adminEndpoint(openDoor) })
   const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
   const base = config.path.replace(/\/$/, '')
   // Users paste these variants.
@@ -189,23 +181,13 @@ export async function openHttpServer(
 
   const openAi = async (chat: () => Chat | undefined) => {
     const { createOpenAiEndpoint } = await import('../openai/endpoint.ts')
-    return createOpenAiEndpoint({
-      chat,
-      access,
-      authenticate,
-      admit,
-      bodies,
-      hosts,
-      clock,
-      log,
-      ...(traced && { traced }),
-    })
+    return createOpenAiEndpoint({ chat, access, authenticate, admit, bodies, hosts, traced, clock, log })
   }
 
   const refused = (request: ReceivedRequest, response: ServerResponse, thrown: unknown) => {
     const refusal = toHttpError(thrown, log)
     if (refusal.status === 403) recordRejection(request, refusal)
-    else if (refusal.status !== 404) recordIfMalformed(access, remoteOf(request), refusal)
+    else if (refusal.status !== 404) recordIfMalformed(access, { address: request.socket.remoteAddress }, refusal)
     sendHttpError(response, refusal, clock)
   }
 
@@ -237,7 +219,7 @@ export async function openHttpServer(
   /** Audits requests with a disallowed Host or Origin (F11). */
   const recordRejection = (request: ReceivedRequest, refusal: HttpError) => {
     const { code } = refusal.details.data as { code: ErrorCode }
-    access.rejected({ code, ...offendingHeader(request, refusal), ...remoteOf(request) })
+    access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
 
   const close = async () => {
@@ -250,13 +232,9 @@ export async function openHttpServer(
     connections.closeIdle()
     sessions.closeStreams()
     if (active > 0) {
-      await new Promise<void>((resolve) => {
-        const timer = clock.after(config.shutdownGrace, resolve)
-        idle = () => {
-          timer[Symbol.dispose]()
-          resolve()
-        }
-      })
+      const { promise, resolve } = Promise.withResolvers<void>()
+      idle = resolve
+      await within(config.shutdownGrace, promise)
     }
     sessions[Symbol.dispose]()
     connections.closeAll()
@@ -294,8 +272,6 @@ export async function openHttpServer(
 }
 
 const ignored = () => {}
-
-const remoteOf = ({ socket: { remoteAddress: address } }: ReceivedRequest) => (address === undefined ? {} : { address })
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 

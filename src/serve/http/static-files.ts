@@ -15,20 +15,14 @@ const pageHeaders = {
   'X-Content-Type-Options': 'nosniff',
 } as const
 
-/** Returns false if there is no file for the path. */
-export type DashboardFiles = (request: IncomingMessage, response: ServerResponse, path: string) => boolean
-
-export interface PagesOptions {
-  /** For the error page. */
-  readonly endpoint: string
-  readonly hosts: Hosts
-}
-
-/** The dashboard is a single-page application, so every page path serves index.html. */
-export function createDashboardFiles(folder: string, { endpoint, hosts }: PagesOptions): DashboardFiles {
+/**
+ * The dashboard is a single-page application, so every page path serves index.html. `endpoint` is for the error page.
+ * Returns false if there is no file for the path.
+ */
+export function createDashboardFiles(folder: string, { endpoint, hosts }: { endpoint: string; hosts: Hosts }) {
   const files = openFolder(folder)
 
-  return (request, response, path) => {
+  return (request: IncomingMessage, response: ServerResponse, path: string): boolean => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return false
     const index = files.index()
     const file = files.find(decoded(path)) ?? (isPage(request, path) ? index : undefined)
@@ -101,14 +95,6 @@ interface StaticFile {
   readonly isHashed: boolean
 }
 
-/** The built dashboard in memory; `index` reads it again after a build. */
-interface StaticFolder {
-  /** Looks the path up among the files read, so no path leads outside the folder. */
-  find(path: string): StaticFile | undefined
-  /** Undefined if the dashboard is not built. */
-  index(): StaticFile | undefined
-}
-
 const types: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -124,7 +110,8 @@ const types: Readonly<Record<string, string>> = {
 
 const hashedName = /^assets\/.*-[\w-]{8,}\.\w+$/
 
-function openFolder(folder: string): StaticFolder {
+/** The built dashboard in memory; `index` reads it again after a build. */
+function openFolder(folder: string) {
   const page = join(folder, 'index.html')
   let files = new Map<string, StaticFile>()
   let builtAt: number | undefined
@@ -137,8 +124,10 @@ function openFolder(folder: string): StaticFolder {
   }
 
   return {
-    find: (path) => files.get(path),
-    index() {
+    /** Looks the path up among the files read, so no path leads outside the folder. */
+    find: (path: string) => files.get(path),
+    /** Undefined if the dashboard is not built. */
+    index(): StaticFile | undefined {
       look()
       return files.get('index.html')
     },

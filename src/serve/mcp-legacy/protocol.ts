@@ -18,6 +18,7 @@ import {
   missingServersKey,
   RequestPeer,
   type ResponseChannel,
+  textParam,
 } from '../calls/operations.ts'
 import {
   type EncodedResponse,
@@ -48,22 +49,7 @@ export interface GatewayInfo {
   readonly instructions?: string
 }
 
-/** The MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
-export interface LegacyProtocol {
-  /** Negotiates the revision; throws if the client names none or declares too many capabilities. */
-  negotiate(params: Params): SessionClient
-  initializeResult(session: Session): Promise<Buffer>
-  /** Returns undefined if the request was cancelled. Never rejects. */
-  request(
-    session: Session,
-    request: InboundRequest,
-    outlet: ResponseChannel,
-    caller: Caller,
-    /** The transport has resolved the agent for this request; resolve again only if the message names one. */
-    agentResolved?: boolean,
-  ): Promise<EncodedResponse | undefined>
-  notification(session: Session, notification: InboundNotification): void
-}
+export type LegacyProtocol = ReturnType<typeof createLegacyProtocol>
 
 /** Maximum requests in flight per session. */
 const maxRequests = 1_000
@@ -74,7 +60,8 @@ const brace = Buffer.from('{')
 export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
-export function createLegacyProtocol(options: { access: Access; info: GatewayInfo; log: Log }): LegacyProtocol {
+/** The MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
+export function createLegacyProtocol(options: { access: Access; info: GatewayInfo; log: Log }) {
   const { access, info, log } = options
   const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
   const operations = createOperations(access, form, legacyToolList)
@@ -115,10 +102,10 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       case 'tasks/cancel':
         return operations.task(method, request, caller, peer)
       case 'resources/subscribe':
-        await session.subscriptions.add(uriOf(params), caller)
+        await session.subscriptions.add(textParam(params, 'uri'), caller)
         return nothing
       case 'resources/unsubscribe':
-        session.subscriptions.remove(uriOf(params))
+        session.subscriptions.remove(textParam(params, 'uri'))
         return nothing
       case 'logging/setLevel':
         session.logLevel = levelOf(params)
@@ -133,7 +120,8 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
   }
 
   return {
-    negotiate(params) {
+    /** Negotiates the revision; throws if the client names none or declares too many capabilities. */
+    negotiate(params: Params): SessionClient {
       if (typeof params.protocolVersion !== 'string') {
         throw new ProtocolError(rpcCodes.params, '"initialize" must have a "protocolVersion".')
       }
@@ -145,7 +133,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       return { revision, capabilities: declared }
     },
 
-    async initializeResult({ revision, caller }) {
+    async initializeResult({ revision, caller }: Session): Promise<Buffer> {
       const { name, version } = info
       // The capabilities of servers are known once they are ready.
       await access.view(caller).ready('brief')
@@ -160,7 +148,15 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       }).bytes
     },
 
-    async request(session, received, outlet, caller, agentResolved = false) {
+    /** Returns undefined if the request was cancelled. Never rejects. */
+    async request(
+      session: Session,
+      received: InboundRequest,
+      outlet: ResponseChannel,
+      caller: Caller,
+      /** The transport has resolved the agent for this request; resolve again only if the message names one. */
+      agentResolved = false,
+    ): Promise<EncodedResponse | undefined> {
       const { id, method } = received
       const { requests } = session
       if (requests.has(id)) {
@@ -194,7 +190,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       }
     },
 
-    notification(session, notification) {
+    notification(session: Session, notification: InboundNotification): void {
       const { method } = notification
       const params = definedNotificationParams(notification, session, log, (fault) =>
         recordMalformed(access, session.caller, fault),
@@ -204,12 +200,6 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       else if (method === 'notifications/roots/list_changed') access.notifyServers(session.caller, method)
     },
   }
-}
-
-function uriOf({ uri }: Params): string {
-  if (typeof uri !== 'string' || uri === '')
-    throw new ProtocolError(rpcCodes.params, '"uri" must be a non-empty string.')
-  return uri
 }
 
 function levelOf({ level }: Params): LogLevel {

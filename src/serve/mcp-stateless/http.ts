@@ -17,20 +17,16 @@ import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { validateNotification, validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
 
-export interface StatelessPost {
+interface StatelessPost {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
   readonly identity: AuthIdentity
   readonly body: Buffer
 }
 
-export interface StatelessHttp {
-  /** Returns undefined for messages of the legacy protocol. Throws or rejects if the message is invalid. */
-  take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined
-  drain(): void
-}
+export type StatelessHttp = ReturnType<typeof createStatelessHttp>
 
-export interface StatelessHttpOptions {
+export function createStatelessHttp(options: {
   readonly era: StatelessProtocol
   readonly access: Access
   readonly membership?: Membership | undefined
@@ -38,15 +34,12 @@ export interface StatelessHttpOptions {
   readonly lead?: RouteCall | undefined
   readonly clock: Clock
   readonly log: Log
-}
-
-export function createStatelessHttp(options: StatelessHttpOptions): StatelessHttp {
+}) {
   const { era, access, membership, lead, clock, log } = options
   const admitted = (inbound: InboundRequest, { request, identity }: StatelessPost): StatelessRequest => {
     const { headers } = request
     const envelope = validateRequest(inbound, headers)
-    const address = clientAddress(request, membership)
-    const from = { ...identity, ...(address !== undefined && { address }) }
+    const from = { ...identity, address: clientAddress(request, membership) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
     const caller = statelessCaller({ ...from, agent }, envelope)
     return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller, headers }
@@ -101,7 +94,8 @@ export function createStatelessHttp(options: StatelessHttpOptions): StatelessHtt
   }
 
   return {
-    take(inbound, post) {
+    /** Returns undefined for messages of the legacy protocol. Throws or rejects if the message is invalid. */
+    take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined {
       try {
         return protocolOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : deal(inbound, post)
       } catch (thrown) {

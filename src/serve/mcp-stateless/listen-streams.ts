@@ -10,21 +10,9 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type SessionSubscriptions } from '../session/subscriptions.ts'
 
-export interface ListenSink {
+interface ListenSink {
   send(message: Buffer): boolean
   end(answer: Buffer): void
-}
-
-export interface ListenSubscription {
-  /** Stops notifications and ends its resource subscriptions. */
-  cancel(): void
-}
-
-/** Streams of `subscriptions/listen`: an acknowledgement, then notifications tagged with the request's id. */
-export interface ListenStreams {
-  /** Throws if the request is invalid or the limit is reached. */
-  open(request: { readonly id: Id; readonly params: Params }, caller: Caller, sink: ListenSink): ListenSubscription
-  end(): void
 }
 
 const maxStreams = 1_024
@@ -41,13 +29,14 @@ const methods: Readonly<Record<List, string>> = {
   resourcesListChanged: 'notifications/resources/list_changed',
 }
 
+/** Streams of `subscriptions/listen`: an acknowledgement, then notifications tagged with the request's id. */
 export function createListenStreams(options: {
   readonly access: Access
   readonly serverInfo: object
   readonly clock: Clock
   readonly log: Log
   readonly limit?: number
-}): ListenStreams {
+}) {
   const { access, serverInfo, clock, log, limit = maxStreams } = options
   const share = Math.ceil(limit / parts)
   const streams = new Set<Stream>()
@@ -70,7 +59,8 @@ export function createListenStreams(options: {
   }
 
   return {
-    open({ id, params }, caller, sink) {
+    /** Throws if the request is invalid or the limit is reached. */
+    open({ id, params }: { id: Id; params: Params }, caller: Caller, sink: ListenSink): { cancel(): void } {
       if (streams.size >= limit) {
         throw new ProtocolError(-32603, 'Subscription limit reached: close a stream, or try again later.')
       }
@@ -146,14 +136,16 @@ export function createListenStreams(options: {
       void followAll(followed, uris, clock, log).then(acknowledge)
       return stream
     },
-    end() {
+    end(): void {
       for (const stream of [...streams]) stream.end()
     },
   }
 }
 
-interface Stream extends ListenSubscription {
+interface Stream {
   readonly principal: string
+  /** Stops notifications and ends its resource subscriptions. */
+  cancel(): void
   changed(list: List): void
   end(): void
 }
@@ -183,15 +175,8 @@ async function followAll(
   return honoured
 }
 
-interface ListenFilter {
-  readonly lists: ReadonlySet<List>
-  /** Unique, as the client spells them. */
-  readonly uris: readonly string[]
-}
-
-type List = 'toolsListChanged' | 'promptsListChanged' | 'resourcesListChanged'
-
-const lists: readonly List[] = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged']
+const lists = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
+type List = (typeof lists)[number]
 
 /** MCP announces template changes as resource changes. */
 const listOf: Readonly<Record<Kind, List>> = {
@@ -203,8 +188,11 @@ const listOf: Readonly<Record<Kind, List>> = {
 
 const maxUris = 1_000
 
-/** Ignores unknown members; the acknowledgement shows what was accepted. */
-function readFilter({ notifications }: Params): ListenFilter {
+/** Ignores unknown members; the acknowledgement shows what was accepted. URIs are unique, as the client spells them. */
+function readFilter({ notifications }: Params): {
+  readonly lists: ReadonlySet<List>
+  readonly uris: readonly string[]
+} {
   if (!isObject(notifications)) throw invalid('"notifications" must be an object that says what to listen for.')
   for (const list of lists) {
     const wanted = notifications[list]

@@ -26,7 +26,7 @@ import { type EncodedResponse, HttpError, recordIfMalformed, rpcCodes } from '..
 import { definedParams, type InboundRequest, isObject, memberOf, type Params } from '../inbound-message.ts'
 import type { GatewayInfo } from '../mcp-legacy/protocol.ts'
 import type { RequestEnvelope } from './envelope.ts'
-import { createListenStreams, type ListenStreams } from './listen-streams.ts'
+import { createListenStreams } from './listen-streams.ts'
 import { checkParamHeaders } from './request-headers.ts'
 import { inputRequired, statelessErrorResponse } from './responses.ts'
 
@@ -37,16 +37,7 @@ export interface StatelessRequest extends InboundRequest {
   readonly headers?: IncomingHttpHeaders
 }
 
-/** MCP revision 2026-07-28, which has no sessions, over HTTP or stdio. */
-export interface StatelessProtocol {
-  /** Drops params that are not defined for the request; throws for ambiguous ones. */
-  params(request: InboundRequest, envelope: RequestEnvelope, caller: Caller): Params
-  /** Returns undefined if the request was cancelled. Never rejects. */
-  request(request: StatelessRequest, outlet: ResponseChannel): Promise<EncodedResponse | undefined>
-  readonly streams: ListenStreams
-  /** Ends streams and cancels suspended calls. */
-  drain(): void
-}
+export type StatelessProtocol = ReturnType<typeof createStatelessProtocol>
 
 /** Lists depend on the caller. Clients that listen for changes need not wait for the TTL. */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
@@ -60,13 +51,14 @@ const lists: ReadonlyMap<string, Kind> = new Map([
   ['prompts/list', 'prompt'],
 ])
 
+/** MCP revision 2026-07-28, which has no sessions, over HTTP or stdio. */
 export function createStatelessProtocol(options: {
   readonly access: Access
   readonly info: GatewayInfo
   readonly replica?: string | undefined
   readonly clock: Clock
   readonly log: Log
-}): StatelessProtocol {
+}) {
   const { access, info, clock, log } = options
   const operations = createOperations(access, ({ body, plain }, reads) =>
     toModern(body.bytes, reads && readHint, plain),
@@ -140,14 +132,8 @@ export function createStatelessProtocol(options: {
     const { id, params, envelope } = request
     const { progressToken } = params._meta as Params
     const { version: revision, capabilities, logLevel } = envelope
-    const leg: RequestTurn = {
-      id,
-      revision,
-      capabilities,
-      logLevel,
-      progressToken,
-      send: (message) => outlet.send(message),
-    }
+    const send = (message: Buffer) => outlet.send(message)
+    const leg: RequestTurn = { id, revision, capabilities, logLevel, progressToken, send }
     const { call, begin } = openCall(request, leg)
     outlet.owner = call
     const waiting = call.turn(leg, isObject(params.inputResponses) ? answersOf(request) : {})
@@ -158,8 +144,7 @@ export function createStatelessProtocol(options: {
     if (turn.kind === 'asked') return [inputRequired(turn.questions, parked.suspend(call))]
     parked.forget(call)
     if (turn.kind === 'failed') throw turn.thrown
-    if (turn.kind !== 'done') return undefined
-    return turn.result
+    return turn.kind === 'done' ? turn.result : undefined
   }
 
   const answer = async (request: StatelessRequest, outlet: ResponseChannel): Promise<Pieces | undefined> => {
@@ -186,12 +171,14 @@ export function createStatelessProtocol(options: {
   }
 
   return {
-    params: (request, { version: revision, capabilities }, caller) => {
+    /** Drops params that are not defined for the request; throws for ambiguous ones. */
+    params(request: InboundRequest, { version: revision, capabilities }: RequestEnvelope, caller: Caller): Params {
       const extension = (name: string) =>
         declares(capabilities, name) && declares(access.offers(caller).capabilities, name)
       return definedParams(request, { revision, extension }, log)
     },
-    async request(request, outlet) {
+    /** Returns undefined if the request was cancelled. Never rejects. */
+    async request(request: StatelessRequest, outlet: ResponseChannel): Promise<EncodedResponse | undefined> {
       try {
         const result = await answer(request, outlet)
         return result && { message: resultPieces(request.id, result) }
@@ -201,7 +188,8 @@ export function createStatelessProtocol(options: {
       }
     },
     streams,
-    drain() {
+    /** Ends streams and cancels suspended calls. */
+    drain(): void {
       streams.end()
       parked.close()
     },

@@ -15,26 +15,17 @@ import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
 
-/** The stateless protocol over stdio: requests share one stream and are identified by id. */
-export interface StatelessStdio {
-  /** Resolves when the request is answered or cancelled. Never rejects. */
-  request(inbound: InboundRequest): Promise<void>
-  notification(inbound: InboundNotification): void
-  /** All callers that may have server-side state. */
-  callers(): Iterable<Caller>
-  cancelAll(): void
-}
-
 /** Maximum requests in flight. */
 const maxRequests = 1_000
 
+/** The stateless protocol over stdio: requests share one stream and are identified by id. */
 export function createStatelessStdio(options: {
   readonly era: StatelessProtocol
   readonly access: Access
   readonly caller: Caller
   readonly writer: LineWriter
   readonly log: Log
-}): StatelessStdio {
+}) {
   const { era, access, writer, log } = options
   const requests = new Map<Id, ResponseChannel>()
   const callers = new Map<string, Caller>()
@@ -72,7 +63,8 @@ export function createStatelessStdio(options: {
   }
 
   return {
-    async request(inbound) {
+    /** Resolves when the request is answered or cancelled. Never rejects. */
+    async request(inbound: InboundRequest): Promise<void> {
       const { id } = inbound
       if (requests.has(id)) {
         const message = 'A request with this id is still in flight: give each request its own id.'
@@ -93,7 +85,7 @@ export function createStatelessStdio(options: {
         writer.write(joined(statelessErrorResponse(request, thrown, log).message))
       }
     },
-    notification(inbound) {
+    notification(inbound: InboundNotification): void {
       if (inbound.method !== 'notifications/cancelled') return
       const params = definedNotificationParams(inbound, { revision: modernRevision }, log, (fault) =>
         recordMalformed(access, options.caller, fault),
@@ -104,8 +96,9 @@ export function createStatelessStdio(options: {
       requests.delete(id)
       owner?.cancel()
     },
+    /** All callers that may have server-side state. */
     callers: () => callers.values(),
-    cancelAll() {
+    cancelAll(): void {
       for (const { owner } of requests.values()) owner?.cancel()
       requests.clear()
     },

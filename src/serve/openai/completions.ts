@@ -10,14 +10,12 @@ import { type AuthIdentity, agentFor, agentOfRequest } from '../auth/identity.ts
 import { nonInteractivePeer } from '../calls/operations.ts'
 import { HttpError, toHttpError } from '../errors.ts'
 import type { RequestBodies } from '../http/bodies.ts'
+import { sendJson } from '../http/response.ts'
 import { abortOnClose, dropWhenStalled } from '../http/sse-stream.ts'
 import { selectModel, streamAnswer } from './chat.ts'
 import { errorBody } from './errors.ts'
 import { readRequest } from './request.ts'
 import { completionOf, createChunks } from './response.ts'
-
-/** Serves POST /v1/chat/completions; rejects with the error to send. */
-export type Completions = (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity) => Promise<void>
 
 export interface CompletionsOptions {
   /** The chat of the current configuration; undefined if it has no model. */
@@ -37,7 +35,8 @@ const maxAnswers = 256
 /** One principal may have half of the answers, so that it cannot lock out others. */
 const parts = 2
 
-export function createCompletions(options: CompletionsOptions): Completions {
+/** Serves POST /v1/chat/completions; rejects with the error to send. */
+export function createCompletions(options: CompletionsOptions) {
   const { access, clock, log, traced, limit = maxAnswers } = options
   const share = Math.ceil(limit / parts)
   const held = new Map<string, number>()
@@ -57,16 +56,15 @@ export function createCompletions(options: CompletionsOptions): Completions {
   }
 
   const callerOf = (request: IncomingMessage, identity: AuthIdentity, named: string | undefined): Caller => {
-    const { remoteAddress } = request.socket
-    const from = { ...identity, ...(remoteAddress !== undefined && { address: remoteAddress }) }
+    const from = { ...identity, address: request.socket.remoteAddress }
     const asked = named ?? agentOfRequest(request)
     const agent = agentFor(access, from, asked)
     // There are no sessions here: server-side state is kept per principal and agent.
     const session = `chat ${identity.principal} ${agent}`
-    return { ...from, agent, ...(asked !== undefined && { asked }), session, capabilities: {} }
+    return { ...from, agent, asked, session, capabilities: {} }
   }
 
-  return async (request, response, identity) => {
+  return async (request: IncomingMessage, response: ServerResponse, identity: AuthIdentity): Promise<void> => {
     take(identity.principal, response)
     const signal = abortOnClose(response)
     const { asked, includeUsage, agent } = readRequest(await options.bodies.read({ request, response, identity }))
@@ -74,15 +72,7 @@ export function createCompletions(options: CompletionsOptions): Completions {
     const caller = callerOf(request, identity, agent)
     const trace = traced?.() ? readTraceContext(request.headers) : undefined
     const id = `chatcmpl-${randomUUID().slice(19)}`
-    const whole: ChatRequest = {
-      ...asked,
-      id,
-      model,
-      caller,
-      signal,
-      peer: nonInteractivePeer,
-      ...(trace && { trace }),
-    }
+    const whole: ChatRequest = { ...asked, id, model, caller, signal, peer: nonInteractivePeer, trace }
     const heading = { id, created: Math.floor(clock.now() / 1000), model }
     // OpenAI clients read X-Request-Id, also for failed requests.
     response.setHeader('Toolway-Chat', id).setHeader('X-Request-Id', id)
@@ -98,9 +88,9 @@ export function createCompletions(options: CompletionsOptions): Completions {
       })
       return
     }
-    const body = Buffer.from(JSON.stringify(await completionOf(events, heading)))
+    const completion = await completionOf(events, heading)
     if (response.destroyed) return
-    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+    sendJson(response, completion)
     dropWhenStalled(response)
   }
 }

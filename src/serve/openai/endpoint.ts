@@ -9,20 +9,16 @@ import {
   methodNotAllowed,
   recordMalformed,
   sendHttpError,
+  shuttingDown,
   toHttpError,
 } from '../errors.ts'
 import { allowOrigin, answerPreflight, type Hosts, isPreflight, offendingHeader } from '../http/hosts.ts'
+import { sendJson } from '../http/response.ts'
 import { modelView, unknownModel } from './chat.ts'
 import { type CompletionsOptions, createCompletions } from './completions.ts'
 import { errorBody, notFound } from './errors.ts'
 
-/** The OpenAI-compatible API (S6): everything below `/v1`. */
-export interface OpenAiEndpoint extends Disposable {
-  /** Always responds; unknown paths get an OpenAI error. */
-  handle(request: IncomingMessage, response: ServerResponse, path: string): true
-}
-
-export interface OpenAiEndpointOptions extends CompletionsOptions {
+interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly authenticate: Authenticate
   readonly admit: Admit
   readonly hosts: Hosts
@@ -36,7 +32,8 @@ interface Sender {
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
-export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndpoint {
+/** The OpenAI-compatible API (S6): everything below `/v1`. */
+export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
@@ -68,23 +65,22 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): OpenAiEndp
       await completions(request, response, identity)
     } else if (path === modelsPath || path.startsWith(`${modelsPath}/`)) {
       allow(request, 'GET, HEAD')
-      const body = Buffer.from(JSON.stringify(models(path)))
-      response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body)
+      sendJson(response, models(path))
     } else throw nothing()
   }
 
   /** Audits rejected requests like the MCP endpoint (F11); denied agents are recorded already. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError) => {
-    const { remoteAddress: address } = request.socket
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
     const told =
       code === 'AUTH_REQUIRED' || rule === throttleRule || rule === scopesRule || rule.startsWith('server.allowed')
     if (code === undefined || !told) return
-    access.rejected({ code, ...offendingHeader(request, refusal), ...(address !== undefined && { address }) })
+    access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
 
   return {
-    handle(request, response, path) {
+    /** Always responds; unknown paths get an OpenAI error. */
+    handle(request: IncomingMessage, response: ServerResponse, path: string): true {
       const sender: Sender = { address: request.socket.remoteAddress }
       answer(request, response, path, sender).catch((thrown: unknown) => {
         const refusal = ofOurs(toHttpError(thrown, log))
@@ -120,9 +116,3 @@ function decoded(part: string): string {
 
 const nothing = () =>
   notFound(`Not found: available are POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME.`, {})
-
-const shuttingDown = () =>
-  HttpError.of('OVERLOADED', 'This gateway is shutting down: try again in a moment.', {
-    retryAfterMs: 1_000,
-    headers: { Connection: 'close' },
-  })

@@ -5,7 +5,7 @@ import { isObject } from '../inbound-message.ts'
 import { badRequest } from './errors.ts'
 import { messages } from './messages.ts'
 
-export interface ChatCompletionRequest {
+interface ChatCompletionRequest {
   /** The part of the request that is passed to the chat. */
   readonly asked: Omit<ChatRequest, 'id' | 'caller' | 'peer' | 'signal' | 'trace'>
   readonly includeUsage: boolean

@@ -2,25 +2,18 @@ import type { ChatEnd, ChatEvent } from '../../core/chat.ts'
 import { incompleteAnswer } from './chat.ts'
 
 /** Members that all chunks of an answer share. */
-export interface CompletionHeader {
+interface CompletionHeader {
   readonly id: string
   /** Seconds since the epoch. */
   readonly created: number
   readonly model: string
 }
 
-export interface Chunks {
-  /** The first chunk, sent before any event. */
-  opening(): Buffer
-  /** Encodes an event as one or more chunks; the last event is followed by `[DONE]`. */
-  of(event: ChatEvent): readonly Buffer[]
-}
-
 /**
  * Events that the OpenAI API does not have (stages, tools that run in the gateway) become chunks with an empty delta
  * and the extra member `toolway`, which other clients ignore.
  */
-export function createChunks(heading: CompletionHeader, includeUsage: boolean): Chunks {
+export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
   const common = { ...heading, object: 'chat.completion.chunk' }
   // The API requires `usage` in every chunk if the client requested it: null in all but the last.
   const usage = includeUsage ? { usage: null } : {}
@@ -28,8 +21,10 @@ export function createChunks(heading: CompletionHeader, includeUsage: boolean): 
     bytesOf({ ...common, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage, ...extra })
 
   return {
+    /** The first chunk, sent before any event. */
     opening: () => chunk({ role: 'assistant', content: '' }),
-    of(event) {
+    /** Encodes an event as one or more chunks; the last event is followed by `[DONE]`. */
+    of(event: ChatEvent): readonly Buffer[] {
       switch (event.kind) {
         case 'text':
           return [chunk({ content: event.text })]

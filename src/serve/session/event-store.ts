@@ -1,27 +1,14 @@
 /** Without a message it only marks the end of the stream. */
-export interface StoredEvent {
+interface StoredEvent {
   readonly stream: string
   readonly number: number
   readonly message: Buffer | undefined
   readonly last: boolean
 }
 
-/** The events of one session's streams, stored for clients that reconnect. */
-export interface SessionEvents extends Disposable {
-  /** The newest number of any stream of the session. */
-  readonly newest: number
-  /** Stores an event under the session's next number, which it returns. */
-  add(stream: string, message: Buffer | undefined, last?: boolean): number
-  after(stream: string, number: number): readonly StoredEvent[]
-  isOver(stream: string): boolean
-}
+export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open']>
 
-export interface EventStore {
-  open(): SessionEvents
-  readonly bytes: number
-}
-
-export interface EventBounds {
+interface EventBounds {
   readonly count: number
   readonly bytes: number
   readonly total: number
@@ -39,7 +26,7 @@ const overhead = 128
  * Bounds events per session and in total. Evicts the oldest first, but final responses last: without its response a
  * call is lost. The newest event is always kept.
  */
-export function createEventStore(bounds: EventBounds = usual): EventStore {
+export function createEventStore(bounds: EventBounds = usual) {
   // Least recently active session first.
   const sessions = new Set<Drop>()
   let total = 0
@@ -56,7 +43,8 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
     }
   }
 
-  const open = (): SessionEvents => {
+  /** The events of one session's streams, stored for clients that reconnect. */
+  const open = () => {
     const passing = new Map<number, StoredEvent>()
     const lasts = new Map<number, StoredEvent>()
     let newest = 0
@@ -82,10 +70,12 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
     }
 
     return {
-      get newest() {
+      /** The newest number of any stream of the session. */
+      get newest(): number {
         return newest
       },
-      add(stream, message, last = false) {
+      /** Stores an event under the session's next number, which it returns. */
+      add(stream: string, message: Buffer | undefined, last = false): number {
         newest++
         if (!open) return newest
         ;(last ? lasts : passing).set(newest, { stream, number: newest, message, last })
@@ -95,12 +85,12 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
         keepTotal(drop)
         return newest
       },
-      after(stream, number) {
+      after(stream: string, number: number): readonly StoredEvent[] {
         const later = (event: StoredEvent) => event.stream === stream && event.number > number
         return [...passing.values(), ...lasts.values()].filter(later).sort((a, b) => a.number - b.number)
       },
-      isOver: (stream) => [...lasts.values()].some((event) => event.stream === stream),
-      [Symbol.dispose]() {
+      isOver: (stream: string): boolean => [...lasts.values()].some((event) => event.stream === stream),
+      [Symbol.dispose](): void {
         open = false
         sessions.delete(drop)
         total -= bytes
@@ -113,7 +103,7 @@ export function createEventStore(bounds: EventBounds = usual): EventStore {
 
   return {
     open,
-    get bytes() {
+    get bytes(): number {
       return total
     },
   }

@@ -10,7 +10,7 @@ import { createEventStore } from './event-store.ts'
 import { SessionStreams } from './resumable-streams.ts'
 import { createSession, type Session, type SessionClient, serializeSession } from './session.ts'
 
-export type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
+type ActingIdentity = AuthIdentity & Pick<Caller, 'agent' | 'asked'>
 
 export interface HttpSession extends Session {
   readonly id: string
@@ -20,24 +20,7 @@ export interface HttpSession extends Session {
   keptAt: number
 }
 
-export interface SessionStore extends Disposable {
-  readonly count: number
-  /** `known` is the id of a session taken over from another replica. Throws OVERLOADED at the limit. */
-  open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession
-  /** Whether this replica holds the session, for any principal. */
-  holds(id: string): boolean
-  /** Saves the session's record for other replicas. */
-  keep(session: HttpSession): void
-  /** Returns the session only to the principal that owns it. */
-  find(id: string, principal: string): HttpSession | undefined
-  /** Restarts the idle timeout. */
-  touch(session: HttpSession): void
-  /** Cancels its calls, closes its streams and drops its events. */
-  end(session: HttpSession): void
-  /** Sends the notifications to every session, each on one stream. */
-  tell(messages: ReadonlySet<Buffer>): void
-  closeStreams(): void
-}
+export type SessionStore = ReturnType<typeof createSessionStore>
 
 interface SessionsOptions {
   readonly access: Access
@@ -57,7 +40,7 @@ const toldMs = 600_000
 /** The first revision whose clients accept an event without a message. Revisions are dates, so they compare as text. */
 const primedSince = '2025-11-25'
 
-export function createSessionStore(options: SessionsOptions): SessionStore {
+export function createSessionStore(options: SessionsOptions) {
   const { access, clock, log, limit = maxSessions, membership } = options
   // Least recently used first: `touch` moves a session to the end.
   const sessions = new Map<string, HttpSession>()
@@ -88,12 +71,14 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     session.streams[Symbol.dispose]()
   }
 
+  /** Cancels its calls, closes its streams and drops its events. */
   const end = (session: HttpSession) => {
     if (!take(session)) return
     membership?.forget(session.id)
     close(session)
   }
 
+  /** Restarts the idle timeout. */
   const touch = (session: HttpSession) => {
     const now = clock.monotonic()
     // Do not reorder busy sessions on every request.
@@ -103,6 +88,7 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     if (now - session.keptAt > toldMs) keep(session)
   }
 
+  /** Saves the session's record for other replicas. */
   const keep = (session: HttpSession) => {
     session.keptAt = clock.monotonic()
     void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || letGo(session))
@@ -164,25 +150,21 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
   let timer = clock.after(sweepMs, sweep)
 
   return {
-    get count() {
+    get count(): number {
       return sessions.size
     },
-    open(identity, client, address, known) {
+    /** `known` is the id of a session taken over from another replica. Throws OVERLOADED at the limit. */
+    open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession {
       const id = known ?? newId()
       makeRoom(identity.principal)
       const { capabilities, revision } = client
-      const caller = {
-        ...identity,
-        session: id,
-        capabilities,
-        ...(address !== undefined && { address }),
-      }
+      const caller = { ...identity, session: id, capabilities, address }
       const streams = new SessionStreams({
         events: events.open(),
         primes: revision >= primedSince,
         clock,
         // The previous replica's streams have smaller numbers.
-        ...(known !== undefined && { first: clock.now() }),
+        first: known === undefined ? undefined : clock.now(),
       })
       const tell = (message: Buffer) => streams.tell(message)
       // Extend the same object: its parts refer to it.
@@ -192,9 +174,11 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
       keep(session)
       return session
     },
-    holds: (id) => sessions.has(id),
+    /** Whether this replica holds the session, for any principal. */
+    holds: (id: string) => sessions.has(id),
     keep,
-    find(id, principal) {
+    /** Returns the session only to the principal that owns it. */
+    find(id: string, principal: string): HttpSession | undefined {
       const session = sessions.get(id)
       if (session === undefined || session.caller.principal !== principal) return undefined
       touch(session)
@@ -202,13 +186,14 @@ export function createSessionStore(options: SessionsOptions): SessionStore {
     },
     touch,
     end,
-    tell(messages) {
+    /** Sends the notifications to every session, each on one stream. */
+    tell(messages: ReadonlySet<Buffer>): void {
       for (const session of sessions.values()) for (const message of messages) session.streams.tell(message)
     },
-    closeStreams() {
+    closeStreams(): void {
       for (const session of sessions.values()) session.streams.closeListening()
     },
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       timer[Symbol.dispose]()
       returned?.[Symbol.dispose]()
       // Close but do not end them: another replica may take them over.

@@ -6,15 +6,7 @@ import type { Log } from '../../core/log.ts'
 import { notificationBytes } from '../../wire/message.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 
-/** Resources that a session is subscribed to, by the URI that the client used. */
-export interface SessionSubscriptions extends Disposable {
-  /** Idempotent. `caller` may be another agent of the session's caller. */
-  add(uri: string, caller?: Caller): Promise<void>
-  /** Renews a subscription made at another replica and notifies the client, which may have missed updates. */
-  resume(uri: string): Promise<void>
-  remove(uri: string): void
-  uris(): readonly string[]
-}
+export type SessionSubscriptions = ReturnType<typeof createResourceSubscriptions>
 
 interface ActiveSubscription {
   readonly begun: Promise<AsyncDisposable>
@@ -25,6 +17,7 @@ interface ActiveSubscription {
 const maxFollowed = 1_000
 const maxUriLength = 8_192
 
+/** Resources that a session is subscribed to, by the URI that the client used. */
 export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
@@ -32,7 +25,7 @@ export function createResourceSubscriptions(options: {
   /** Gets the same buffer for each update of a resource, so that a pending notification is not sent twice. */
   tell(message: Buffer): void
   news?(uri: string): Buffer
-}): SessionSubscriptions {
+}) {
   const { access, caller, log, tell, news = updated } = options
   const followed = new Map<string, ActiveSubscription>()
 
@@ -52,12 +45,14 @@ export function createResourceSubscriptions(options: {
       .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe at the server'))
   }
 
-  const subscriptions: SessionSubscriptions = {
-    async resume(uri) {
+  const subscriptions = {
+    /** Renews a subscription made at another replica and notifies the client, which may have missed updates. */
+    async resume(uri: string): Promise<void> {
       await subscriptions.add(uri)
       if (followed.has(uri)) tell(news(uri))
     },
-    async add(uri, acting = caller) {
+    /** Idempotent. `acting` may be another agent of the session's caller. */
+    async add(uri: string, acting: Caller = caller): Promise<void> {
       const known = followed.get(uri)
       if (known !== undefined) {
         await known.begun
@@ -79,14 +74,14 @@ export function createResourceSubscriptions(options: {
         throw thrown
       }
     },
-    remove(uri) {
+    remove(uri: string): void {
       const following = followed.get(uri)
       if (following === undefined) return
       followed.delete(uri)
       stop(following)
     },
-    uris: () => [...followed.keys()],
-    [Symbol.dispose]() {
+    uris: (): readonly string[] => [...followed.keys()],
+    [Symbol.dispose](): void {
       for (const following of followed.values()) stop(following)
       followed.clear()
     },

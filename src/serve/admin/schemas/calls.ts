@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { named, type ViewOf } from './figures.ts'
+import { named, namedSchemas, type ViewOf } from './figures.ts'
 
 const outcome = z.enum(['running', 'answered', 'tool_error', 'denied', 'failed'])
 
@@ -18,14 +18,13 @@ const callFields = {
   cache: z.enum(['hit', 'miss', 'joined']).nullable(),
 }
 
-export const callView = named('CallView', 'A call.', z.strictObject(callFields))
+export const callView = named('CallView', 'A call.', callFields)
 export type CallView = ViewOf<typeof callView>
 
-const auditRow = named(
-  'AuditRow',
-  'A record of the audit log; docs/audit describes its fields.',
-  z.record(z.string(), z.unknown()),
-)
+const auditRow = z.record(z.string(), z.unknown()).register(namedSchemas, {
+  id: 'AuditRow',
+  description: 'A record of the audit log; docs/audit describes its fields.',
+})
 export type AuditRow = ViewOf<typeof auditRow>
 
 const step = z.strictObject({
@@ -35,57 +34,41 @@ const step = z.strictObject({
   error: z.string().nullable(),
 })
 
-export const callDetail = named(
-  'CallDetail',
-  'A call, its timeline and its audit records.',
-  z.strictObject({
-    ...callFields,
-    steps: z.array(step),
-    children: z.array(callView),
-    audit: z
-      .strictObject({ begin: auditRow.nullable(), end: auditRow.nullable() })
-      .describe('As written to disk; null until they are written, and for users who are not admins.'),
-  }),
-)
+export const callDetail = named('CallDetail', 'A call, its timeline and its audit records.', {
+  ...callFields,
+  steps: z.array(step),
+  children: z.array(callView),
+  audit: z
+    .strictObject({ begin: auditRow.nullable(), end: auditRow.nullable() })
+    .describe('As written to disk; null until they are written, and for users who are not admins.'),
+})
 export type CallDetail = ViewOf<typeof callDetail>
 
-export const auditPage = named(
-  'AuditPage',
-  'A page of the operations in the audit log, newest first.',
-  z.strictObject({
-    rows: z.array(auditRow),
-    nextCursor: z.string().nullable(),
-    source: z
-      .enum(['postgres', 'local'])
-      .optional()
-      .describe('With PostgreSQL: whether these are the records of all replicas or of this one.'),
-    behind: z
-      .strictObject({ records: z.number().nullable(), seconds: z.number() })
-      .optional()
-      .describe('Records of this replica that PostgreSQL does not have yet; null if the number is unknown.'),
-  }),
-)
+export const auditPage = named('AuditPage', 'A page of the operations in the audit log, newest first.', {
+  rows: z.array(auditRow),
+  nextCursor: z.string().nullable(),
+  source: z
+    .enum(['postgres', 'local'])
+    .optional()
+    .describe('With PostgreSQL: whether these are the records of all replicas or of this one.'),
+  behind: z
+    .strictObject({ records: z.number().nullable(), seconds: z.number() })
+    .optional()
+    .describe('Records of this replica that PostgreSQL does not have yet; null if the number is unknown.'),
+})
 export type AuditPage = ViewOf<typeof auditPage>
 
-export const chainView = named(
-  'ChainView',
-  'Whether the audit log is unchanged, as of the last check.',
-  z.strictObject({
-    state: z.enum(['unknown', 'checking', 'intact', 'broken']),
-    checkedAt: z.number().nullable(),
-    records: z.int().min(0).nullable(),
-    problems: z.array(z.string()),
-  }),
-)
+export const chainView = named('ChainView', 'Whether the audit log is unchanged, as of the last check.', {
+  state: z.enum(['unknown', 'checking', 'intact', 'broken']),
+  checkedAt: z.number().nullable(),
+  records: z.int().min(0).nullable(),
+  problems: z.array(z.string()),
+})
 export type ChainView = ViewOf<typeof chainView>
 
-export const chatView = named(
-  'ChatView',
-  'The chat models.',
-  z.strictObject({
-    models: z.array(z.string()).describe('Model names, the default first; empty if none is configured.'),
-  }),
-)
+export const chatView = named('ChatView', 'The chat models.', {
+  models: z.array(z.string()).describe('Model names, the default first; empty if none is configured.'),
+})
 export type ChatView = ViewOf<typeof chatView>
 
 const maxText = 500

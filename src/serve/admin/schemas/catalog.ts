@@ -22,24 +22,18 @@ const serverFields = {
   paused: z.boolean().describe('Disabled with POST servers/NAME/disable until the next start.'),
 }
 
-export const serverView = named('ServerView', 'A server and its state.', z.strictObject(serverFields))
+export const serverView = named('ServerView', 'A server and its state.', serverFields)
 export type ServerView = ViewOf<typeof serverView>
 
-export const serverDetail = named(
-  'ServerDetail',
-  'A server, its state and its latest stderr output.',
-  z.strictObject({
-    ...serverFields,
-    stderr: z.array(z.string()).describe('The last lines of stderr, redacted; admins only.'),
-  }),
-)
+export const serverDetail = named('ServerDetail', 'A server, its state and its latest stderr output.', {
+  ...serverFields,
+  stderr: z.array(z.string()).describe('The last lines of stderr, redacted; admins only.'),
+})
 export type ServerDetail = ViewOf<typeof serverDetail>
 
-export const signInView = named(
-  'SignInView',
-  'Where to sign in.',
-  z.strictObject({ url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.') }),
-)
+export const signInView = named('SignInView', 'Where to sign in.', {
+  url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),
+})
 export type SignInView = ViewOf<typeof signInView>
 
 const toolFields = {
@@ -56,91 +50,67 @@ const toolFields = {
 
 const anything = z.record(z.string(), z.unknown())
 
-const toolView = named('ToolView', 'A tool.', z.strictObject(toolFields))
+const toolView = named('ToolView', 'A tool.', toolFields)
 export type ToolView = ViewOf<typeof toolView>
 
-export const toolPage = named(
-  'ToolPage',
-  'A page of tools.',
-  z.strictObject({
-    tools: z.array(toolView),
-    total: z.int().min(0).describe('The number of matches on all pages.'),
-    nextCursor: z.string().nullable(),
-  }),
-)
+export const toolPage = named('ToolPage', 'A page of tools.', {
+  tools: z.array(toolView),
+  total: z.int().min(0).describe('The number of matches on all pages.'),
+  nextCursor: z.string().nullable(),
+})
 export type ToolPage = ViewOf<typeof toolPage>
 
-const permission = named(
-  'Permission',
-  'Whether an agent may use a tool, and the deciding rule.',
-  z.strictObject({ agent: z.string(), allowed: z.boolean(), rule: z.string() }),
-)
+const permission = named('Permission', 'Whether an agent may use a tool, and the deciding rule.', {
+  agent: z.string(),
+  allowed: z.boolean(),
+  rule: z.string(),
+})
 export type ToolPermission = ViewOf<typeof permission>
 
-export const toolDetail = named(
-  'ToolDetail',
-  'A tool, its definition and the agents that may use it.',
-  z.strictObject({
-    ...toolFields,
-    definition: anything,
-    agents: z.array(permission).describe('All agents for admins, otherwise those that the user may act as.'),
-    calls: figures,
-  }),
-)
+export const toolDetail = named('ToolDetail', 'A tool, its definition and the agents that may use it.', {
+  ...toolFields,
+  definition: anything,
+  agents: z.array(permission).describe('All agents for admins, otherwise those that the user may act as.'),
+  calls: figures,
+})
 export type ToolDetail = ViewOf<typeof toolDetail>
 
-export const tryResult = named(
-  'TryResult',
-  'The result of a tool call, or why it failed.',
-  z.strictObject({
-    call: z.string().describe('The id of the call, for GET calls/ID.'),
-    ms: z.number().min(0),
-    result: anything.nullable(),
-    error: z.strictObject({ code: z.string(), message: z.string(), rule: z.string().optional() }).nullable(),
-  }),
-)
+export const tryResult = named('TryResult', 'The result of a tool call, or why it failed.', {
+  call: z.string().describe('The id of the call, for GET calls/ID.'),
+  ms: z.number().min(0),
+  result: anything.nullable(),
+  error: z.strictObject({ code: z.string(), message: z.string(), rule: z.string().optional() }).nullable(),
+})
 export type TryResult = ViewOf<typeof tryResult>
 
-export const agentView = named(
-  'AgentView',
-  'An agent.',
-  z.strictObject({
-    name: z.string(),
-    inherits: z.string().nullable(),
-    expose: z.string(),
-    isDefault: z.boolean(),
-    tools: z.int().min(0).describe('The number of tools that it may use.'),
-    tokens: tokenAccount,
-    perMinute: z.number().nullable(),
-    concurrency: z.number().nullable(),
-    calls: figures,
-  }),
-)
+export const agentView = named('AgentView', 'An agent.', {
+  name: z.string(),
+  inherits: z.string().nullable(),
+  expose: z.string(),
+  isDefault: z.boolean(),
+  tools: z.int().min(0).describe('The number of tools that it may use.'),
+  tokens: tokenAccount,
+  perMinute: z.number().nullable(),
+  concurrency: z.number().nullable(),
+  calls: figures,
+})
 export type AgentView = ViewOf<typeof agentView>
 
-export const matrix = named(
-  'Matrix',
-  'Which agent may use which tool; the columns are the agents.',
-  z.strictObject({
-    agents: z.array(z.string()),
-    rows: z.array(z.strictObject({ server: z.string(), tool: z.string(), allowed: z.array(z.boolean()) })),
-    total: z.int().min(0),
-    nextCursor: z.string().nullable(),
-  }),
-)
+export const matrix = named('Matrix', 'Which agent may use which tool; the columns are the agents.', {
+  agents: z.array(z.string()),
+  rows: z.array(z.strictObject({ server: z.string(), tool: z.string(), allowed: z.array(z.boolean()) })),
+  total: z.int().min(0),
+  nextCursor: z.string().nullable(),
+})
 export type Matrix = ViewOf<typeof matrix>
 
-export const whyView = named(
-  'WhyView',
-  'Whether an agent may use a tool, and the rules that were considered.',
-  z.strictObject({
-    agent: z.string(),
-    server: z.string(),
-    tool: z.string(),
-    allowed: z.boolean(),
-    rule: z.string(),
-    sentence: z.string(),
-    considered: z.array(z.strictObject({ rule: z.string(), text: z.string() })),
-  }),
-)
+export const whyView = named('WhyView', 'Whether an agent may use a tool, and the rules that were considered.', {
+  agent: z.string(),
+  server: z.string(),
+  tool: z.string(),
+  allowed: z.boolean(),
+  rule: z.string(),
+  sentence: z.string(),
+  considered: z.array(z.strictObject({ rule: z.string(), text: z.string() })),
+})
 export type WhyView = ViewOf<typeof whyView>

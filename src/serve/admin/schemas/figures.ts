@@ -3,10 +3,8 @@ import * as z from 'zod'
 /** Schemas that the OpenAPI document refers to by name. */
 export const namedSchemas = z.registry<{ id: string; description?: string }>()
 
-export function named<Schema extends z.ZodType>(id: string, description: string, schema: Schema): Schema {
-  namedSchemas.add(schema, { id, description })
-  return schema
-}
+export const named = <Shape extends z.ZodRawShape>(id: string, description: string, shape: Shape) =>
+  z.strictObject(shape).register(namedSchemas, { id, description })
 
 /** Derives the read-only type of a schema, so that no type of the admin API is written twice. */
 export type ViewOf<Schema extends z.ZodType> = Frozen<z.output<Schema>>
@@ -34,7 +32,7 @@ const figureFields = {
 export const figures = named(
   'Figures',
   'Call counts and latencies of a period. Latencies are null if there were no calls.',
-  z.strictObject(figureFields),
+  figureFields,
 )
 export type Figures = ViewOf<typeof figures>
 
@@ -44,16 +42,12 @@ export type ServerHealth = ViewOf<typeof health>
 export const breakerState = z.enum(['closed', 'open', 'half-open'])
 export type BreakerView = ViewOf<typeof breakerState>
 
-const reloadView = named(
-  'ReloadView',
-  'Configuration reloads so far.',
-  z.strictObject({
-    attempts: count,
-    successes: count,
-    lastAt: z.number().nullable(),
-    lastError: z.string().nullable(),
-  }),
-)
+const reloadView = named('ReloadView', 'Configuration reloads so far.', {
+  attempts: count,
+  successes: count,
+  lastAt: z.number().nullable(),
+  lastError: z.string().nullable(),
+})
 export type ReloadView = ViewOf<typeof reloadView>
 
 export const tokenAccount = z
@@ -61,107 +55,81 @@ export const tokenAccount = z
   .describe('Context tokens of the tool definitions: all of them, those that are exposed, and the difference.')
 export type TokenAccount = ViewOf<typeof tokenAccount>
 
-export const overview = named(
-  'Overview',
-  'The gateway as a whole.',
-  z.strictObject({
-    version: z.string(),
-    startedAt: z.number(),
-    endpoint: z.string().describe('The URL of the MCP endpoint.'),
-    worker: z
-      .strictObject({ number: z.int().min(1), of: z.int().min(1) })
-      .optional()
-      .describe('The worker that answered, if there are several.'),
-    calls: figures,
-    inFlight: count,
-    queued: count,
-    sessions: count,
-    cache: z.strictObject({ hits: count, misses: count, joined: count, hitRate: z.number().min(0).max(1).nullable() }),
-    tokens: tokenAccount,
-    servers: z.strictObject({
-      healthy: count,
-      degraded: count,
-      unhealthy: count,
-      'needs-auth': count,
-      starting: count,
-      stale: count,
-      disabled: count,
-    }),
-    tools: count,
-    breakers: z
-      .array(z.strictObject({ server: z.string(), state: breakerState, since: z.number() }))
-      .describe('Circuit breakers that are not closed.'),
-    reload: reloadView,
+export const overview = named('Overview', 'The gateway as a whole.', {
+  version: z.string(),
+  startedAt: z.number(),
+  endpoint: z.string().describe('The URL of the MCP endpoint.'),
+  worker: z
+    .strictObject({ number: z.int().min(1), of: z.int().min(1) })
+    .optional()
+    .describe('The worker that answered, if there are several.'),
+  calls: figures,
+  inFlight: count,
+  queued: count,
+  sessions: count,
+  cache: z.strictObject({ hits: count, misses: count, joined: count, hitRate: z.number().min(0).max(1).nullable() }),
+  tokens: tokenAccount,
+  servers: z.strictObject({
+    healthy: count,
+    degraded: count,
+    unhealthy: count,
+    'needs-auth': count,
+    starting: count,
+    stale: count,
+    disabled: count,
   }),
-)
+  tools: count,
+  breakers: z
+    .array(z.strictObject({ server: z.string(), state: breakerState, since: z.number() }))
+    .describe('Circuit breakers that are not closed.'),
+  reload: reloadView,
+})
 export type Overview = ViewOf<typeof overview>
 
-export const series = named(
-  'Series',
-  'Figures over time, oldest first. Periods without calls have points, too.',
-  z.strictObject({
-    from: z.number(),
-    to: z.number(),
-    stepMs: z.number().min(1),
-    points: z.array(z.strictObject({ ...figureFields, at: z.number(), cacheHits: count, cacheMisses: count })),
-  }),
-)
+export const series = named('Series', 'Figures over time, oldest first. Periods without calls have points, too.', {
+  from: z.number(),
+  to: z.number(),
+  stepMs: z.number().min(1),
+  points: z.array(z.strictObject({ ...figureFields, at: z.number(), cacheHits: count, cacheMisses: count })),
+})
 export type Series = ViewOf<typeof series>
 
 export const statsBy = z.enum(['agent', 'server', 'operation', 'tool'])
 
-export const stats = named(
-  'Stats',
-  'Figures by agent, server, operation or tool.',
-  z.strictObject({
-    by: statsBy,
-    since: z.number(),
-    rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
-  }),
-)
+export const stats = named('Stats', 'Figures by agent, server, operation or tool.', {
+  by: statsBy,
+  since: z.number(),
+  rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
+})
 export type Stats = ViewOf<typeof stats>
 
-export const sessionView = named(
-  'SessionView',
-  'The authenticated user and their rights.',
-  z.strictObject({
-    principal: z.string(),
-    agent: z.string(),
-    authenticated: z.boolean(),
-    admin: z.boolean().describe('Other users have read-only access to what their agent may use.'),
-    agents: z.union([z.array(z.string()), z.literal('*')]).describe('The agents that the user may act as.'),
-  }),
-)
+export const sessionView = named('SessionView', 'The authenticated user and their rights.', {
+  principal: z.string(),
+  agent: z.string(),
+  authenticated: z.boolean(),
+  admin: z.boolean().describe('Other users have read-only access to what their agent may use.'),
+  agents: z.union([z.array(z.string()), z.literal('*')]).describe('The agents that the user may act as.'),
+})
 export type SessionView = ViewOf<typeof sessionView>
 
-export const reloadEvent = named(
-  'ReloadEvent',
-  'One attempt to reload the configuration.',
-  z.strictObject({
-    at: z.number(),
-    ok: z.boolean(),
-    error: z.string().nullable(),
-    changes: z.array(z.string()).describe('What changed, in words, such as "server memory added".'),
-  }),
-)
+export const reloadEvent = named('ReloadEvent', 'One attempt to reload the configuration.', {
+  at: z.number(),
+  ok: z.boolean(),
+  error: z.string().nullable(),
+  changes: z.array(z.string()).describe('What changed, in words, such as "server memory added".'),
+})
 export type ReloadEvent = ViewOf<typeof reloadEvent>
 
-export const configView = named(
-  'ConfigView',
-  'The effective configuration without secrets.',
-  z.strictObject({
-    files: z.array(z.strictObject({ path: z.string(), dialect: z.string() })),
-    config: z.record(z.string(), z.unknown()),
-    warnings: z.array(z.string()),
-    reload: reloadView,
-    history: z.array(reloadEvent).describe('Newest first.'),
-  }),
-)
+export const configView = named('ConfigView', 'The effective configuration without secrets.', {
+  files: z.array(z.strictObject({ path: z.string(), dialect: z.string() })),
+  config: z.record(z.string(), z.unknown()),
+  warnings: z.array(z.string()),
+  reload: reloadView,
+  history: z.array(reloadEvent).describe('Newest first.'),
+})
 export type ConfigView = ViewOf<typeof configView>
 
-export const adminError = named(
-  'AdminError',
-  'Why a request failed.',
-  z.strictObject({ error: z.strictObject({ code: z.string(), message: z.string() }) }),
-)
+export const adminError = named('AdminError', 'Why a request failed.', {
+  error: z.strictObject({ code: z.string(), message: z.string() }),
+})
 export type AdminError = ViewOf<typeof adminError>
