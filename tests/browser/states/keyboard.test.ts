@@ -43,7 +43,7 @@ inBrowser('G10: keyboard', () => {
     await page.keyboard.type('gs hash?')
     await expect.poll(() => page.url()).toContain('q=gs+hash')
     expect(new URL(page.url()).pathname).toBe('/tools')
-    await page.getByRole('heading', { name: 'No tool fits' }).waitFor()
+    await page.getByRole('heading', { name: 'No matching tools' }).waitFor()
     await page.getByRole('searchbox').fill('hash')
     await page.getByRole('link', { name: 'native__hash' }).waitFor()
     await page.reload()

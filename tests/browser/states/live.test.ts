@@ -43,7 +43,7 @@ inBrowser('G10: live pages', () => {
     await call.getByText('attempt 2').waitFor()
     await call.getByText('latency_ms').waitFor()
     expect(page.url()).toContain('outcome=failed')
-    await call.getByRole('link', { name: 'Close the call' }).click()
+    await call.getByRole('link', { name: 'Close call' }).click()
     await call.waitFor({ state: 'detached' })
     expect(page.url()).toMatch(/\/calls\?outcome=failed$/)
   })

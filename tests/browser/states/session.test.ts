@@ -24,7 +24,7 @@ inBrowser('G10: sessions', () => {
     expect(await visitor.axe()).toEqual([])
     await page.getByLabel('Token or API key').fill('a wrong one')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('alert').getByText('not known here').waitFor()
+    await page.getByRole('alert').getByText('Invalid or expired token').waitFor()
     await page.getByLabel('Token or API key').fill('operator')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'memory' }).waitFor()
@@ -70,10 +70,10 @@ inBrowser('G10: sessions', () => {
     expect(await restart.getAttribute('title')).toContain('admin')
     await restart.click({ force: true })
     expect(await page.getByRole('dialog').count()).toBe(0)
-    await page.locator('dt', { hasText: 'Process' }).locator('+ dd').getByText('only admins see it').waitFor()
-    await page.getByText('Only admins see it.').waitFor()
+    await page.locator('dt', { hasText: 'Process' }).locator('+ dd').getByText('admins only').waitFor()
+    await page.getByText('Only admins can see the output').waitFor()
     await page.goto('/audit')
-    await page.getByRole('heading', { name: 'Only admins see the audit log' }).waitFor()
+    await page.getByRole('heading', { name: 'Only admins can see the audit log' }).waitFor()
   })
 
   test('G10: the theme that somebody chose stays, and holds from the first paint on', async () => {
@@ -81,7 +81,7 @@ inBrowser('G10: sessions', () => {
     const { page } = visitor
     const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     const light = await background()
-    await page.getByRole('button', { name: /Theme: as the system/ }).click()
+    await page.getByRole('button', { name: /Theme: system/ }).click()
     await page.getByRole('button', { name: /Theme: light/ }).click()
     await page.getByRole('button', { name: /Theme: dark/ }).waitFor()
     const dark = await background()

@@ -58,10 +58,10 @@ inBrowser('G10: trying a tool', () => {
       .fill('urgent')
     await page.getByRole('button', { name: 'Add assignee' }).click()
     await page.getByLabel('name', { exact: true }).fill('Ada')
-    await page.getByLabel('Kind of target').selectOption({ label: 'Webhook' })
+    await page.getByLabel('Type of target').selectOption({ label: 'Webhook' })
     await page.getByLabel('url').fill('https://example.com/hook')
     await page.getByRole('button', { name: 'Add extra' }).click()
-    await page.getByLabel('Name of another property').fill('colour')
+    await page.getByLabel('Property name').fill('colour')
     await page.getByRole('button', { name: 'Add property' }).click()
     await page.getByLabel('colour', { exact: true }).fill('blue')
     await page.getByRole('tab', { name: 'JSON' }).click()
@@ -80,7 +80,7 @@ inBrowser('G10: trying a tool', () => {
     }
     expect(JSON.parse(await json.inputValue())).toEqual(expected)
     await json.fill('{ "title": ')
-    await page.getByText('Not JSON yet').waitFor()
+    await page.getByText('Invalid JSON').waitFor()
     await json.fill(JSON.stringify({ ...expected, title: 'Other', labels: ['a', 'b'] }))
     await page.getByRole('tab', { name: 'Form' }).click()
     expect(await page.getByLabel('title').inputValue()).toBe('Other')
@@ -121,7 +121,7 @@ inBrowser('G10: trying a tool', () => {
     await destructive.page.getByLabel('path').fill('/srv/a')
     await destructive.page.getByLabel('content').fill('b')
     await run(destructive.page)
-    const dialog = destructive.page.getByRole('dialog', { name: /for real/ })
+    const dialog = destructive.page.getByRole('dialog', { name: 'Run filesystem__write_file' })
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     expect(await outcome(destructive.page).count()).toBe(0)
     await run(destructive.page)
@@ -135,7 +135,7 @@ inBrowser('G10: trying a tool', () => {
 
     await using looking = await trying('browser__screenshot')
     await run(looking.page)
-    await outcome(looking.page).getByRole('img', { name: 'Answer of the tool' }).waitFor()
+    await outcome(looking.page).getByRole('img', { name: 'Returned by the tool' }).waitFor()
     const width =
       'const image = document.querySelector("[data-testid=outcome] img"); image.decode().then(() => image.naturalWidth)'
     expect(await looking.page.evaluate(width)).toBe(64)

@@ -30,5 +30,5 @@ export async function askChat(
   } catch (thrown) {
     if (signal.aborted) throw thrown
   }
-  if (!over) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was whole.')
+  if (!over) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was complete.')
 }

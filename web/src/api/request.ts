@@ -63,7 +63,7 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init)
   } catch (thrown) {
     if (init.signal?.aborted) throw thrown
-    throw new ApiError(0, 'NO_ANSWER', 'Toolway does not answer. It may have been stopped, or the network is down.')
+    throw new ApiError(0, 'NO_ANSWER', 'Cannot reach Toolway. It may have stopped, or the network is down.')
   }
 }
 
@@ -71,11 +71,15 @@ function parsed(text: string, status: number): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new ApiError(status, 'NOT_JSON', 'Something other than Toolway answered: a proxy between, perhaps.')
+    throw new ApiError(status, 'NOT_JSON', 'The response is not from Toolway. A proxy may have answered instead.')
   }
 }
 
 function refusal(text: string, status: number): ApiError {
   const { error } = (text.startsWith('{') ? parsed(text, status) : {}) as Partial<AdminError>
-  return new ApiError(status, error?.code ?? `HTTP_${status}`, error?.message ?? `The answer was HTTP ${status}.`)
+  return new ApiError(
+    status,
+    error?.code ?? `HTTP_${status}`,
+    error?.message ?? `The request failed with HTTP ${status}.`,
+  )
 }

@@ -25,13 +25,13 @@ export function ownAgents(all: readonly string[]): readonly string[] {
 }
 
 /** What a button says that does not work. */
-export const adminReason = 'Needs an admin credential: sign in with the token that `toolway serve` prints.'
+export const adminReason = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
 
 /** What somebody is told who was signed in until now. */
 const ended = new ApiError(
   0,
   'SESSION_ENDED',
-  'Your session has ended: Toolway was started again, your credential was taken back, or twelve hours have passed.',
+  'Your session has ended: Toolway restarted, your credential was revoked, or 12 hours have passed.',
 )
 
 function notAnyMore(): void {

@@ -48,7 +48,7 @@ describe('G10: charts', () => {
     expect(sentenceOf(series, latency)).toBe(
       'Latency. p50: 2 ms to 4 ms, last 2 ms; p95: 20 ms to 40 ms, last 20 ms; p99: 1.2 s to 1.2 s, last 1.2 s.',
     )
-    expect(sentenceOf({ ...series, points: [] }, latency)).toContain('p50: nothing')
+    expect(sentenceOf({ ...series, points: [] }, latency)).toContain('p50: no data')
   })
 
   test('no two lines of a chart look alike, whatever colours one sees', () => {

@@ -90,7 +90,7 @@ export function sentenceOf({ points }: Series, { title, lines, write }: Chart): 
   const parts = lines.map(({ name, value }) => {
     const values = points.map(value).filter((one) => one !== null)
     const last = values.at(-1)
-    if (last === undefined) return `${name}: nothing`
+    if (last === undefined) return `${name}: no data`
     return `${name}: ${write(Math.min(...values))} to ${write(Math.max(...values))}, last ${write(last)}`
   })
   return `${title}. ${parts.join('; ')}.`

@@ -21,7 +21,7 @@ export function FigureTiles({ of, label }: { readonly of: Figures; readonly labe
         value={count(of.errors)}
         sub={of.calls === 0 ? 'no calls' : `${share(of.errors, of.calls)} of calls`}
       />
-      <Tile name="Denials" value={count(of.denials)} sub="refused by a rule or a limit" />
+      <Tile name="Denials" value={count(of.denials)} sub="by a rule or a limit" />
     </Tiles>
   )
 }

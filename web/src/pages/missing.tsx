@@ -4,10 +4,10 @@ import { Empty } from '../parts/states.tsx'
 /** An address that leads nowhere. */
 export function Missing() {
   return (
-    <Page title="Nothing here">
+    <Page title="Page not found">
       <div class="card">
-        <Empty title="There is no such page">
-          <p>The address may be mistyped, or what it was about is gone.</p>
+        <Empty title="This page does not exist">
+          <p>The address may be wrong, or the page was removed.</p>
           <a class="button" href="/">
             Go to the overview
           </a>

@@ -4,9 +4,9 @@ import { Icon } from './icon.tsx'
 const tones = { read: '', write: 'tone-warn', destructive: 'tone-bad' } as const
 
 const meanings = {
-  read: 'It only reads.',
-  write: 'It may change something.',
-  destructive: 'It may change something for good: overwrite, delete, send.',
+  read: 'Only reads data.',
+  write: 'May change data.',
+  destructive: 'May make irreversible changes: overwrite, delete, send.',
 } as const
 
 /** Whether a tool reads, writes or destroys. */

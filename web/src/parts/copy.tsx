@@ -22,7 +22,7 @@ export function Copy({ text, label }: CopyProps) {
       state.value = 'ready'
     }, 2000)
   }
-  const words = { ready: label, done: 'Copied', failed: 'Select the text and copy it by hand' }
+  const words = { ready: label, done: 'Copied', failed: 'Could not copy. Select the text and copy it manually.' }
   return (
     <button type="button" class="button icon tiny" title={words[state.value]} onClick={copy}>
       <Icon name={state.value === 'done' ? 'check' : state.value === 'failed' ? 'warning' : 'copy'} size={14} />

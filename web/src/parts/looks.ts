@@ -53,7 +53,7 @@ export function decisionLook(decision: unknown, isError: boolean): Look {
   if (decision === 'DENY') return { tone: 'bad', shape: 'barred', word: 'DENY' }
   if (decision === 'TIMEOUT') return { tone: 'bad', shape: 'half', word: 'TIMEOUT' }
   if (decision === 'ERROR') return { tone: 'bad', shape: 'cross', word: 'ERROR' }
-  return { tone: 'quiet', shape: 'ring', word: 'no end recorded' }
+  return { tone: 'quiet', shape: 'ring', word: 'no outcome recorded' }
 }
 
 const allow: Look = { tone: 'ok', shape: 'dot', word: 'ALLOW' }

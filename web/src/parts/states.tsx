@@ -77,11 +77,10 @@ export function Empty({ title, children }: EmptyProps) {
 export function AdminsOnly({ what }: { readonly what: string }) {
   return (
     <div class="card">
-      <Empty title={`Only admins see ${what}`}>
+      <Empty title={`Only admins can see ${what}`}>
         <p>
-          You are signed in with a credential that may use tools, but not look at everything. The token that{' '}
-          <code>toolway serve</code> prints is an admin; so is a key made with{' '}
-          <code>toolway keys create NAME --admin</code>.
+          Your credential does not have admin rights. Sign in with the token that <code>toolway serve</code> prints, or
+          with a key created by <code>toolway keys create NAME --admin</code>.
         </p>
         <a class="button" href="/sign-in">
           Sign in with another credential

@@ -30,7 +30,7 @@ export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: 
     onChange(value)
   }
   return (
-    <Tabs label="How to write the arguments" names={names} value={view.value} onChange={show}>
+    <Tabs label="Argument editor" names={names} value={view.value} onChange={show}>
       {view.value === 'json' ? (
         <RawJson value={value} onChange={onChange} onBroken={onBroken} />
       ) : (
@@ -54,7 +54,8 @@ function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onBroken
     onChange,
   }
   if (field.kind !== 'object') return <FormField {...place} />
-  if (field.properties.length === 0 && field.others === undefined) return <p class="quiet">It takes no arguments.</p>
+  if (field.properties.length === 0 && field.others === undefined)
+    return <p class="quiet">This tool takes no arguments.</p>
   return (
     <div class="form">
       <Members {...place} field={field} nest={(props) => <FormField {...props} />} />

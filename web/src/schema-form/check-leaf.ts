@@ -1,3 +1,4 @@
+import { counted } from '../format/number.ts'
 import type { Schema } from './schema.ts'
 
 /** What is wrong with a number, the first thing only. */
@@ -23,10 +24,11 @@ function isMultiple(value: number, of: number): boolean {
 
 /** What is wrong with a text. Patterns are not tried: a hostile one would hang the browser. The gateway tries them. */
 export function textProblem(value: unknown, { minLength, maxLength }: Schema): string | undefined {
-  if (typeof value !== 'string') return 'must be a text'
+  if (typeof value !== 'string') return 'must be text'
   // JSON Schema counts characters, not UTF-16 units.
   const length = [...value].length
-  if (typeof minLength === 'number' && length < minLength) return `needs at least ${minLength} characters`
-  if (typeof maxLength === 'number' && length > maxLength) return `may have at most ${maxLength} characters`
+  if (typeof minLength === 'number' && length < minLength)
+    return `must have at least ${counted(minLength, 'character')}`
+  if (typeof maxLength === 'number' && length > maxLength) return `must have at most ${counted(maxLength, 'character')}`
   return undefined
 }

@@ -1,3 +1,4 @@
+import { counted } from '../format/number.ts'
 import { formatProblem } from './check-format.ts'
 import { numberProblem, textProblem } from './check-leaf.ts'
 import { type Field, fieldOf } from './field.ts'
@@ -46,7 +47,7 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
     case 'fixed':
       return here(sameJson(value, field.value) ? undefined : `must be ${JSON.stringify(field.value)}`)
     case 'choice':
-      return here(field.values.some((one) => sameJson(one, value)) ? undefined : 'must be one of the choices')
+      return here(field.values.some((one) => sameJson(one, value)) ? undefined : 'must be one of the listed values')
     case 'null':
       return here(value === null ? undefined : 'must be null')
     case 'boolean':
@@ -74,7 +75,7 @@ function members(run: Check, value: Schema, field: Field & { kind: 'object' }, p
     ...missing.map((name) => absent([...path, name])),
     ...extra.flatMap((name) =>
       schema.additionalProperties === false
-        ? [{ path: [...path, name], message: 'is not known here' }]
+        ? [{ path: [...path, name], message: 'is not a known property' }]
         : filled(run, value[name], others ?? true, [...path, name]),
     ),
   ]
@@ -87,9 +88,9 @@ function items(run: Check, value: unknown[], field: Field & { kind: 'list' }, pa
   const twice = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
   const at = (index: number) => field.first[index] ?? field.items ?? true
   return [
-    ...(few ? [{ path, message: `needs at least ${minItems} items` }] : []),
-    ...(many ? [{ path, message: `may have at most ${maxItems} items` }] : []),
-    ...(twice ? [{ path, message: 'may have no item twice' }] : []),
+    ...(few ? [{ path, message: `must have at least ${counted(minItems, 'item')}` }] : []),
+    ...(many ? [{ path, message: `must have at most ${counted(maxItems, 'item')}` }] : []),
+    ...(twice ? [{ path, message: 'must not contain duplicates' }] : []),
     ...value.flatMap((item, index) => filled(run, item, at(index), [...path, index])),
   ]
 }

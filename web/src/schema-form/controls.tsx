@@ -112,7 +112,7 @@ export function JsonControl(props: ControlProps) {
           onChange('value' in now ? now.value : undefined)
         }}
       />
-      {'error' in read && <p class="problem">Not JSON yet: {read.error}</p>}
+      {'error' in read && <p class="problem">Invalid JSON: {read.error}</p>}
     </>
   )
 }

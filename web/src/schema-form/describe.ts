@@ -45,7 +45,7 @@ export function limitsText(given: unknown, root: Schema): readonly string[] {
     ...said('multipleOf', (step) => `a multiple of ${step}`),
     ...between(schema.minLength, schema.maxLength, ' characters'),
     ...between(schema.minItems, schema.maxItems, ' items'),
-    ...(schema.uniqueItems === true ? ['none twice'] : []),
+    ...(schema.uniqueItems === true ? ['no duplicates'] : []),
     ...said('pattern', (pattern) => `matches ${pattern}`),
     ...(schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]),
   ]

@@ -73,8 +73,8 @@ function AddNamed({ taken, add }: { taken(name: string): boolean; add(name: stri
     <div class="row">
       <input
         class="input name"
-        aria-label="Name of another property"
-        placeholder="name of another property"
+        aria-label="Property name"
+        placeholder="property name"
         value={name.value}
         onInput={({ currentTarget }) => (name.value = currentTarget.value)}
       />

@@ -36,7 +36,7 @@ export function RawJson({ value, onChange, onBroken }: RawProps) {
       />
       {broken && (
         <p id={id} class="problem">
-          Not JSON yet: {read.error}
+          Invalid JSON: {read.error}
         </p>
       )}
     </div>

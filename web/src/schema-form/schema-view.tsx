@@ -27,7 +27,7 @@ export function SchemaView({ schema, root, depth = 0 }: ViewProps) {
     )
   }
   if (field.kind !== 'object') return null
-  if (field.properties.length === 0) return depth === 0 ? <p class="quiet">Nothing.</p> : null
+  if (field.properties.length === 0) return depth === 0 ? <p class="quiet">None.</p> : null
   return (
     <ul class="schema">
       {field.properties.map(({ name, schema: property, required }) => (

@@ -21,6 +21,6 @@ export function jsonFrom(text: string): { readonly value: unknown } | { readonly
   try {
     return { value: JSON.parse(text) }
   } catch (thrown) {
-    return { error: thrown instanceof Error ? thrown.message : 'This is not JSON.' }
+    return { error: thrown instanceof Error ? thrown.message : 'cannot be parsed' }
   }
 }

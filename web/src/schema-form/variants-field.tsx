@@ -20,10 +20,10 @@ export function VariantsField({ field, nest, ...props }: VariantsProps) {
   }
   const { description } = field.schema
   return (
-    <Group props={props} type={`one of ${field.variants.length} kinds`} note={description}>
+    <Group props={props} type={`one of ${field.variants.length} types`} note={description}>
       <select
         class="input"
-        aria-label={`Kind of ${label}`}
+        aria-label={`Type of ${label}`}
         value={unset ? '' : String(chosen.value)}
         onChange={({ currentTarget }) => choose(currentTarget.value)}
       >

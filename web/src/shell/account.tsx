@@ -10,7 +10,7 @@ export function Account() {
   return (
     <div class="account">
       <span>
-        <strong>{who.principal}</strong>, {who.admin ? 'admin' : 'no admin'}
+        <strong>{who.principal}</strong>, {who.admin ? 'admin' : 'not an admin'}
       </span>
       <span class="quiet">acting as {who.agent === noAgent ? 'no agent' : who.agent}</span>
       {who.authenticated ? (

@@ -5,18 +5,18 @@ import { names } from './menu.tsx'
 import { letters } from './shortcuts.ts'
 
 const others = [
-  [['/'], 'search on this page'],
-  [['↑', '↓'], 'move along the rows of a table; Enter opens one'],
-  [['Esc'], 'leave a field, close a dialog or a detail'],
-  [['p'], 'pause and resume live calls'],
-  [['?'], 'this help'],
+  [['/'], 'search this page'],
+  [['↑', '↓'], 'move between table rows; Enter opens one'],
+  [['Esc'], 'leave a field, or close a dialog or panel'],
+  [['p'], 'pause or resume live calls'],
+  [['?'], 'show this help'],
 ] as const
 
 /** What keys do. */
 export function Help() {
   if (!helpShown.value) return null
   return (
-    <Dialog title="Keyboard" onClose={() => (helpShown.value = false)}>
+    <Dialog title="Keyboard shortcuts" onClose={() => (helpShown.value = false)}>
       <dl class="facts">
         {pages.map((page) => (
           <Keys key={page} keys={['g', letters[page]]} meaning={`go to ${names[page]}`} />
@@ -26,9 +26,9 @@ export function Help() {
         ))}
       </dl>
       <p class="quiet">
-        Everything here is also an API:{' '}
+        Everything here is also available through the admin API:{' '}
         <a href="/admin/api/openapi.json" target="_blank" rel="noreferrer">
-          its description
+          OpenAPI description
         </a>
       </p>
       <form method="dialog" class="actions">

@@ -3,9 +3,9 @@ import { streamLooks } from '../parts/looks.ts'
 import { Mark } from '../parts/mark.tsx'
 
 const meanings = {
-  live: 'Events arrive as they happen.',
-  reconnecting: 'The stream of events broke; it is being opened again. What you see may be a few seconds old.',
-  offline: 'Toolway sends nothing. Pages show what was last known, and ask again by themselves.',
+  live: 'Connected. Updates arrive as they happen.',
+  reconnecting: 'Connection lost; reconnecting. Data may be a few seconds old.',
+  offline: 'Cannot reach Toolway. Pages show the last known data and retry automatically.',
 } as const
 
 /** Whether what is seen is fresh. */

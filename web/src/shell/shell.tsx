@@ -27,7 +27,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
   return (
     <div class="shell">
       <a class="skip" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <header class="topbar">
         <button
@@ -60,8 +60,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
               <button
                 type="button"
                 class="button icon tiny"
-                title="Keyboard help (?)"
-                aria-label="Keyboard help"
+                title="Keyboard shortcuts (?)"
+                aria-label="Keyboard shortcuts"
                 onClick={() => (helpShown.value = true)}
               >
                 <Icon name="help" size={14} />

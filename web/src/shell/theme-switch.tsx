@@ -2,7 +2,7 @@ import { Icon } from '../parts/icon.tsx'
 import { setTheme, type Theme, theme } from './theme.ts'
 
 const next: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' }
-const words: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' }
+const words: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' }
 
 /** From the system's theme to light, to dark, and back. */
 export function ThemeSwitch() {

@@ -19,7 +19,7 @@ export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
   const columns: readonly (Column<AuditRow> & { readonly alone?: true })[] = [
     { title: 'Time', cell: (row) => <At at={timeOf(row)} /> },
     {
-      title: 'What',
+      title: 'Target',
       clip: true,
       cell: (row) => (
         <>
@@ -40,13 +40,13 @@ export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
       ),
     },
     {
-      title: 'Because',
+      title: 'Reason',
       from: 'wide',
       alone: true,
       clip: true,
       cell: (row) => <span class="sub mono">{reasonOf(row)}</span>,
     },
-    { title: 'Took', end: true, from: 'middle', cell: (row) => took(latencyOf(row)) },
+    { title: 'Duration', end: true, from: 'middle', cell: (row) => took(latencyOf(row)) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

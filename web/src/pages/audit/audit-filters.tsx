@@ -18,7 +18,7 @@ export function AuditFilters() {
       <Word label="Agent" name="agent" placeholder="ci, team.*" />
       <Word label="Server" name="server" placeholder="github" />
       <Word label="Tool" name="tool" placeholder="delete_*" />
-      <Word label="Caused by" name="parent" placeholder="id of a chat or call" />
+      <Word label="Caused by" name="parent" placeholder="chat or call ID" />
       <Choose label="Decision" name="decision" options={decisions} all="any" />
       <When label="From" name="from" />
       <When label="To" name="to" />

@@ -2,6 +2,7 @@ import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.t
 import { read } from '../../api/endpoints.ts'
 import { type Paged, usePages } from '../../api/paged.ts'
 import { isAdmin } from '../../api/session.ts'
+import { counted } from '../../format/number.ts'
 import { Code } from '../../parts/code.tsx'
 import { More } from '../../parts/more.tsx'
 import { Page, Refresh } from '../../parts/page.tsx'
@@ -45,7 +46,7 @@ function Records() {
   return (
     <Page
       title="Audit"
-      note="Every call and every denial, before and after; arguments as the configuration lets them be written down."
+      note="Every call and denial. Arguments are recorded and redacted as configured."
       actions={<Refresh onClick={audit.first.reload} busy={audit.first.loading} />}
     >
       <Chain />
@@ -71,11 +72,13 @@ function Source({ page }: { readonly page: AuditPage | undefined }) {
   const { source, behind } = page
   if (source === 'local') {
     return (
-      <p class="quiet">Only what this replica recorded: PostgreSQL, which has the records of all, does not answer.</p>
+      <p class="quiet">
+        Showing only the records of this replica: PostgreSQL, which has the records of all replicas, is not responding.
+      </p>
     )
   }
-  const waiting = behind?.records ? ` ${behind.records} of this one are still on their way there.` : ''
-  return <p class="quiet">{`The records of all replicas, from PostgreSQL.${waiting}`}</p>
+  const waiting = behind?.records ? ` Not copied there yet: ${counted(behind.records, 'record')} of this replica.` : ''
+  return <p class="quiet">{`Records of all replicas, from PostgreSQL.${waiting}`}</p>
 }
 
 interface ListProps {
@@ -102,21 +105,21 @@ function List({ audit, rows, chosen }: ListProps) {
 function NoRecords({ filtered }: { readonly filtered: boolean }) {
   if (filtered) {
     return (
-      <Empty title="No record fits">
+      <Empty title="No matching records">
         <p class="quiet">
-          Every condition must hold. <code>*</code> stands for anything in agent, server and tool; the text is looked
-          for in the arguments, also as <code>name=value</code>.
+          Records must match every filter. Use <code>*</code> as a wildcard in agent, server and tool; the search looks
+          in the arguments and also accepts <code>name=value</code>.
         </p>
       </Empty>
     )
   }
   return (
-    <Empty title="Nothing is recorded yet">
+    <Empty title="No records yet">
       <p>
-        Every call is written down before it is made and after it has ended, and the records are chained: none can be
-        changed unseen.
+        Every call is recorded before it starts and after it ends. Records are chained by hashes, so that changes to
+        them are detected.
       </p>
-      <Code text="toolway audit tail" label="Command that follows the audit log" />
+      <Code text="toolway audit tail" label="Command to follow the audit log" />
     </Empty>
   )
 }

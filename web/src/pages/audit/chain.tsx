@@ -19,12 +19,12 @@ export function Chain() {
     checking.value = state === 'checking'
   }, [state, checking])
   const verify = async () => {
-    await attempt(act.verifyChain, () => 'The chain is being checked.')
+    await attempt(act.verifyChain, () => 'Verification started.')
     checking.value = true
     chain.reload()
   }
   return (
-    <Loaded of={chain} what="the state of the chain">
+    <Loaded of={chain} what="the state of the hash chain">
       {(data) => (
         <>
           <div class="row spread card chain">
@@ -42,8 +42,8 @@ export function Chain() {
           {data.problems.length > 0 && (
             <Note tone="bad">
               <p>
-                <strong>Somebody or something has been at the files.</strong> <code>toolway audit verify</code> tells
-                more.
+                <strong>The audit log was modified after it was written.</strong> Run <code>toolway audit verify</code>{' '}
+                for details.
               </p>
               {data.problems.map((problem) => (
                 <p key={problem}>{problem}</p>

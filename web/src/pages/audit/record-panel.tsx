@@ -24,7 +24,7 @@ export function RecordPanel({ row }: { readonly row: AuditRow }) {
           class="button plain icon tiny"
           href={recordLink(undefined)}
           data-back
-          aria-label="Close the record"
+          aria-label="Close record"
           title="Close (Esc)"
         >
           <Icon name="close" size={14} />
@@ -33,10 +33,10 @@ export function RecordPanel({ row }: { readonly row: AuditRow }) {
       <div class="card-body stack">
         <p class="row">
           <Mark look={decisionLook(row.decision, row.is_error === true)} chip />
-          {call !== '' && <a href={pathTo('calls', call)}>Timeline of the call</a>}
+          {call !== '' && <a href={pathTo('calls', call)}>Call timeline</a>}
         </p>
         <JsonTree value={row} open={3} />
-        {call !== '' && <Code text={`toolway audit query --call ${call}`} label="The same in a terminal" />}
+        {call !== '' && <Code text={`toolway audit query --call ${call}`} label="Equivalent command" />}
       </div>
     </aside>
   )

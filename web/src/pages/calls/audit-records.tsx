@@ -15,8 +15,8 @@ export function AuditRecords({ begin, end }: RecordsProps) {
       {begin === null && end === null ? (
         <p class="quiet">
           {isAdmin.value
-            ? 'None yet: they are written in batches, and this call is very fresh.'
-            : 'Only admins see them.'}
+            ? 'None yet: records are written in batches, and this call is very recent.'
+            : 'Only admins can see them.'}
         </p>
       ) : (
         <>

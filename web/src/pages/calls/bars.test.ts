@@ -11,7 +11,7 @@ const step = (name: string, startMs: number, ms: number | null, error: string | 
 test('G10: the steps of a call are shares of its time, and attempts are numbered', () => {
   const steps = [step('queue', 0, 10), step('attempt', 10, 40, 'TIMEOUT'), step('attempt', 60, 40)]
   expect(barsOf({ steps, ms: 100, at: 0 }, 0)).toMatchObject([
-    { name: 'waiting for a free place', left: 0, width: 10 },
+    { name: 'queued', left: 0, width: 10 },
     { name: 'attempt 1', left: 10, width: 40, error: 'TIMEOUT' },
     { name: 'attempt 2', left: 60, width: 40 },
   ])

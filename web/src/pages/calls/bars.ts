@@ -11,8 +11,8 @@ export interface TimeBar {
 }
 
 const words: Readonly<Record<string, string>> = {
-  approve: 'waiting for a person',
-  queue: 'waiting for a free place',
+  approve: 'waiting for approval',
+  queue: 'queued',
   attempt: 'attempt',
 }
 

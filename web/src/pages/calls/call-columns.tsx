@@ -24,7 +24,7 @@ export function callColumns(narrow: boolean): readonly Column<CallView>[] {
   const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
     { title: 'Time', cell: ({ at }) => <At at={at} /> },
     {
-      title: 'What',
+      title: 'Target',
       clip: true,
       cell: (call) => (
         <>
@@ -46,7 +46,7 @@ export function callColumns(narrow: boolean): readonly Column<CallView>[] {
       ),
     },
     { title: 'Cache', from: 'wide', alone: true, cell: ({ cache }) => cache ?? '' },
-    { title: 'Took', end: true, cell: ({ ms }) => took(ms) },
+    { title: 'Duration', end: true, cell: ({ ms }) => took(ms) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

@@ -9,13 +9,13 @@ export function CallFacts({ call }: { readonly call: CallDetail }) {
   const rule = call.audit.end?.rule
   return (
     <dl class="facts">
-      <dt>Began</dt>
+      <dt>Started</dt>
       <dd>
         <At at={call.at} /> (<Ago at={call.at} />)
       </dd>
       <dt>Agent</dt>
       <dd>
-        {call.agent} <span class="quiet">with the credential</span> {call.principal}
+        {call.agent} <span class="quiet">using credential</span> {call.principal}
       </dd>
       <dt>Operation</dt>
       <dd>{call.operation}</dd>
@@ -32,9 +32,11 @@ export function CallFacts({ call }: { readonly call: CallDetail }) {
           <dt>Cache</dt>
           <dd>
             {
-              { hit: 'answered from the cache', miss: 'not in the cache', joined: 'joined to the same call in flight' }[
-                call.cache
-              ]
+              {
+                hit: 'served from the cache',
+                miss: 'not in the cache',
+                joined: 'shared the result of an identical call in flight',
+              }[call.cache]
             }
           </dd>
         </>
@@ -58,7 +60,7 @@ export function CallFacts({ call }: { readonly call: CallDetail }) {
                   tool: `${call.server}.${call.name}`,
                 })}
               >
-                why
+                Why?
               </a>
             )}
           </dd>
@@ -74,9 +76,9 @@ export function CallFacts({ call }: { readonly call: CallDetail }) {
           </dd>
         </>
       )}
-      <dt>Id</dt>
+      <dt>ID</dt>
       <dd class="row">
-        <code>{call.id}</code> <Copy text={call.id} label="Copy the id of the call" />
+        <code>{call.id}</code> <Copy text={call.id} label="Copy call ID" />
       </dd>
     </dl>
   )

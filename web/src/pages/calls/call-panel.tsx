@@ -27,7 +27,7 @@ export function CallPanel({ id }: { readonly id: string }) {
         <h2 data-focus tabIndex={-1}>
           {shown ? whatOf(shown) : 'Call'}
         </h2>
-        <a class="button plain icon tiny" href={back} data-back aria-label="Close the call" title="Close (Esc)">
+        <a class="button plain icon tiny" href={back} data-back aria-label="Close call" title="Close (Esc)">
           <Icon name="close" size={14} />
         </a>
       </div>
@@ -53,7 +53,7 @@ function Detail({ call }: { readonly call: CallDetail }) {
       </section>
       {call.children.length > 0 && (
         <section class="stack tight">
-          <h3>Calls that it caused</h3>
+          <h3>Child calls</h3>
           <ul class="stack tight">
             {call.children.map((child) => (
               <li key={child.id} class="row spread">

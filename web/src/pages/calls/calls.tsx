@@ -36,7 +36,7 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   return (
     <Page
       title="Calls"
-      note="As they happen. Only the latest are kept here; the audit log has them all."
+      note="Live calls. Only the most recent are kept here; the audit log has all of them."
       actions={<PauseButton paused={paused} />}
     >
       <div class="filters">

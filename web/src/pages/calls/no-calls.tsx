@@ -6,9 +6,9 @@ import { pathTo } from '../../routing/route.ts'
 export function NoCalls({ filtered }: { readonly filtered: boolean }) {
   if (filtered) {
     return (
-      <Empty title="No recent call fits">
+      <Empty title="No matching calls">
         <p class="quiet">
-          Only the last calls are kept here. <a href={pathTo('audit')}>The audit log</a> has all of them.
+          Only the most recent calls are kept here. <a href={pathTo('audit')}>The audit log</a> has all of them.
         </p>
       </Empty>
     )
@@ -16,10 +16,9 @@ export function NoCalls({ filtered }: { readonly filtered: boolean }) {
   return (
     <Empty title="No calls yet">
       <p>
-        Every call of every agent appears here the moment it begins. <a href="/">Connect a client</a>, or make one
-        yourself:
+        Calls appear here as soon as they start. <a href="/">Connect a client</a>, or make a call yourself:
       </p>
-      <Code text="toolway call native.hash data=hello algorithm=sha256" label="Command that makes a call" />
+      <Code text="toolway call native.hash data=hello algorithm=sha256" label="Command to make a call" />
       <p class="quiet">
         Or <a href={pathTo('tools')}>try a tool</a> in the browser.
       </p>

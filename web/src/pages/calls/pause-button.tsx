@@ -16,7 +16,7 @@ export function PauseButton({ paused }: { readonly paused: Signal<readonly CallV
         type="button"
         class="button"
         data-pause
-        title={held ? 'Show calls as they happen (p)' : 'Hold the list still (p)'}
+        title={held ? 'Resume live updates (p)' : 'Pause live updates (p)'}
         onClick={() => (paused.value = held ? undefined : liveCalls.peek())}
       >
         <Icon name={held ? 'play' : 'pause'} size={14} /> {held ? 'Resume' : 'Pause'}

@@ -7,7 +7,7 @@ import { barsOf } from './bars.ts'
 export function Timeline({ call }: { readonly call: CallDetail }) {
   const bars = barsOf(call, now.value)
   if (bars.length === 0) {
-    return <p class="quiet">It was never sent: it was refused, or answered by Toolway itself.</p>
+    return <p class="quiet">This call was never sent to a server: it was refused, or Toolway answered it.</p>
   }
   return (
     <ol class="timeline">

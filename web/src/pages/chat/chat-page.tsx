@@ -22,7 +22,7 @@ export function ChatPage() {
   return (
     <Page
       title="Chat"
-      note="Ask something that the tools can help with. Every call is real, judged by the rules of the agent, and in the audit log."
+      note="Ask something that needs tools. Calls are real: the rules of the agent apply, and the audit log records them."
       actions={turns.value.length > 0 && anew}
     >
       <Loaded of={chat} what="the models">

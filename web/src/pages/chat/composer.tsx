@@ -46,7 +46,7 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
       <textarea
         class="input"
         aria-label="Message"
-        placeholder="Enter sends, Shift+Enter begins a line"
+        placeholder="Enter to send, Shift+Enter for a new line"
         rows={3}
         value={text.value}
         onInput={({ currentTarget }) => (text.value = currentTarget.value)}

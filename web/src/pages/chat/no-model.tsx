@@ -15,10 +15,10 @@ export function NoModel() {
     <div class="card">
       <Empty title="No model is configured">
         <p>
-          A chat needs a language model. Any server that speaks the interface of OpenAI will do: add it to the
-          configuration, and name it in <code>chat.model</code>.
+          Chat needs a language model. Any server with an OpenAI-compatible API works: add it under <code>models</code>{' '}
+          and set <code>chat.model</code> to its name.
         </p>
-        <Code text={example} label="Configuration with a model" />
+        <Code text={example} label="Example configuration with a model" />
       </Empty>
     </div>
   )

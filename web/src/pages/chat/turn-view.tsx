@@ -18,7 +18,7 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
       {calls.length > 0 && <ToolRuns runs={calls} chat={id} />}
       {thinking !== '' && (
         <details>
-          <summary class="quiet small">What the model thought</summary>
+          <summary class="quiet small">Reasoning</summary>
           <p class="said quiet">{thinking}</p>
         </details>
       )}
@@ -51,6 +51,6 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
 }
 
 function statusOf({ state, stage }: Turn): string {
-  if (state === 'running') return `${stage ? stageNames[stage] : 'Asking'}…`
+  if (state === 'running') return `${stage ? stageNames[stage] : 'Sending'}…`
   return { answered: 'Answered', stopped: 'Stopped', failed: 'Failed' }[state]
 }

@@ -83,7 +83,7 @@ export const messagesOf = (turns: readonly Turn[]) =>
 
 /** What is going on, in words. */
 export const stageNames: Readonly<Record<ChatStageName, string>> = {
-  discover: 'Looking for tools',
+  discover: 'Searching for tools',
   select: 'Choosing tools',
   call: 'Preparing calls',
   execute: 'Running tools',

@@ -14,7 +14,7 @@ export function ConfigTree({ config }: { readonly config: Readonly<Record<string
   const open = expanded.value || text !== '' ? 99 : 1
   return (
     <Card
-      title="In force"
+      title="Effective configuration"
       side={
         <span class="row">
           <Search label="Search keys and values" />
@@ -24,15 +24,17 @@ export function ConfigTree({ config }: { readonly config: Readonly<Record<string
             aria-pressed={expanded.value}
             onClick={() => (expanded.value = !expanded.value)}
           >
-            {expanded.value ? 'Collapse' : 'Expand'}
+            {expanded.value ? 'Collapse all' : 'Expand all'}
           </button>
           <Copy text={JSON.stringify(config, null, 2)} label="Copy the configuration as JSON" />
         </span>
       }
     >
-      <p class="quiet small">Every default filled in; durations in milliseconds, sizes in bytes, secrets replaced.</p>
+      <p class="quiet small">
+        Includes all defaults. Durations are in milliseconds, sizes in bytes; secrets are masked.
+      </p>
       {found === undefined ? (
-        <p>No key or value has “{text}” in it.</p>
+        <p>No key or value contains “{text}”.</p>
       ) : (
         <JsonTree key={`${text} ${open}`} value={found} open={open} />
       )}

@@ -28,15 +28,15 @@ function Whole() {
   const reload = async () => {
     await attempt(act.reload, (event) =>
       event.ok
-        ? `Reloaded: ${event.changes.length === 0 ? 'nothing changed.' : event.changes.join('; ')}`
-        : `Kept as it was: ${event.error}`,
+        ? `Reloaded: ${event.changes.length === 0 ? 'no effective changes.' : event.changes.join('; ')}`
+        : `Reload failed; the configuration did not change: ${event.error}`,
     )
     config.reload()
   }
   return (
     <Page
       title="Configuration"
-      note="Files are read again when they change; a mistake in them changes nothing."
+      note="Files are reloaded when they change. An invalid configuration is not applied."
       actions={<Action name="Reload now" icon="refresh" run={reload} />}
     >
       <Loaded of={config} what="the configuration">
@@ -52,15 +52,15 @@ function Parts({ config }: { readonly config: ConfigView }) {
       {config.reload.lastError !== null && (
         <Note tone="bad">
           <p>
-            <strong>The last reload failed; what was in force before it still is.</strong>
+            <strong>The last reload failed. The previous configuration is still active.</strong>
           </p>
-          <Code text={config.reload.lastError} label="What is wrong with it" />
+          <Code text={config.reload.lastError} label="Reload error" />
         </Note>
       )}
       {config.warnings.length > 0 && (
         <Note tone="warn">
           <p>
-            <strong>Understood, but doubtful:</strong>
+            <strong>Warnings</strong>
           </p>
           {config.warnings.map((warning) => (
             <p key={warning}>{warning}</p>
@@ -78,7 +78,9 @@ function Parts({ config }: { readonly config: ConfigView }) {
                   <code>{path}</code> <span class="chip">{dialect}</span> <Copy text={path} label="Copy the path" />
                 </li>
               ))}
-              {config.files.length > 1 && <li class="quiet small">They merge in this order; later ones win.</li>}
+              {config.files.length > 1 && (
+                <li class="quiet small">Merged in this order; later files override earlier ones.</li>
+              )}
             </ol>
           )}
         </Card>

@@ -5,8 +5,8 @@ import { Mark } from '../../parts/mark.tsx'
 import { Ago } from '../../parts/moment.tsx'
 import { Card } from '../../parts/page.tsx'
 
-const taken = { tone: 'ok', shape: 'dot', word: 'taken over' } as const
-const kept = { tone: 'bad', shape: 'cross', word: 'refused, kept as it was' } as const
+const taken = { tone: 'ok', shape: 'dot', word: 'applied' } as const
+const kept = { tone: 'bad', shape: 'cross', word: 'rejected' } as const
 
 interface HistoryProps {
   readonly reload: ReloadView
@@ -21,12 +21,12 @@ export function History({ reload, history }: HistoryProps) {
       title="Reloads"
       side={
         <span class="quiet small">
-          {count(reload.successes)} of {count(reload.attempts)} taken over
+          {count(reload.successes)} of {count(reload.attempts)} applied
         </span>
       }
     >
       {events.length === 0 ? (
-        <p class="quiet">None since Toolway started. Save a file, and what changed stands here.</p>
+        <p class="quiet">None since Toolway started. Save a configuration file, and the changes appear here.</p>
       ) : (
         <ol class="stack">
           {events.map((event) => (
@@ -38,7 +38,7 @@ export function History({ reload, history }: HistoryProps) {
                 </span>
               </span>
               {event.error !== null && <p class="tone-bad pre">{withoutExcerpt(event.error)}</p>}
-              {event.ok && event.changes.length === 0 && <p class="quiet">Nothing that matters changed.</p>}
+              {event.ok && event.changes.length === 0 && <p class="quiet">No effective changes.</p>}
               {event.changes.length > 0 && (
                 <ul>
                   {event.changes.map((change) => (

@@ -5,10 +5,10 @@ export function NoFiles() {
   return (
     <div class="stack tight">
       <p>
-        None was found, so defaults apply. Looked for: <code>--config</code>, <code>TOOLWAY_CONFIG</code>,{' '}
-        <code>./toolway.yaml</code>, <code>./.mcp.json</code>, and the user's configuration folder.
+        No configuration file found; the defaults apply. Searched: <code>--config</code>, <code>TOOLWAY_CONFIG</code>,{' '}
+        <code>./toolway.yaml</code>, <code>./.mcp.json</code>, and the configuration folder of the user.
       </p>
-      <Code text="toolway init" label="Command that writes a configuration" />
+      <Code text="toolway init" label="Command to create a configuration" />
     </div>
   )
 }

@@ -12,8 +12,8 @@ export function ErrorPage({ code }: { readonly code: string }) {
         <Loaded of={page} what="the page">
           {(blocks) =>
             blocks === null ? (
-              <Empty title="No page about this code">
-                <p class="quiet">It is none of Toolway's own: a server may have answered with it.</p>
+              <Empty title="Unknown error code">
+                <p class="quiet">This code is not one of Toolway's. It may come from a server.</p>
               </Empty>
             ) : (
               <div class="card-body stack prose">

@@ -13,10 +13,12 @@ export function Attention({ of: { breakers, servers, reload } }: { readonly of: 
     <Note tone="warn">
       {breakers.map(({ server, state, since }) => (
         <p key={server}>
-          The breaker of <a href={pathTo('servers', server)}>{server}</a> is <strong>{state}</strong> (
+          The circuit breaker of <a href={pathTo('servers', server)}>{server}</a> is <strong>{state}</strong> (
           <Lasting since={since} />
           ):{' '}
-          {state === 'open' ? 'calls are refused until it is tried again.' : 'a few calls try whether it works again.'}
+          {state === 'open'
+            ? 'calls fail immediately until the next attempt.'
+            : 'a few calls test whether it works again.'}
         </p>
       ))}
       {troubled > 0 && (
@@ -27,7 +29,7 @@ export function Attention({ of: { breakers, servers, reload } }: { readonly of: 
       {reload.lastError !== null && (
         <p>
           The last reload of the <a href={pathTo('config')}>configuration</a> failed (<Ago at={reload.lastAt} />
-          ); the one before it is still in force. {withoutExcerpt(reload.lastError)}
+          ); the previous configuration is still active. {withoutExcerpt(reload.lastError)}
         </p>
       )}
     </Note>

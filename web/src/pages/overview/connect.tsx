@@ -14,7 +14,7 @@ export function Connect({ endpoint }: { readonly endpoint: string }) {
   const address = (
     <span class="row">
       <code>{endpoint}</code>
-      <Copy text={endpoint} label="Copy the address" />
+      <Copy text={endpoint} label="Copy address" />
     </span>
   )
   return (
@@ -26,7 +26,7 @@ export function Connect({ endpoint }: { readonly endpoint: string }) {
             <Code text={client.text} label={`For ${client.name}`} />
             <p class="quiet small">
               <code>TOOLWAY_TOKEN</code> is the token that <code>toolway serve</code> prints.{' '}
-              <code>toolway connect</code> writes this into a client's file for you, with a preview and an undo.
+              <code>toolway connect</code> edits the client's configuration for you, with preview and undo.
             </p>
           </div>
         )}

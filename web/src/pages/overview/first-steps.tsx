@@ -10,14 +10,14 @@ export function FirstSteps({ of }: { readonly of: Overview }) {
     <>
       <Note>
         <p>
-          <strong>Toolway is running, and nobody has called anything yet.</strong>
+          <strong>Toolway is running. No calls have been made yet.</strong>
         </p>
         {servers === 0 && (
           <p>
-            1. <a href={pathTo('servers')}>Put a server behind it</a>, or go on with Toolway's own tools.
+            1. <a href={pathTo('servers')}>Add a server</a>, or start with Toolway's native tools.
           </p>
         )}
-        <p>{servers === 0 ? '2. ' : ''}Point a client at the endpoint below, and ask it to use a tool.</p>
+        <p>{servers === 0 ? '2. ' : ''}Connect a client to the endpoint below and ask it to use a tool.</p>
         <p>
           {servers === 0 ? '3. ' : ''}Or <a href={pathTo('tools')}>try a tool</a> right here.
         </p>

@@ -15,7 +15,7 @@ export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
     <Card title="Servers" side={all > 0 && <a href={pathTo('servers')}>All {counted(all, 'server')}</a>}>
       {all === 0 ? (
         <p class="quiet">
-          None yet. Toolway's own tools work without any. <a href={pathTo('servers')}>How to add one</a>
+          None yet. Toolway's native tools work without servers. <a href={pathTo('servers')}>Add a server</a>
         </p>
       ) : (
         <div class="stack tight">

@@ -34,7 +34,7 @@ export function Overview() {
   const overview = { ...asked, data: liveOverview.value ?? asked.data }
   const up = overview.data && `Up for ${span(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker
-  const whose = worker ? ` These are the figures of worker ${worker.number} of ${worker.of} alone.` : ''
+  const whose = worker ? ` Statistics cover only worker ${worker.number} of ${worker.of}.` : ''
   // The stream begins with the latest calls, so that none there means none at all.
   const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
   return (

@@ -26,26 +26,24 @@ export function Ranking() {
   const sort = useSignal<SortBy>('calls')
   const choice = (
     <Segments
-      label="Figures by"
+      label="Statistics by"
       options={options}
       value={by}
       onChange={(next) => setQuery({ by: next === 'server' ? '' : next })}
     />
   )
   return (
-    <Card title="Figures" side={choice} flush>
-      <Loaded of={stats} what="the figures">
+    <Card title="Statistics" side={choice} flush>
+      <Loaded of={stats} what="the statistics">
         {(data) =>
           data.rows.length === 0 ? (
             <Empty title="No calls yet">
-              <p class="quiet">
-                As soon as an agent calls something, it is counted here, by server, tool, agent and operation.
-              </p>
+              <p class="quiet">Calls are counted here by server, tool, agent and operation.</p>
             </Empty>
           ) : (
             <>
               <Table
-                label={`Figures by ${data.by}`}
+                label={`Statistics by ${data.by}`}
                 rows={sorted(data.rows, sort.value).slice(0, 25)}
                 keyOf={({ name }) => name}
                 columns={statColumns(data.by, sort)}
@@ -53,7 +51,7 @@ export function Ranking() {
               <p class="table-foot">
                 <span>
                   Since <Ago at={data.since} />
-                  {data.rows.length > 25 && `, the first 25 of ${data.rows.length}`}. All of them:{' '}
+                  {data.rows.length > 25 && `, top 25 of ${data.rows.length}`}. Full list:{' '}
                   <code>toolway stats --by {data.by}</code>
                 </span>
               </p>

@@ -8,7 +8,7 @@ export function OverviewTiles({ of }: { readonly of: Overview }) {
   const { calls, cache, tokens } = of
   const of100 = (part: number) => (calls.calls === 0 ? 'no calls' : `${share(part, calls.calls)} of calls`)
   return (
-    <Tiles label="Figures">
+    <Tiles label="Statistics">
       <Tile
         name="Calls per second"
         value={rate(calls.perSecond)}

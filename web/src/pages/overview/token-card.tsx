@@ -14,7 +14,7 @@ export function TokenCard({ of, tools }: TokenProps) {
   if (of.direct === 0) {
     return (
       <Card title="Context cost">
-        <p class="quiet">No tools yet, so they cost a model nothing.</p>
+        <p class="quiet">No tools yet, so there is no cost.</p>
       </Card>
     )
   }
@@ -36,8 +36,8 @@ export function TokenCard({ of, tools }: TokenProps) {
 function Saved({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
   return (
     <p>
-      All definitions together are <strong>{count(direct)}</strong> tokens. As exposed, a model reads{' '}
-      <strong>{count(exposed)}</strong>: {share(saved, direct)} stay out of its context.
+      All tool definitions together take <strong>{count(direct)}</strong> tokens. A model reads only{' '}
+      <strong>{count(exposed)}</strong>: {share(saved, direct)} saved.
     </p>
   )
 }
@@ -47,17 +47,17 @@ function NothingSaved({ of: { direct, exposed } }: { readonly of: TokenAccount }
   return (
     <>
       <p>
-        All definitions together are <strong>{count(direct)}</strong> tokens, and a model reads{' '}
+        All tool definitions together take <strong>{count(direct)}</strong> tokens, and a model reads{' '}
         {exposed > direct ? (
           <>
-            <strong>{count(exposed)}</strong>: all of them, and those of the meta-tools.
+            <strong>{count(exposed)}</strong>: all of them plus the meta-tools.
           </>
         ) : (
           'all of them.'
         )}
       </p>
       <p class="quiet">
-        <code>expose: meta</code> for an agent shows it the meta-tools alone.
+        With <code>expose: meta</code>, an agent sees only the meta-tools.
       </p>
     </>
   )

@@ -15,19 +15,19 @@ const columns: readonly Column<AgentView>[] = [
     cell: ({ name, inherits, isDefault }) => (
       <>
         <RowLink href={withQuery(pathTo('calls'), { agent: name })}>{name}</RowLink>
-        {isDefault && <span class="sub">the default</span>}
+        {isDefault && <span class="sub">default</span>}
         {inherits !== null && <span class="sub">inherits from {inherits}</span>}
       </>
     ),
   },
-  { title: 'May use', end: true, cell: ({ tools }) => `${count(tools)} tools` },
-  { title: 'Sees', from: 'middle', cell: ({ expose }) => expose },
+  { title: 'Tools', end: true, cell: ({ tools }) => count(tools) },
+  { title: 'Exposure', from: 'middle', cell: ({ expose }) => expose },
   { title: 'Context', end: true, from: 'wide', cell: ({ tokens }) => <Context of={tokens} /> },
   {
     title: 'Limits',
     from: 'middle',
     cell: ({ perMinute, concurrency }) =>
-      [perMinute !== null && `${count(perMinute)} a minute`, concurrency !== null && `${concurrency} at once`]
+      [perMinute !== null && `${count(perMinute)} per minute`, concurrency !== null && `${concurrency} concurrent`]
         .filter(Boolean)
         .join(', ') || 'none of its own',
   },

@@ -26,8 +26,8 @@ export function MatrixView() {
         <Loaded of={matrix.first} what="the permissions">
           {({ agents, total }) =>
             rows.length === 0 ? (
-              <Empty title="No tool fits">
-                <p class="quiet">Search looks at the names of servers and tools.</p>
+              <Empty title="No matching tools">
+                <p class="quiet">The search matches the names of servers and tools.</p>
               </Empty>
             ) : (
               <>

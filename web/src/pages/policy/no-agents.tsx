@@ -8,7 +8,7 @@ const example = `agents:
     deny:
       tools: { filesystem: ["write_*", "move_file"] }
     perMinute: 120
-  researcher.junior:          # inherits researcher, and can only be less
+  researcher.junior:          # inherits from researcher; can only restrict it further
     deny: { servers: [github] }`
 
 /** What agents are good for, where there are none or one. */
@@ -16,11 +16,11 @@ export function NoAgents() {
   return (
     <Empty title="Give each agent its own rules">
       <p>
-        Without <code>agents</code> in the configuration there is one user who may use everything. As soon as one agent
-        is configured, everything not allowed is denied:
+        Without <code>agents</code> in the configuration, there is a single user who may use everything. As soon as one
+        agent is configured, everything that is not allowed is denied:
       </p>
-      <Code text={example} label="Example of agents in toolway.yaml" />
-      <p>Then give each its own credential, and ask what it may do:</p>
+      <Code text={example} label="Example: agents in toolway.yaml" />
+      <p>Then create a key for each agent and check what it may do:</p>
       <Code
         text={'toolway keys create ci --agent researcher\ntoolway why researcher filesystem.write_file'}
         label="Commands for keys and rules"

@@ -15,9 +15,9 @@ const words = ['agents', 'matrix', 'why'] as const
 export function Policy() {
   const view = wordIn(query.value, 'view', words)
   return (
-    <Page title="Policy" note="Who may use what, and which rule says so.">
+    <Page title="Policy" note="Which agents may use which tools, and which rule decides.">
       <Tabs
-        label="Views of the policy"
+        label="Policy views"
         names={views}
         value={view}
         onChange={(next) => setQuery({ view: next === 'agents' ? '' : next })}

@@ -20,7 +20,7 @@ export function Verdict({ of }: { readonly of: WhyView }) {
         <p>
           Decided by <code>{rule}</code>
         </p>
-        <h3>What was considered, in order</h3>
+        <h3>Rules considered, in order</h3>
         <ol class="considered">
           {considered.map((step, index) => (
             <li key={index} data-decides={step.rule === rule || undefined}>
@@ -29,7 +29,7 @@ export function Verdict({ of }: { readonly of: WhyView }) {
             </li>
           ))}
         </ol>
-        <Code text={`toolway why ${agent} ${server}.${tool}`} label="The same in a terminal" />
+        <Code text={`toolway why ${agent} ${server}.${tool}`} label="Equivalent command" />
       </div>
     </Card>
   )

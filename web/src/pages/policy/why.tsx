@@ -13,7 +13,7 @@ export function Why() {
   const tool = query.value.get('tool') ?? ''
   return (
     <>
-      <Card title="Why may an agent use a tool, or not?">
+      <Card title="Explain a decision">
         <WhyForm key={`${agent} ${tool}`} agent={agent} tool={tool} />
       </Card>
       {agent !== '' && tool !== '' && <Answer key={`${agent} ${tool}`} agent={agent} tool={tool} />}

@@ -15,16 +15,16 @@ export function NoServers() {
   return (
     <Empty title="No servers yet">
       <p>
-        Toolway's own tools work already. Servers join by the configuration: it is read again as soon as the file is
-        saved, and nobody is disconnected.
+        Toolway's native tools already work. Add servers in the configuration: it is reloaded when you save the file,
+        and clients stay connected.
       </p>
-      <p>Take over what your editors have configured:</p>
-      <Code text="toolway init" label="Command that finds the servers of your editors" />
+      <p>Import the servers that your editors use:</p>
+      <Code text="toolway init" label="Command to import servers from your editors" />
       <p>
-        Or write it into <code>toolway.yaml</code>:
+        Or add them to <code>toolway.yaml</code>:
       </p>
-      <Code text={example} label="Example of toolway.yaml" />
-      <a href={pathTo('config')}>Which files are read</a>
+      <Code text={example} label="Example: servers in toolway.yaml" />
+      <a href={pathTo('config')}>See which files are read</a>
     </Empty>
   )
 }

@@ -19,26 +19,26 @@ export function ServerActions({ server: { name, paused, health, transport }, don
     done()
   }
   // Turned off by the configuration: only the configuration turns it on.
-  if (health === 'disabled' && !paused) return <span class="quiet">Turned off by the configuration</span>
-  if (paused) return <Action name="Turn on" icon="play" kind="primary" run={run('enable', `${name} is on again.`)} />
+  if (health === 'disabled' && !paused) return <span class="quiet">Disabled in the configuration</span>
+  if (paused) return <Action name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />
   const signIn = () =>
     attempt(
       async () => location.assign((await act.signIn(name)).url),
-      () => `Off to sign in to ${name}.`,
+      () => `Opening the sign-in page of ${name}…`,
     )
   return (
     <>
       {health === 'needs-auth' && <Action name="Sign in" icon="play" kind="primary" run={signIn} />}
-      <Action name="Refresh its tools" run={run('refresh', `${name} was asked for its tools.`)} />
+      <Action name="Refresh tools" run={run('refresh', `Refreshed the tools of ${name}.`)} />
       {transport !== 'in-process' && (
         <Action
           name="Restart"
           icon="refresh"
           confirm={{
             title: `Restart ${name}?`,
-            text: 'Its connection is closed and opened again, its process with it. Calls in flight fail; those that wrote something may have done so.',
+            text: 'This closes and reopens its connection and restarts its process, if it has one. Calls in flight fail, but may already have changed something.',
           }}
-          run={run('restart', `${name} was restarted.`)}
+          run={run('restart', `Restarted ${name}.`)}
         />
       )}
       <Action
@@ -47,9 +47,9 @@ export function ServerActions({ server: { name, paused, health, transport }, don
         kind="danger"
         confirm={{
           title: `Turn off ${name}?`,
-          text: 'Its tools vanish from every list and calls to them are refused, until somebody turns it on here or Toolway starts again. The configuration stays as it is.',
+          text: 'Its tools disappear from all lists and calls to them are refused until you turn it on again or Toolway restarts. The configuration does not change.',
         }}
-        run={run('disable', `${name} is off.`)}
+        run={run('disable', `Turned off ${name}.`)}
       />
     </>
   )

@@ -35,7 +35,7 @@ export const serverColumns: readonly Column<ServerView>[] = [
     ),
   },
   {
-    title: 'Speaks',
+    title: 'Transport',
     from: 'middle',
     cell: ({ transport, era, protocolVersion }) => (
       <>

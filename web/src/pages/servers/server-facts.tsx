@@ -22,7 +22,7 @@ export function ServerFacts({ server }: { readonly server: ServerDetail }) {
         </dd>
         {server.reason !== '' && (
           <>
-            <dt>Because</dt>
+            <dt>Reason</dt>
             <dd>{server.reason}</dd>
           </>
         )}
@@ -41,14 +41,12 @@ export function ServerFacts({ server }: { readonly server: ServerDetail }) {
         {server.transport !== 'in-process' && (
           <>
             <dt>Protocol</dt>
-            <dd>
-              {server.era ? `${server.protocolVersion} (${server.era} era)` : 'not known before it is first used'}
-            </dd>
+            <dd>{server.era ? `${server.protocolVersion} (${server.era} era)` : 'unknown until first used'}</dd>
           </>
         )}
         <dt>Tools</dt>
         <dd>{count(server.tools)}</dd>
-        <dt>Answers a ping in</dt>
+        <dt>Ping latency</dt>
         <dd>{took(server.latencyMs)}</dd>
         <dt>Process</dt>
         <dd>
@@ -57,11 +55,11 @@ export function ServerFacts({ server }: { readonly server: ServerDetail }) {
               <code>{process.pid}</code>, started <Ago at={process.startedAt} />, {counted(process.restarts, 'restart')}
             </>
           ) : server.transport === 'stdio' && !isAdmin.value ? (
-            'only admins see it'
+            'visible to admins only'
           ) : server.transport === 'stdio' ? (
-            'not running: it starts when it is needed'
+            'not running; starts on demand'
           ) : (
-            'none of ours'
+            'none'
           )}
         </dd>
       </dl>

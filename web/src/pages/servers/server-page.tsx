@@ -34,17 +34,17 @@ export function ServerPage({ name }: { readonly name: string }) {
       <Loaded of={server} what={`the server ${name}`}>
         {(data) => (
           <>
-            <FigureTiles of={data.calls} label={`Figures of ${name}`} />
+            <FigureTiles of={data.calls} label={`Statistics of ${name}`} />
             <div class="row">
               <a class="button" href={withQuery(pathTo('tools'), { server: name })}>
-                Its tools
+                View tools
               </a>
               <a class="button" href={withQuery(pathTo('calls'), { server: name })}>
-                Its calls
+                View calls
               </a>
               {isAdmin.value && (
                 <a class="button" href={withQuery(pathTo('audit'), { server: name })}>
-                  Its audit records
+                  View audit records
                 </a>
               )}
             </div>
@@ -62,16 +62,16 @@ export function ServerPage({ name }: { readonly name: string }) {
 /** The end of what the process wrote to stderr. */
 function Stderr({ lines, transport }: { readonly lines: readonly string[]; readonly transport: string }) {
   return (
-    <Card title="What it wrote last">
+    <Card title="Recent output">
       {lines.length > 0 ? (
         <Code text={lines.join('\n')} label="End of stderr" wrap />
       ) : (
         <p class="quiet">
           {transport !== 'stdio'
-            ? 'It is no process of ours: its log is where it runs.'
+            ? 'Output is available only for servers that Toolway starts (stdio).'
             : isAdmin.value
-              ? 'Its process has written nothing to stderr since it was started.'
-              : 'Only admins see it.'}
+              ? 'The process has written nothing to stderr since it started.'
+              : 'Only admins can see the output.'}
         </p>
       )}
     </Card>

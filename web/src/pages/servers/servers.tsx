@@ -21,7 +21,7 @@ export function Servers() {
   return (
     <Page
       title="Servers"
-      note="What stands behind the endpoint."
+      note="MCP servers behind this gateway."
       actions={<Refresh onClick={asked.reload} busy={asked.loading} />}
     >
       <Loaded of={servers} what="the servers">
@@ -54,8 +54,10 @@ function List({ all }: { readonly all: readonly ServerView[] }) {
       </div>
       <div class="card">
         {rows.length === 0 ? (
-          <Empty title="No server fits">
-            <p class="quiet">None of {counted(all.length, 'server')} has such a name and state.</p>
+          <Empty title="No matching servers">
+            <p class="quiet">
+              There {all.length === 1 ? 'is' : 'are'} {counted(all.length, 'server')}, but none matches the filters.
+            </p>
           </Empty>
         ) : (
           <Table label="Servers" rows={rows} keyOf={({ name }) => name} columns={serverColumns} />

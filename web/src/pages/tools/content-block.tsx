@@ -13,7 +13,7 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
     case 'image': {
       const source = dataUrl(block, 'image')
       return source ? (
-        <img class="shown-image" src={source} alt="Answer of the tool" />
+        <img class="shown-image" src={source} alt="Returned by the tool" />
       ) : (
         <JsonTree value={block} name="image" />
       )
@@ -38,7 +38,7 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
             Resource <code>{String(resource.uri)}</code>
           </p>
           {typeof resource.text === 'string' ? (
-            <Code text={resource.text} label="Text of the resource" wrap />
+            <Code text={resource.text} label="Resource text" wrap />
           ) : (
             <JsonTree value={resource} />
           )}

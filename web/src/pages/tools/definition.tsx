@@ -27,14 +27,14 @@ export function Definition({ tool }: { readonly tool: ToolDetail }) {
         )}
       </Card>
       <div class="grid-2">
-        <Card title="It takes">
+        <Card title="Input">
           <SchemaView schema={input} root={input} />
         </Card>
-        <Card title="It answers with">
+        <Card title="Output">
           {isObject(output) ? (
             <SchemaView schema={output} root={output} />
           ) : (
-            <p class="quiet">It does not say: text, images or anything else.</p>
+            <p class="quiet">No output schema. Results can be text, images or other content.</p>
           )}
         </Card>
       </div>

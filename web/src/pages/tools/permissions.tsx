@@ -13,8 +13,8 @@ export function Permissions({ tool }: { readonly tool: ToolDetail }) {
       <div class="card">
         <Empty title="No agents are configured">
           <p>
-            So there is one user, and that user may use everything. As soon as one agent has rules, everything else is
-            denied.
+            There is a single user, who may use everything. As soon as one agent is configured, everything that is not
+            allowed is denied.
           </p>
           <a href={pathTo('policy')}>How to write rules</a>
         </Empty>
@@ -30,7 +30,7 @@ export function Permissions({ tool }: { readonly tool: ToolDetail }) {
         keyOf={({ agent }) => agent}
         columns={[
           { title: 'Agent', cell: ({ agent }) => <strong>{agent}</strong> },
-          { title: 'May use it', cell: ({ allowed }) => <Mark look={allowed ? allowedLook : deniedLook} /> },
+          { title: 'Permission', cell: ({ allowed }) => <Mark look={allowed ? allowedLook : deniedLook} /> },
           { title: 'Rule', cell: ({ rule }) => <code>{rule}</code> },
           {
             title: 'Explanation',

@@ -4,8 +4,8 @@ import { JsonTree } from '../../parts/json-tree.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { ContentBlock } from './content-block.tsx'
 
-const plain = { shown: 'Shown', raw: 'JSON' }
-const withStructured = { shown: 'Shown', structured: 'Structured', raw: 'JSON' }
+const plain = { shown: 'Content', raw: 'JSON' }
+const withStructured = { shown: 'Content', structured: 'Structured', raw: 'JSON' }
 
 /** What a tool answered. */
 export function ResultView({ result }: { readonly result: Readonly<Record<string, unknown>> }) {
@@ -14,21 +14,19 @@ export function ResultView({ result }: { readonly result: Readonly<Record<string
   const structured = result.structuredContent
   return (
     <Tabs<string>
-      label="Views of the answer"
+      label="Result views"
       names={structured === undefined ? plain : withStructured}
       value={view.value}
       onChange={(next) => (view.value = next)}
     >
       {view.value === 'shown' &&
         (blocks.length === 0 ? (
-          <p class="quiet">
-            It answered with no content{structured === undefined ? '.' : ', but with structured content.'}
-          </p>
+          <p class="quiet">The result has no content{structured === undefined ? '.' : ' except structured content.'}</p>
         ) : (
           blocks.map((block, index) => <ContentBlock key={index} block={block} />)
         ))}
       {view.value === 'structured' && <JsonTree value={structured} open={4} />}
-      {view.value === 'raw' && <Code text={JSON.stringify(result, null, 2)} label="The whole answer" />}
+      {view.value === 'raw' && <Code text={JSON.stringify(result, null, 2)} label="Full result" />}
     </Tabs>
   )
 }

@@ -21,7 +21,7 @@ export const toolColumns: readonly Column<ToolView>[] = [
     ),
   },
   { title: 'Server', from: 'middle', cell: ({ server }) => server },
-  { title: 'Does', cell: ({ access }) => <Access access={access} /> },
+  { title: 'Access', cell: ({ access }) => <Access access={access} /> },
   {
     title: 'Definition',
     from: 'middle',

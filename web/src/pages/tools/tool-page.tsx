@@ -30,7 +30,7 @@ export function ToolPage({ name }: { readonly name: string }) {
       title={name}
       heading={
         <span class="row">
-          {name} <Copy text={name} label="Copy its name" />
+          {name} <Copy text={name} label="Copy tool name" />
         </span>
       }
       note={data && <Line tool={data} />}
@@ -51,7 +51,7 @@ function Line({ tool }: { readonly tool: ToolDetail }) {
       <Mark look={pinLooks[tool.pin]} chip />
       <span class="chip">{counted(tool.tokens, 'token')}</span>
       <span>
-        <code>{tool.tool}</code> of <a href={pathTo('servers', tool.server)}>{tool.server}</a>
+        <code>{tool.tool}</code> on <a href={pathTo('servers', tool.server)}>{tool.server}</a>
       </span>
     </span>
   )
@@ -66,13 +66,13 @@ function Views({ tool }: { readonly tool: ToolDetail }) {
       {tool.flags.length > 0 && (
         <Note tone="warn">
           <p>
-            <strong>Look at its definition before you trust it.</strong> It is flagged: {tool.flags.join(', ')}.
+            <strong>Review this definition before you trust it.</strong> Flags: {tool.flags.join(', ')}.
           </p>
           <p>
-            <code>{`toolway pins show ${tool.server}.${tool.tool}`}</code> shows what was found and what has changed
+            <code>{`toolway pins show ${tool.server}.${tool.tool}`}</code> shows what was found and what changed
             {tool.pin === 'quarantined' && (
               <>
-                ; nobody may use it before <code>{`toolway pins approve ${tool.server}.${tool.tool}`}</code>
+                ; the tool is blocked until you run <code>{`toolway pins approve ${tool.server}.${tool.tool}`}</code>
               </>
             )}
             .
@@ -80,7 +80,7 @@ function Views({ tool }: { readonly tool: ToolDetail }) {
         </Note>
       )}
       <Tabs
-        label="Views of the tool"
+        label="Tool views"
         names={views}
         value={view}
         onChange={(next) => setQuery({ view: next === 'about' ? '' : next })}
@@ -89,7 +89,7 @@ function Views({ tool }: { readonly tool: ToolDetail }) {
         {view === 'try' && <TryIt tool={tool} draft={draft} />}
         {view === 'who' && <Permissions tool={tool} />}
       </Tabs>
-      {view === 'about' && <FigureTiles of={tool.calls} label={`Figures of ${tool.name}`} />}
+      {view === 'about' && <FigureTiles of={tool.calls} label={`Statistics of ${tool.name}`} />}
     </>
   )
 }

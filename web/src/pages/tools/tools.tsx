@@ -22,7 +22,7 @@ export function Tools() {
   useFollowTools(tools.first)
   const servers = useResource(read.servers, 'servers')
   return (
-    <Page title="Tools" note="As agents see them, with what each costs a model's context.">
+    <Page title="Tools" note="Tools as agents see them, with the tokens that each definition takes.">
       <div class="filters">
         <Search label="Search tools" />
         <Choose label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
@@ -49,10 +49,8 @@ function List({ tools, filtered }: { readonly tools: Paged<ToolPage>; readonly f
 
 function NoneFits() {
   return (
-    <Empty title="No tool fits">
-      <p class="quiet">
-        Search looks at names and descriptions. Fewer words find more; so does a search over all servers.
-      </p>
+    <Empty title="No matching tools">
+      <p class="quiet">The search matches names and descriptions. Try fewer words, or search all servers.</p>
     </Empty>
   )
 }
@@ -61,10 +59,10 @@ function NoTools() {
   return (
     <Empty title="No tools">
       <p>
-        Either no server has been connected yet, or your agent may use none of their tools.{' '}
-        <a href={pathTo('servers')}>The servers</a> and <a href={pathTo('policy')}>the policy</a> tell.
+        Either no server has connected yet, or your agent may not use any of their tools. Check the{' '}
+        <a href={pathTo('servers')}>servers</a> and the <a href={pathTo('policy')}>policy</a>.
       </p>
-      <Code text="toolway tools list" label="Command that lists the tools" />
+      <Code text="toolway tools list" label="Command to list the tools" />
     </Empty>
   )
 }

@@ -3,6 +3,7 @@ import type { ToolDetail, TryResult } from '../../../../src/serve/admin/contract
 import { act } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
 import { ownAgents, session } from '../../api/session.ts'
+import { counted } from '../../format/number.ts'
 import { Action } from '../../parts/action.tsx'
 import { Card } from '../../parts/page.tsx'
 import { Failed } from '../../parts/states.tsx'
@@ -63,8 +64,7 @@ export function TryIt({ tool, draft }: TryProps) {
           />
           {attempted.value && problems.length > 0 && (
             <p class="problem" role="alert">
-              {problems.length === 1 ? 'One place needs' : `${problems.length} places need`} another look before it can
-              be sent.
+              Fix {counted(problems.length, 'field')} to run this tool.
             </p>
           )}
           <div class="filters">
@@ -85,14 +85,13 @@ export function TryIt({ tool, draft }: TryProps) {
           </div>
         </div>
       </Card>
-      <Card title="Answer">
+      <Card title="Result">
         {outcome.value === undefined && (
           <p class="quiet">
-            Run it, and what it answers stands here. The call is real: rules, limits and the cache apply, and it is in
-            the audit log.
+            The result appears here. The call is real: rules, limits and the cache apply, and the audit log records it.
           </p>
         )}
-        {outcome.value instanceof ApiError && <Failed error={outcome.value} what="an answer" />}
+        {outcome.value instanceof ApiError && <Failed error={outcome.value} what="the result" />}
         {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome of={outcome.value} />}
       </Card>
     </div>
@@ -100,8 +99,8 @@ export function TryIt({ tool, draft }: TryProps) {
 }
 
 const destructive = ({ name }: ToolDetail) => ({
-  title: `Run ${name} for real?`,
-  text: 'It may change something for good: overwrite, delete, send. Toolway cannot undo it.',
+  title: `Run ${name}?`,
+  text: 'This tool may make irreversible changes: overwrite, delete, send. Toolway cannot undo them.',
 })
 
 interface AgentChoiceProps {
