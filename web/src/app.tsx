@@ -18,7 +18,6 @@ import { Failed, Loading } from './parts/states.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
 
-/** Everything: the sign-in for those who must, the pages for the others. */
 export function App() {
   const known = typeof session.value === 'object'
   useEffect(() => (known ? startLive() : undefined), [known])

@@ -2,16 +2,17 @@ import type { ChatStreamEvent } from '../../../src/serve/admin/contract.ts'
 import { createEventData } from './event-data.ts'
 import { ApiError, respond } from './request.ts'
 
-/** What is asked, and of whom. */
 export interface ChatAsked {
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: string }[]
   readonly model: string
-  /** Undefined is as configured. */
+  /** The configured mode if undefined. */
   readonly mode: string | undefined
   readonly agent: string
 }
 
-/** Asks, and tells the answer as it comes. Rejects with an ApiError, or with the signal's reason. */
+/**
+ * Sends a chat request and streams the events of the response. Rejects with an ApiError, or with the signal's reason.
+ */
 export async function askChat(
   asked: ChatAsked,
   signal: AbortSignal,

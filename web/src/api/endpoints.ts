@@ -32,7 +32,7 @@ const post = <T>(path: string, body?: unknown) => request<T>(path, { method: 'PO
 
 const one = encodeURIComponent
 
-/** Everything that can be asked: each returns a function that asks it, so that a page can ask again. */
+/** Queries, in the form that `useResource` takes. */
 export const read = {
   overview: get<Overview>('overview'),
   series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
@@ -52,14 +52,13 @@ export const read = {
   config: get<ConfigView>('config'),
 }
 
-/** What can be done to a server by hand. */
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 
-/** Everything that changes something. */
+/** Requests with side effects. */
 export const act = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${one(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${one(name)}/sign-in`),
-  /** The arguments are JSON, so that they are sent as they were typed. */
+  /** The arguments are JSON text, because parsing would round large numbers. */
   tryTool: (name: string, given: string, agent: string | undefined) =>
     request<TryResult>(`tools/${one(name)}/call`, {
       method: 'POST',

@@ -1,4 +1,4 @@
-/** Reads the data of server-sent events from text that comes in pieces; comments and all else are passed over. */
+/** Incremental parser of server-sent events: passes on their data and skips comments and other fields. */
 export function createEventData(told: (data: string) => void): (piece: string) => void {
   let rest = ''
   return (piece) => {

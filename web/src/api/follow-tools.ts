@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview } from './live.ts'
 import type { Resource } from './resource.ts'
 
-/** Asks for a list of tools again when servers have brought some or taken some away. */
+/** Reloads a list of tools when the number of tools changes. */
 export function useFollowTools({ reload }: Pick<Resource<unknown>, 'reload'>): void {
   const count = liveOverview.value?.tools
   const before = useRef(count)

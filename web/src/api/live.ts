@@ -5,7 +5,7 @@ import { withCalls } from './call-log.ts'
 import { findSession } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
-/** How often the stream has come back: who missed something asks again. */
+/** Number of reconnects. Resources reload on each, because events were missed. */
 export const reconnections = signal(0)
 
 export const liveOverview = signal<Overview | undefined>(undefined)
@@ -13,7 +13,7 @@ export const liveServers = signal<readonly ServerView[] | undefined>(undefined)
 export const liveCalls = signal<readonly CallView[]>([])
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
 
-/** How many calls are kept for looking at. */
+/** Number of calls that the browser keeps. */
 export const keptCalls = 500
 
 const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
@@ -31,12 +31,12 @@ const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) 
   },
 }
 
-/** Takes over how a server is after something was done to it: the stream tells of that only a moment later. */
+/** Applies the state that an action returned, before the event stream reports it. */
 export function heardOf(server: ServerView): void {
   liveServers.value = liveServers.peek()?.map((one) => (one.name === server.name ? server : one))
 }
 
-/** Opens the one stream of events, and keeps opening it until told to stop. */
+/** Opens the event stream and reconnects until the returned function is called. */
 export function startLive(): () => void {
   let source: EventSource | undefined
   let failures = 0
@@ -63,7 +63,7 @@ export function startLive(): () => void {
     failures++
     streamState.value = stateAfter(failures, navigator.onLine)
     timer = setTimeout(open, waitBefore(failures))
-    // The stream does not say why it was refused: a session that has ended would be refused forever.
+    // EventSource does not report the HTTP status; check whether the session has ended.
     if (failures === 2) void findSession()
   }
 

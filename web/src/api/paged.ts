@@ -6,11 +6,10 @@ interface PageOf {
   readonly nextCursor: string | null
 }
 
-/** A list that comes in pages, one below the other. */
+/** A list that is loaded page by page. */
 export interface Paged<Page> {
   readonly first: Resource<Page>
   readonly pages: readonly Page[]
-  /** There is more to be had. */
   readonly more: boolean
   readonly loadingMore: boolean
   readonly moreError: ApiError | undefined
@@ -24,7 +23,7 @@ interface Further<Page> {
   readonly error: ApiError | undefined
 }
 
-/** Asks for the first page, and for each further one when told to. Another `key` is another list. */
+/** Loads the first page, and each further one on `loadMore`. A new `key` starts over. */
 export function usePages<Page extends PageOf>(
   ask: (cursor: string | undefined) => (signal: AbortSignal | undefined) => Promise<Page>,
   key: string,

@@ -1,7 +1,7 @@
 import type { AdminError } from '../../../src/serve/admin/contract.ts'
 import { withQuery } from '../routing/query.ts'
 
-/** A refusal of the admin API, or its silence (`status` 0). */
+/** An error of the admin API; `status` is 0 if there was no response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -14,32 +14,32 @@ export class ApiError extends Error {
   }
 }
 
-/** Values of a query; those that are undefined or empty are left out. */
+/** Query parameters; undefined and empty ones are omitted. */
 export type Values = Readonly<Record<string, string | number | undefined>>
 
 interface Asked {
   readonly method?: 'POST' | 'DELETE'
   readonly values?: Values
   readonly body?: unknown
-  /** The body as it is to be sent: JSON whose numbers JavaScript would round. */
+  /** Raw JSON body, for numbers that JavaScript would round. */
   readonly text?: string
   readonly signal?: AbortSignal | undefined
 }
 
-/** Who wants to know that a credential is missing or has expired. */
+/** Called when a credential is missing or has expired. */
 let rejected: () => void = () => {}
 export const onTurnedAway = (listener: () => void): void => {
   rejected = listener
 }
 
-/** Asks the admin API. Rejects with an ApiError, or with the signal's reason. */
+/** Calls the admin API. Rejects with an ApiError, or with the signal's reason. */
 export async function request<T>(path: string, asked: Asked = {}): Promise<T> {
   const response = await respond(path, asked)
   const text = await response.text()
   return (text === '' ? undefined : parsed(text, response.status)) as T
 }
 
-/** The same for what is read piece by piece. */
+/** Like `request`, but for responses that are streamed. */
 export async function respond(path: string, asked: Asked = {}): Promise<Response> {
   const { method = 'GET', values = {}, body, signal } = asked
   const text = asked.text ?? (body === undefined ? undefined : JSON.stringify(body))

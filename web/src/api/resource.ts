@@ -4,7 +4,7 @@ import { isVisible } from '../shell/visible.ts'
 import { reconnections, streamState } from './live.ts'
 import { ApiError } from './request.ts'
 
-/** Something asked of the API. What was known stays while it is asked again, and when that fails. */
+/** Data from the API. The last data stays available while reloading and after a failure. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: ApiError | undefined
@@ -13,13 +13,13 @@ export interface Resource<T> {
 }
 
 interface Options {
-  /** Ask again after so many milliseconds, while somebody looks. */
+  /** Polling interval in milliseconds, while the page is visible. */
   readonly every?: number
-  /** Ask again every ten seconds, but only while the stream of events, which otherwise tells, is down. */
+  /** Poll every ten seconds while the event stream is down. */
   readonly withoutStream?: boolean
 }
 
-/** Asks when it is first shown, whenever `key` changes, when the stream is back after an outage, and when told to. */
+/** Loads on mount, when `key` changes, after the event stream reconnects, and on `reload`. */
 export function useResource<T>(
   ask: (signal: AbortSignal) => Promise<T>,
   key: string,
@@ -29,7 +29,7 @@ export function useResource<T>(
   const asked = useSignal(0)
   const back = reconnections.value
 
-  // `key` stands for `ask`, which is another function at every time.
+  // `key` is the dependency instead of `ask`, which is a new function on every render.
   useEffect(() => {
     const stop = new AbortController()
     state.value = { ...state.peek(), loading: true }

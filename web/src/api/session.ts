@@ -3,19 +3,20 @@ import type { SessionView } from '../../../src/serve/admin/contract.ts'
 import { ApiError, onTurnedAway, request } from './request.ts'
 import { tokenIn } from './token.ts'
 
-/** Who looks at the dashboard: not known yet, nobody, or somebody. */
+/** The current user: not known yet, signed out, or signed in. */
 export const session = signal<SessionView | 'unknown' | 'none'>('unknown')
 
-/** Why nobody could be asked who it is. */
 export const sessionError = signal<ApiError | undefined>(undefined)
 
-/** Whether buttons that change something work. */
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
-/** What the gateway calls the agent of whoever named none, where there is none to fall back on. */
+/** The agent's name in responses of the gateway if the caller has none. */
 export const noAgent = '(none)'
 
-/** The agents that one may try tools as, of all that there are: to act as none of them is to be refused. */
+/**
+ * The agents that the user may act as. Without an agent every call is denied, so "none" is offered only if it is the
+ * only one.
+ */
 export function ownAgents(all: readonly string[]): readonly string[] {
   const who = session.value
   if (typeof who !== 'object') return []
@@ -24,10 +25,9 @@ export function ownAgents(all: readonly string[]): readonly string[] {
   return [...new Set([...own, ...others])]
 }
 
-/** What a button says that does not work. */
+/** Tooltip of buttons that require admin rights. */
 export const adminReason = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
 
-/** What somebody is told who was signed in until now. */
 const ended = new ApiError(
   0,
   'SESSION_ENDED',
@@ -36,12 +36,12 @@ const ended = new ApiError(
 
 function notAnyMore(): void {
   if (session.peek() === 'none') return
-  // Whatever was wrong before: it answers now.
+  // The gateway responded, so an earlier error no longer applies.
   sessionError.value = typeof session.peek() === 'object' ? ended : undefined
   session.value = 'none'
 }
 
-/** Exchanges a token for a cookie that scripts cannot read. */
+/** Exchanges a token for an HttpOnly cookie. */
 export async function signIn(token: string): Promise<void> {
   await request('session', { method: 'POST', body: { token: token.trim() } })
   await findSession()
@@ -53,7 +53,6 @@ export async function signOut(): Promise<void> {
   session.value = 'none'
 }
 
-/** Asks who is looking. */
 export async function findSession(): Promise<void> {
   try {
     session.value = await request<SessionView>('session')
@@ -65,7 +64,7 @@ export async function findSession(): Promise<void> {
   }
 }
 
-/** Begins: with the token in the address, where there is one, and with the cookie otherwise. */
+/** Signs in with the token in the address, if there is one, or else with the cookie. */
 export async function startSession(): Promise<void> {
   onTurnedAway(notAnyMore)
   const token = takeToken()
@@ -79,7 +78,7 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/** The token leaves the address before anything else happens: it must stay neither in the history nor on the screen. */
+/** Removes the token from the address first, so that it stays neither in the history nor on the screen. */
 function takeToken(): string | undefined {
   const token = tokenIn(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)

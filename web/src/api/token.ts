@@ -1,4 +1,4 @@
-/** The token in the part of an address behind `#`, which browsers never send to anybody. */
+/** The token in the URL fragment, which browsers do not send to servers. */
 export function tokenIn(hash: string): string | undefined {
   const token = new URLSearchParams(hash.replace(/^#/, '')).get('token')
   return token === null || token === '' ? undefined : token

@@ -15,7 +15,7 @@ interface ChartCardProps {
   readonly series: Series
 }
 
-/** A chart with its legend, which tells the values under the pointer, and the same data as a table. */
+/** A chart with a legend of the values under the pointer; can be switched to a table. */
 export function ChartCard({ chart, series }: ChartCardProps) {
   const over = useSignal<number | null>(null)
   const asTable = useSignal(false)

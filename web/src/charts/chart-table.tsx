@@ -4,7 +4,6 @@ import { At } from '../parts/moment.tsx'
 import { Table } from '../parts/table.tsx'
 import type { Chart, Point } from './chart.ts'
 
-/** The data of a chart, newest first. */
 export function ChartTable({ chart, series }: { readonly chart: Chart; readonly series: Series }) {
   return (
     <div class="chart-table">

@@ -4,7 +4,7 @@ import { count, rate } from '../format/number.ts'
 
 export type Point = Series['points'][number]
 
-/** One line of a chart. Lines differ in colour and in their dashes. */
+/** Lines differ in dashes as well as in colour, for people who cannot tell the colours apart. */
 export interface Line {
   readonly name: string
   readonly colour: `--series-${1 | 2 | 3 | 4}`
@@ -13,19 +13,17 @@ export interface Line {
   readonly value: (point: Point) => number | null
 }
 
-/** What a chart shows. */
 export interface Chart {
   readonly title: string
   readonly lines: readonly Line[]
   readonly write: (value: number) => string
-  /** It counts things: its axis has no place for half of one. */
+  /** The values are counts: no fractional axis labels. */
   readonly whole?: true
 }
 
 const dashed = [6, 4] as const
 const dotted = [2, 3] as const
 
-/** The charts of the overview. */
 export const charts: readonly Chart[] = [
   {
     title: 'Calls per second',
@@ -61,31 +59,30 @@ export const charts: readonly Chart[] = [
   },
 ]
 
-/** Without a last point whose time has not passed yet: half of it looks like a fall. */
+/** Drops the last point if its interval is not over yet: it would look like a drop. */
 export function wholePoints(series: Series, to: number): Series {
   const last = series.points.at(-1)
   const partial = last !== undefined && last.at + series.stepMs > to && series.points.length > 1
   return partial ? { ...series, points: series.points.slice(0, -1) } : series
 }
 
-/** The columns that the plot draws: times in seconds, then the values of each line. */
+/** Columns for uPlot: times in seconds, then the values of each line. */
 export const columnsOf = ({ points }: Series, { lines }: Chart): (number | null)[][] => [
   points.map(({ at }) => at / 1000),
   ...lines.map(({ value }) => points.map(value)),
 ]
 
-/** What stands at a place of the axis. */
 export const tickText = ({ whole, write }: Chart, value: number): string =>
   whole && !Number.isInteger(value) ? '' : write(value)
 
-/** Where a value has no neighbours: no line leads there, so that it must be drawn as a point. */
+/** Indexes of values without neighbours: no line reaches them, so they are drawn as points. */
 export const lonely = (values: readonly (number | null | undefined)[]): number[] =>
   values.flatMap((value, index) => {
     const alone = value != null && values[index - 1] == null && values[index + 1] == null
     return alone ? [index] : []
   })
 
-/** A chart in a sentence, for those who do not see it. */
+/** Text alternative of a chart, for screen readers. */
 export function sentenceOf({ points }: Series, { title, lines, write }: Chart): string {
   const parts = lines.map(({ name, value }) => {
     const values = points.map(value).filter((one) => one !== null)

@@ -1,4 +1,4 @@
-/** A canvas knows no custom properties: this asks the browser what they come to in the present theme. */
+/** Resolves a custom property in the current theme, because a canvas cannot use it. */
 export function colourOf(name: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`
@@ -9,5 +9,4 @@ export function colourOf(name: string): string {
   return color
 }
 
-/** The same colour, nearly transparent. */
 export const veil = (colour: string): string => `color-mix(in srgb, ${colour} 14%, transparent)`

@@ -3,15 +3,14 @@ import { type Chart, lonely, tickText } from './chart.ts'
 import { colourOf, veil } from './colours.ts'
 
 export interface PlotEvents {
-  /** The pointer is over the point with this index, or over none. */
+  /** Index of the point under the pointer. */
   over(index: number | null): void
-  /** A stretch of time was drawn out, in milliseconds since the epoch. */
+  /** A time range was selected by dragging, in milliseconds since the epoch. */
   chosen(from: number, to: number): void
 }
 
 export const plotHeight = 150
 
-/** How a chart is drawn, in the colours of the present theme. */
 export function plotOptions(chart: Chart, width: number, events: PlotEvents): uPlot.Options {
   const axis = { stroke: colourOf('--text-quiet'), font: '11px Inter, system-ui, sans-serif' }
   const grid = { stroke: colourOf('--line'), width: 1 }
@@ -65,7 +64,7 @@ const drawn = (label: string, stroke: string, dash?: readonly number[], fill?: b
 const minutes = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const seconds = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 
-/** Times on the axis, with seconds only where they tell ticks apart. */
+/** Shows seconds only if ticks are less than a minute apart. */
 const clockValues = (_: uPlot, ticks: number[]): string[] => {
   const step = (ticks[1] ?? 60) - (ticks[0] ?? 0)
   return ticks.map((tick) => (step < 60 ? seconds : minutes).format(tick * 1000))

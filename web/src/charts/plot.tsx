@@ -13,7 +13,7 @@ interface PlotProps {
   readonly events: PlotEvents
 }
 
-/** The drawing of a chart. It is made anew with the theme; otherwise only its data change. */
+/** Recreated when the theme changes; otherwise only the data is updated. */
 export function Plot({ chart, series, events }: PlotProps) {
   const element = useRef<HTMLDivElement>(null)
   const plot = useSignal<uPlot | undefined>(undefined)
@@ -41,7 +41,7 @@ export function Plot({ chart, series, events }: PlotProps) {
   return <div class="plot" ref={element} />
 }
 
-/** Draws as soon as the part of the program that can is there: it is the largest, and only this page needs it. */
+/** Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
 function draw(host: HTMLElement, chart: Chart, events: PlotEvents, done: (plot: uPlot) => void): AbortController {
   const stop = new AbortController()
   void import('uplot').then(({ default: Drawing }) => {

@@ -4,7 +4,7 @@ const fine = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
 const finer = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
-/** How long a call took: `0.4 ms`, `42 ms`, `1.25 s`, `2 min 5 s`. */
+/** Formats a short duration: `0.4 ms`, `42 ms`, `1.25 s`, `2 min 5 s`. */
 export function took(ms: number | null): string {
   if (ms === null) return nothing
   if (ms < 1) return `${finer.format(ms)} ms`
@@ -21,7 +21,7 @@ const units = [
   ['s', 1000],
 ] as const
 
-/** A long time in its two largest units: `3 d 4 h`, `12 min 9 s`, `0 s`. */
+/** Formats a long duration in its two largest units: `3 d 4 h`, `12 min 9 s`, `0 s`. */
 export function span(ms: number): string {
   const rounded = Math.max(0, Math.round(ms / 1000) * 1000)
   const first = units.findIndex(([, length]) => rounded >= length)

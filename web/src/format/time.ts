@@ -12,7 +12,7 @@ const steps = [
   ['second', 1000],
 ] as const
 
-/** `now`, `12 sec. ago`, `3 days ago`. Clocks differ a little: what is barely ahead is now. */
+/** `now`, `12s ago`, `3d ago`. Differences under 1.5 s count as now, because clocks differ a little. */
 export function relative(at: number, now: number): string {
   const difference = at - now
   if (Math.abs(difference) < 1500) return 'now'
@@ -20,10 +20,10 @@ export function relative(at: number, now: number): string {
   return words.format(Math.trunc(difference / length), unit)
 }
 
-/** The exact time in the reader's own way and zone, for titles. */
+/** Date and time in the user's locale and time zone, for tooltips. */
 export const exact = (at: number): string => full.format(at)
 
-/** `14:03:09`, and the day before it where that is not today. */
+/** `14:03:09`, preceded by the date if it is not today. */
 export function clockTime(at: number, now: number): string {
   const time = withinDay.format(at)
   return sameDay(at, now) ? time : `${day.format(at)}, ${time}`
@@ -31,7 +31,7 @@ export function clockTime(at: number, now: number): string {
 
 const sameDay = (a: number, b: number): boolean => new Date(a).toDateString() === new Date(b).toDateString()
 
-/** What `<input type="datetime-local">` holds for a time: local, without a zone. */
+/** Value of an `<input type="datetime-local">`: local time without a zone. */
 export function localInput(at: number): string {
   const date = new Date(at)
   const two = (number: number) => String(number).padStart(2, '0')
@@ -39,7 +39,7 @@ export function localInput(at: number): string {
   return `${dayPart}T${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
-/** The time that such an input holds, or nothing where it is empty or half typed. */
+/** Undefined if the input is empty or incomplete. */
 export function fromLocalInput(text: string): number | undefined {
   const at = new Date(text).getTime()
   return text === '' || Number.isNaN(at) ? undefined : at

@@ -3,7 +3,6 @@ import { took } from '../format/duration.ts'
 import { count, exactCount, rate, share } from '../format/number.ts'
 import { Tile, Tiles } from '../parts/tile.tsx'
 
-/** The figures of one server or tool. */
 export function FigureTiles({ of, label }: { readonly of: Figures; readonly label: string }) {
   return (
     <Tiles label={label}>

@@ -1,7 +1,6 @@
 import { Page } from '../parts/page.tsx'
 import { Empty } from '../parts/states.tsx'
 
-/** An address that leads nowhere. */
 export function Missing() {
   return (
     <Page title="Page not found">

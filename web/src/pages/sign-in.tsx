@@ -10,7 +10,7 @@ import './sign-in.css'
 
 const unknown = 'Invalid or expired token. Check that you copied all of it.'
 
-/** Asks for a token. The address stays, so that one comes out where one wanted to go. */
+/** Keeps the address, so that the user arrives at the requested page. */
 export function SignIn() {
   const id = useId()
   const input = useRef<HTMLInputElement>(null)

@@ -9,7 +9,6 @@ const meanings = {
   destructive: 'May make irreversible changes: overwrite, delete, send.',
 } as const
 
-/** Whether a tool reads, writes or destroys. */
 export function Access({ access }: { readonly access: ToolView['access'] }) {
   return (
     <span class={`chip ${tones[access]}`} title={meanings[access]}>

@@ -7,14 +7,14 @@ interface ActionProps {
   readonly name: string
   readonly icon?: IconName
   readonly kind?: 'primary' | 'danger' | ''
-  /** It needs no admin rights. */
+  /** Works without admin rights. */
   readonly free?: boolean
-  /** What is asked before it is done. */
+  /** Confirmation dialog. */
   readonly confirm?: { readonly title: string; readonly text: string } | undefined
   run(): Promise<unknown>
 }
 
-/** A button that changes something: only for admins, asked twice where it hurts, and not pressed again while it works. */
+/** A button for an action: requires admin rights, asks for confirmation if needed, and is disabled while it runs. */
 export function Action({ name, icon, kind = '', free = false, confirm, run }: ActionProps) {
   const asking = useSignal(false)
   const busy = useSignal(false)

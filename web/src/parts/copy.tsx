@@ -3,11 +3,10 @@ import { Icon } from './icon.tsx'
 
 interface CopyProps {
   readonly text: string
-  /** What it copies, for those who hear it: `Copy the address`. */
+  /** Tooltip and label for screen readers: `Copy address`. */
   readonly label: string
 }
 
-/** Puts a text on the clipboard, and says that it did. */
 export function Copy({ text, label }: CopyProps) {
   const state = useSignal<'ready' | 'done' | 'failed'>('ready')
   const copy = async () => {
@@ -15,7 +14,7 @@ export function Copy({ text, label }: CopyProps) {
       await navigator.clipboard.writeText(text)
       state.value = 'done'
     } catch {
-      // Browsers forbid it on pages that come over plain HTTP from another machine.
+      // Browsers allow it only over HTTPS and on localhost.
       state.value = 'failed'
     }
     setTimeout(() => {

@@ -7,7 +7,7 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
-/** A window in front of everything; Escape and a click beside it close it. */
+/** Modal dialog; Escape or a click outside closes it. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const id = useId()
@@ -15,7 +15,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
     element.current?.showModal()
   }, [])
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: Escape does the same, by the browser's own doing
+    // biome-ignore lint/a11y/useKeyWithClickEvents: browsers close dialogs on Escape
     <dialog
       ref={element}
       aria-labelledby={id}

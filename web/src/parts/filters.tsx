@@ -11,13 +11,13 @@ interface Typed {
   onInput(event: { readonly currentTarget: HTMLInputElement }): void
 }
 
-/** A field whose text stands in the address, a moment after it was typed. */
+/** A text field that is stored in the address, with a short delay. */
 function useTyped(name: string): Typed {
   const ref = useRef<HTMLInputElement>(null)
   const waiting = useRef<ReturnType<typeof setTimeout>>(undefined)
   const value = query.value.get(name) ?? ''
   useEffect(() => {
-    // Whoever types is ahead of the address: only what came from elsewhere is written into the field.
+    // While the user types, the field is newer than the address; only apply changes from elsewhere.
     if (ref.current && document.activeElement !== ref.current) ref.current.value = value
   }, [value])
   useEffect(() => () => clearTimeout(waiting.current), [])
@@ -31,7 +31,7 @@ function useTyped(name: string): Typed {
   }
 }
 
-/** The search of a page: `/` leads to it. */
+/** The search field of a page; `/` focuses it. */
 export function Search({ label, name = 'q' }: { readonly label: string; readonly name?: string }) {
   const typed = useTyped(name)
   return (
@@ -51,7 +51,7 @@ interface WordProps {
   readonly placeholder: string
 }
 
-/** A filter with a text, `*` in it standing for anything. */
+/** A text filter; `*` is a wildcard. */
 export function Word({ label, name, placeholder }: WordProps) {
   const typed = useTyped(name)
   return (
@@ -62,7 +62,7 @@ export function Word({ label, name, placeholder }: WordProps) {
   )
 }
 
-/** A filter with a time, in the reader's own zone. */
+/** A time filter, in the user's time zone. */
 export function When({ label, name }: { readonly label: string; readonly name: string }) {
   const at = timeIn(query.value.get(name))
   const chosen = (text: string) => {
@@ -86,15 +86,14 @@ interface ChooseProps {
   readonly label: string
   readonly name: string
   readonly options: readonly (string | readonly [value: string, text: string])[]
-  /** What the choice of nothing is called. */
+  /** Label of the option that does not filter. */
   readonly all: string
 }
 
-/** One of several values for a filter. */
 export function Choose({ label, name, options, all }: ChooseProps) {
   const value = query.value.get(name) ?? ''
   const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option))
-  // What the address asks for stays visible, even where nothing of the kind is there any more.
+  // Show the value in the address even if it is no longer an option.
   const known = value === '' || pairs.some(([one]) => one === value)
   return (
     <label class="filter">

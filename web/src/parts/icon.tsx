@@ -1,4 +1,4 @@
-/** Drawn on sixteen by sixteen, with lines; every one of them is only ever beside a word or has one for a label. */
+/** Paths in a 16×16 view box. Icons are decorative: each is next to a text or in a labelled control. */
 const drawings = {
   overview: 'M2.5 12.5a6 6 0 1 1 11 0M8 9.5l2.5-3',
   servers: 'M2.5 3h11v4h-11zM2.5 9h11v4h-11zM5 5h.01M5 11h.01',
@@ -53,7 +53,6 @@ export function Icon({ name, size = 16 }: { readonly name: IconName; readonly si
   )
 }
 
-/** Many ways that become one. */
 export function Brand() {
   return (
     <svg

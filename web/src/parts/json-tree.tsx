@@ -4,11 +4,11 @@ import './json-tree.css'
 interface TreeProps {
   readonly value: unknown
   readonly name?: string
-  /** How many levels are open to begin with. */
+  /** Number of levels that are expanded initially. */
   readonly open?: number
 }
 
-/** A JSON value as a tree that opens and closes. */
+/** Collapsible tree of a JSON value. */
 export function JsonTree({ value, name, open = 2 }: TreeProps) {
   if (typeof value !== 'object' || value === null) {
     return (

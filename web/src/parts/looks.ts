@@ -47,7 +47,6 @@ export const chainLooks: Readonly<Record<ChainView['state'], Look>> = {
   broken: { tone: 'bad', shape: 'cross', word: 'broken' },
 }
 
-/** What audit decided. */
 export function decisionLook(decision: unknown, isError: boolean): Look {
   if (decision === 'ALLOW') return isError ? { tone: 'warn', shape: 'triangle', word: 'ALLOW, tool error' } : allow
   if (decision === 'DENY') return { tone: 'bad', shape: 'barred', word: 'DENY' }

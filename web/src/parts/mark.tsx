@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 
 export type Tone = 'ok' | 'warn' | 'bad' | 'info' | 'quiet'
 
-/** Shapes tell states apart for those who do not see colours. */
+/** States differ in shape as well as in colour, for people who cannot tell the colours apart. */
 const shapes = {
   dot: <circle cx="5" cy="5" r="4" fill="currentColor" />,
   ring: <circle cx="5" cy="5" r="3.4" fill="none" stroke="currentColor" stroke-width="1.4" />,
@@ -25,7 +25,6 @@ const shapes = {
 
 export type Shape = keyof typeof shapes
 
-/** How a state looks everywhere. */
 export interface Look {
   readonly tone: Tone
   readonly shape: Shape
@@ -34,13 +33,12 @@ export interface Look {
 
 interface MarkProps {
   readonly look: Look
-  /** Said instead of the word of the look. */
+  /** Replaces the default text. */
   readonly children?: ComponentChildren
   readonly title?: string | undefined
   readonly chip?: boolean
 }
 
-/** A state: its shape, its colour, and always its word. */
 export function Mark({ look, children, title, chip }: MarkProps) {
   return (
     <span class={`${chip ? 'chip' : 'mark'} ${chip ? `tone-${look.tone}` : ''}`} title={title}>

@@ -2,7 +2,7 @@ import { span } from '../format/duration.ts'
 import { clockTime, exact, relative } from '../format/time.ts'
 import { now } from '../shell/now.ts'
 
-/** When something was, in relation to now; the exact time is in its title. */
+/** Relative time, with the exact time as tooltip. */
 export function Ago({ at }: { readonly at: number | null }) {
   if (at === null) return <span class="quiet">never</span>
   return (
@@ -12,7 +12,7 @@ export function Ago({ at }: { readonly at: number | null }) {
   )
 }
 
-/** How long something has been so. */
+/** Time since then: `for 3 min`. */
 export function Lasting({ since }: { readonly since: number }) {
   return (
     <time dateTime={new Date(since).toISOString()} title={`since ${exact(since)}`}>
@@ -21,7 +21,7 @@ export function Lasting({ since }: { readonly since: number }) {
   )
 }
 
-/** When something was, by the clock. */
+/** Time of day. */
 export function At({ at }: { readonly at: number }) {
   return (
     <time dateTime={new Date(at).toISOString()} title={exact(at)} class="nowrap">

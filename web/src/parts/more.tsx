@@ -4,12 +4,12 @@ import { count } from '../format/number.ts'
 interface MoreProps {
   readonly of: Omit<Paged<unknown>, 'first' | 'pages'>
   readonly shown: number
-  /** How many there are in all, where that is known. */
+  /** Total number, if known. */
   readonly total?: number
   readonly things: string
 }
 
-/** The end of a list that comes in pages: how much of it is shown, and a way to the rest. */
+/** Footer of a paged list: number of rows shown, and a button to load more. */
 export function More({ of, shown, total, things }: MoreProps) {
   return (
     <div class="table-foot">

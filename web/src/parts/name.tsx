@@ -1,6 +1,6 @@
 import { Fragment } from 'preact'
 
-/** A long name that breaks where a reader would break it, behind its dots and underscores. */
+/** Allows line breaks after dots, underscores and hyphens. */
 export function Name({ of }: { readonly of: string }) {
   return of.split(/(?<=[._-])(?![._-])/).map((part, index) => (
     <Fragment key={index}>

@@ -11,7 +11,6 @@ interface Notice {
 const notices = signal<readonly Notice[]>([])
 let count = 0
 
-/** Says for a while what became of something that somebody did. */
 function notify(text: string, bad = false): void {
   const id = ++count
   notices.value = [...notices.value.slice(-3), { id, text, bad }]
@@ -22,7 +21,7 @@ const dismiss = (id: number) => {
   notices.value = notices.value.filter((notice) => notice.id !== id)
 }
 
-/** Does something, and says how it went. */
+/** Runs an action and shows a notice with its result or error. */
 export async function attempt<T>(work: () => Promise<T>, done: (value: T) => string): Promise<T | undefined> {
   try {
     const value = await work()

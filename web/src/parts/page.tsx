@@ -4,7 +4,7 @@ import { Icon } from './icon.tsx'
 
 interface PageProps {
   readonly title: string
-  /** Stands where the title would, for titles that are more than a text. */
+  /** Replaces the title if it is more than text. */
   readonly heading?: ComponentChildren
   readonly note?: ComponentChildren
   readonly back?: { readonly href: string; readonly name: string }
@@ -12,7 +12,6 @@ interface PageProps {
   readonly children: ComponentChildren
 }
 
-/** A page with its title, in the window and on it. */
 export function Page({ title, heading, note, back, actions, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} · Toolway`
@@ -43,7 +42,6 @@ interface CardProps {
   readonly children: ComponentChildren
 }
 
-/** A part of a page with a heading. */
 export function Card({ title, side, flush = false, children }: CardProps) {
   return (
     <section class="card">
@@ -56,7 +54,6 @@ export function Card({ title, side, flush = false, children }: CardProps) {
   )
 }
 
-/** A button that asks for everything anew. */
 export function Refresh({ onClick, busy }: { onClick(): void; readonly busy: boolean }) {
   return (
     <button type="button" class="button" onClick={onClick} aria-busy={busy}>

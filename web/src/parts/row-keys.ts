@@ -5,7 +5,7 @@ const steps: Readonly<Record<string, (at: number, last: number) => number>> = {
   End: (_, last) => last,
 }
 
-/** Arrow keys, Home and End go from the link of one row to that of another. */
+/** Arrow keys, Home and End move the focus between the links of rows. */
 export function moveAlongRows(event: KeyboardEvent & { readonly currentTarget: Element }): void {
   const step = steps[event.key]
   const { target } = event

@@ -5,10 +5,10 @@ interface SegmentsProps<Value extends string> {
   onChange(value: Value): void
 }
 
-/** One of a few short words. */
+/** Segmented control. */
 export function Segments<Value extends string>({ label, options, value, onChange }: SegmentsProps<Value>) {
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a row in every browser
+    // biome-ignore lint/a11y/useSemanticElements: not every browser supports flex layout in a fieldset
     <div class="segments" role="group" aria-label={label}>
       {(Object.keys(options) as Value[]).map((option) => (
         <button key={option} type="button" aria-pressed={option === value} onClick={() => onChange(option)}>

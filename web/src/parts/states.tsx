@@ -3,7 +3,6 @@ import type { ApiError } from '../api/request.ts'
 import type { Resource } from '../api/resource.ts'
 import { Icon } from './icon.tsx'
 
-/** Something is on its way. */
 export function Loading({ what }: { readonly what: string }) {
   return (
     <div class="loading" role="status">
@@ -21,7 +20,6 @@ interface FailedProps {
   retry?(): void
 }
 
-/** Something could not be had: why, and a way to try again. */
 export function Failed({ error, what, retry }: FailedProps) {
   return (
     <Note tone="bad">
@@ -48,7 +46,6 @@ interface NoteProps {
   readonly children: ComponentChildren
 }
 
-/** Something one should know before going on. */
 export function Note({ tone = 'info', children }: NoteProps) {
   return (
     <div class={`note tone-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
@@ -63,7 +60,6 @@ interface EmptyProps {
   readonly children?: ComponentChildren
 }
 
-/** Nothing is here: what that means, and what to do next. */
 export function Empty({ title, children }: EmptyProps) {
   return (
     <div class="empty">
@@ -73,7 +69,7 @@ export function Empty({ title, children }: EmptyProps) {
   )
 }
 
-/** A page that only admins see. */
+/** Shown instead of a page to users who are not admins. */
 export function AdminsOnly({ what }: { readonly what: string }) {
   return (
     <div class="card">
@@ -96,7 +92,7 @@ interface LoadedProps<T> {
   children(data: T): ComponentChildren
 }
 
-/** What was asked for, once it is there; a failure stands above what was known before it. */
+/** Renders data once it is loaded. An error is shown above the last data. */
 export function Loaded<T>({ of, what, children }: LoadedProps<T>) {
   const { data, error, reload } = of
   return (

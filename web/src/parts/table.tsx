@@ -5,17 +5,17 @@ export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => ComponentChildren
   readonly end?: boolean
-  /** From which width on it is shown: `middle` from a tablet, `wide` from a desktop on. */
+  /** Smallest screen that shows it: `middle` for tablets, `wide` for desktops. All if omitted. */
   readonly from?: 'middle' | 'wide'
-  /** Takes the room that is left, and cuts what does not fit. */
+  /** Takes the remaining width and truncates. */
   readonly clip?: boolean
-  /** What stands in the head instead of the title, a button for sorting for one. */
+  /** Replaces the title in the header, for example by a sort button. */
   readonly head?: ComponentChildren
   readonly sorted?: 'ascending' | 'descending' | undefined
 }
 
 interface TableProps<Row> {
-  /** What the table shows, for those who hear it. */
+  /** Label for screen readers. */
   readonly label: string
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[]
@@ -23,11 +23,11 @@ interface TableProps<Row> {
   readonly current?: (row: Row) => boolean
 }
 
-/** Rows and columns. Where cells have a RowLink, the arrow keys go from row to row. */
+/** If cells contain a RowLink, the arrow keys move between rows. */
 export function Table<Row>({ label, columns, rows, keyOf, current }: TableProps<Row>) {
   const classes = ({ end, from, clip }: Column<Row>) => [end && 'end', from, clip && 'clip'].filter(Boolean).join(' ')
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section class="table" aria-label={label} tabIndex={0}>
       <table onKeyDown={moveAlongRows}>
         <caption class="hidden">{label}</caption>
@@ -56,7 +56,7 @@ export function Table<Row>({ label, columns, rows, keyOf, current }: TableProps<
   )
 }
 
-/** The link of a row: the whole of it can be clicked. */
+/** Makes the whole row clickable. */
 export function RowLink({ href, children }: { readonly href: string; readonly children: ComponentChildren }) {
   return (
     <a class="row-link" href={href}>

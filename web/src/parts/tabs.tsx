@@ -9,7 +9,7 @@ interface TabsProps<Name extends string> {
   readonly children: ComponentChildren
 }
 
-/** One of several views of a thing. Arrow keys choose, as in every tab list. */
+/** Tabs with arrow key navigation, as the ARIA pattern requires. */
 export function Tabs<Name extends string>({ label, names, value, onChange, children }: TabsProps<Name>) {
   const id = useId()
   const keys = Object.keys(names) as Name[]

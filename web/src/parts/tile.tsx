@@ -8,7 +8,6 @@ interface TileProps {
   readonly sub?: ComponentChildren
 }
 
-/** Several figures side by side. */
 export function Tiles({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
   return (
     <dl class="tiles card" aria-label={label}>
@@ -17,7 +16,6 @@ export function Tiles({ label, children }: { readonly label: string; readonly ch
   )
 }
 
-/** One figure. */
 export function Tile({ name, title, value, sub }: TileProps) {
   return (
     <div class="tile" title={title}>

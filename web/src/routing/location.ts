@@ -9,30 +9,28 @@ interface Place {
 
 const here = (): Place => ({ path: window.location.pathname, search: window.location.search })
 
-/** Where the browser is. */
 const place = signal<Place>(here())
 
 export const path = computed(() => place.value.path)
 export const route = computed(() => routeOf(place.value.path))
 export const query = computed(() => new URLSearchParams(place.value.search))
 
-/** Goes somewhere else; Back leads to where one was. */
 export function navigate(address: string): void {
   history.pushState(null, '', address)
   place.value = here()
 }
 
-/** Goes somewhere else without leaving a trace in the history. */
+/** Does not add a history entry. */
 export function replaceAddress(address: string): void {
   history.replaceState(null, '', address)
   place.value = here()
 }
 
-/** Changes the query of where one is: filters would fill the history with every letter typed. */
+/** Replaces the history entry: filters would add one for every letter typed. */
 export const setQuery = (changes: QueryChanges): void =>
   replaceAddress(window.location.pathname + changedQuery(window.location.search, changes))
 
-/** Whether a click on a link is ours: not for another tab, another site, a download or a mere anchor. */
+/** The link, unless the click is for another tab, another site, a download or an anchor. */
 function ours(event: MouseEvent): HTMLAnchorElement | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined
@@ -42,7 +40,7 @@ function ours(event: MouseEvent): HTMLAnchorElement | undefined {
   return link
 }
 
-/** From now on plain links move within the page, and Back and Forward are followed. */
+/** Handles clicks on links without loading a page, and follows Back and Forward. */
 export function followLinks(): void {
   window.addEventListener('popstate', () => {
     place.value = here()

@@ -1,15 +1,14 @@
-/** Where somebody is. Filters and ranges are not part of it: they stand in the query. */
+/** The current page. Filters and time ranges are in the query, not here. */
 export type Route =
   | { readonly page: Page | 'sign-in' | 'missing' }
   | { readonly page: 'servers' | 'tools'; readonly name: string }
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
-/** The pages of the menu, in its order. */
 export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
 export type Page = (typeof pages)[number]
 
-/** The route of an address; everything unknown is `missing`. */
+/** Unknown paths are `missing`. */
 export function routeOf(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [page, rest, ...more] = parts
@@ -34,6 +33,5 @@ function decoded(part: string): string | undefined {
   }
 }
 
-/** The address of a page, and of one thing on it. */
 export const pathTo = (page: Page | 'errors' | 'sign-in', thing?: string): string =>
   thing === undefined ? (page === 'overview' ? '/' : `/${page}`) : `/${page}/${encodeURIComponent(thing)}`

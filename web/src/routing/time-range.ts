@@ -1,6 +1,6 @@
 import type { QueryChanges } from './query.ts'
 
-/** The stretches of time that one click chooses, in milliseconds. */
+/** Predefined ranges, in milliseconds. */
 export const stretches = {
   '5m': 300_000,
   '15m': 900_000,
@@ -10,12 +10,11 @@ export const stretches = {
 } as const
 export type Stretch = keyof typeof stretches
 
-/** A stretch that ends now and moves along, or one that stands still. */
+/** A range up to now, or a fixed one. */
 export type TimeRange = { readonly last: Stretch } | { readonly from: number; readonly to: number }
 
 const usual: Stretch = '15m'
 
-/** The range that a query asks for. */
 export function rangeIn(query: URLSearchParams): TimeRange {
   const from = timeIn(query.get('from'))
   const to = timeIn(query.get('to'))
@@ -24,17 +23,16 @@ export function rangeIn(query: URLSearchParams): TimeRange {
   return { last: last !== null && Object.hasOwn(stretches, last) ? (last as Stretch) : usual }
 }
 
-/** What a range writes into the query; the usual one leaves no trace. */
+/** The default range needs no parameter. */
 export const rangeQuery = (range: TimeRange): QueryChanges =>
   'last' in range
     ? { range: range.last === usual ? undefined : range.last, from: undefined, to: undefined }
     : { range: undefined, from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() }
 
-/** Where a range begins and ends at a moment. */
 export const bounds = (range: TimeRange, now: number): { readonly from: number; readonly to: number } =>
   'last' in range ? { from: now - stretches[range.last], to: now } : range
 
-/** A time in a query: ISO 8601, or milliseconds since the epoch. */
+/** ISO 8601, or milliseconds since the epoch. */
 export function timeIn(text: string | null): number | undefined {
   if (text === null || text === '') return undefined
   const at = /^\d+$/.test(text) ? Number(text) : Date.parse(text)

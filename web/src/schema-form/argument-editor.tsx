@@ -12,21 +12,21 @@ interface EditorProps {
   readonly schema: Schema
   readonly value: unknown
   readonly problems: readonly Problem[]
-  /** With the text, where the value was typed as JSON: it may hold numbers that JavaScript rounds. */
+  /** `text` is given if the value was typed as JSON: it may contain numbers that JavaScript rounds. */
   onChange(value: unknown, text?: string): void
-  /** JSON is being typed that is none yet: nothing can be sent. */
+  /** Reports whether the JSON is invalid at the moment and cannot be sent. */
   onBroken(broken: boolean): void
 }
 
 const names = { form: 'Form', json: 'JSON' } as const
 
-/** The arguments of a tool: as a form made from its schema, or as JSON; both show the same value. */
+/** Edits the arguments of a tool, as a form generated from its schema or as JSON. */
 export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: EditorProps) {
   const view = useSignal<keyof typeof names>('form')
   const show = (name: keyof typeof names) => {
     if (name === view.value) return
     view.value = name
-    // What is shown is what is sent: the other view shows the value, not the text.
+    // Send what is shown: the other view shows the parsed value, not the text.
     onChange(value)
   }
   return (

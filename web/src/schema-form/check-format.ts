@@ -15,14 +15,14 @@ const shapes: Readonly<Record<string, { readonly fits: (text: string) => boolean
 
 const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
-/** What is wrong with a text that has a format; formats nobody knows fit everything. */
+/** Unknown formats accept everything. */
 export function formatProblem(value: unknown, format: unknown): string | undefined {
   const shape = shapeOf(format)
   if (!shape || typeof value !== 'string' || shape.fits(value)) return undefined
   return `must look like ${shape.example}`
 }
 
-/** What a value of this format looks like, for an empty field. */
+/** Example for the placeholder of an empty field. */
 export const exampleOf = (format: unknown): string | undefined => shapeOf(format)?.example
 
 const shapeOf = (format: unknown) =>

@@ -1,7 +1,7 @@
 import { counted } from '../format/number.ts'
 import type { Schema } from './schema.ts'
 
-/** What is wrong with a number, the first thing only. */
+/** The first problem only. */
 export function numberProblem(value: unknown, schema: Schema): string | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number'
   if (schema.type === 'integer' && !Number.isInteger(value)) return 'must be a whole number'
@@ -16,16 +16,16 @@ export function numberProblem(value: unknown, schema: Schema): string | undefine
   return undefined
 }
 
-/** 0.3 is a multiple of 0.1, whatever binary fractions say. */
+/** Tolerates rounding: 0.3 is a multiple of 0.1. */
 function isMultiple(value: number, of: number): boolean {
   const times = value / of
   return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times))
 }
 
-/** What is wrong with a text. Patterns are not tried: a hostile one would hang the browser. The gateway tries them. */
+/** Patterns are left to the gateway: a malicious one would hang the browser. */
 export function textProblem(value: unknown, { minLength, maxLength }: Schema): string | undefined {
   if (typeof value !== 'string') return 'must be text'
-  // JSON Schema counts characters, not UTF-16 units.
+  // JSON Schema counts code points, not UTF-16 units.
   const length = [...value].length
   if (typeof minLength === 'number' && length < minLength)
     return `must have at least ${counted(minLength, 'character')}`

@@ -6,15 +6,14 @@ import type { Path } from './path.ts'
 import { isObject, requiredOf, type Schema } from './schema.ts'
 import type { Variant } from './variants.ts'
 
-/** What is wrong with a value, and where. */
 export interface Problem {
   readonly path: Path
   readonly message: string
-  /** Nothing is there yet: nobody needs to be told before they are done. */
+  /** The value is missing; not shown before the first attempt to send. */
   readonly missing?: true
 }
 
-/** One check: the document, and how many steps and choices within choices are left: schemas can be made to never end. */
+/** State of one check. Steps and nested variants are limited, because a schema can be infinite. */
 interface Check {
   readonly root: Schema
   steps: number
@@ -23,14 +22,11 @@ interface Check {
 
 const begin = (root: Schema): Check => ({ root, steps: 20_000, choices: 32 })
 
-/**
- * What is wrong with a value, in words for the person who typed it. The gateway checks it again, and knows more
- * keywords: this only saves a round trip.
- */
+/** Messages for the user. The gateway validates again, with more keywords: this only saves a round trip. */
 export const problemsOf = (value: unknown, schema: unknown, root: Schema): readonly Problem[] =>
   check(begin(root), value, schema, [], true)
 
-/** Which variant a value is, or is nearest to being. */
+/** Index of the variant that matches best. */
 export const bestVariant = (value: unknown, variants: readonly Variant[], root: Schema): number =>
   value === undefined ? 0 : nearest(begin(root), value, variants, []).index
 
@@ -39,7 +35,7 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
   if (value === undefined) return required ? [absent(path)] : []
   if (run.steps-- <= 0 || run.choices <= 0 || path.length > 64) return []
   const field = fieldOf(schema, run.root, required)
-  // Where nothing may be given, null says the same.
+  // Null as default means the same as leaving the value out.
   if (value === null && !required && field.schema.default === null) return []
   switch (field.kind) {
     case 'any':
@@ -95,13 +91,13 @@ function items(run: Check, value: unknown[], field: Field & { kind: 'list' }, pa
   ]
 }
 
-/** Items and further properties are null until somebody fills them: where null is wrong, it means missing. */
+/** New items and properties are null until they are filled in: if null is invalid, they are missing. */
 function filled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
   const problems = check(run, value, schema, path, true)
   return value === null && problems.length > 0 ? [absent(path)] : problems
 }
 
-/** The variant with the fewest faults. One of the value itself, its type for one, weighs more than one deep within. */
+/** The variant with the fewest problems. Problems of the value itself count more than those of nested values. */
 function nearest(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
   run.choices--
   const tried = variants.map(({ schema }, index) => {

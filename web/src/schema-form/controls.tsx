@@ -10,7 +10,7 @@ const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   'aria-required': required,
 })
 
-/** Formats that browsers have a field for. */
+/** Input types of browsers by format. */
 const inputTypes: Readonly<Record<string, string>> = {
   date: 'date',
   email: 'email',
@@ -33,7 +33,7 @@ export function TextControl(props: ControlProps) {
       onChange(textFrom(event.currentTarget.value)),
   }
   if (typeof schema.format !== 'string') return <textarea {...given} rows={1} />
-  // The types know no input whose kind is decided while it runs.
+  // Preact's types do not allow an input type that is a variable.
   return <input {...given} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
 }
 
@@ -92,7 +92,7 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
   )
 }
 
-/** Anything at all, as JSON. What is half typed is no value yet, but stays in the field. */
+/** Any value as JSON. Incomplete JSON stays in the field, but has no value yet. */
 export function JsonControl(props: ControlProps) {
   const { value, onChange } = props
   const typed = useSignal(value === undefined ? '' : JSON.stringify(value, null, 2))

@@ -2,7 +2,7 @@ import { typeOf } from './field.ts'
 import { plain, type Schema } from './schema.ts'
 import { variantsOf } from './variants.ts'
 
-/** The type of a schema in a few words: `text`, `whole number`, `list of text`, `text or number`. */
+/** Short description of a type: `text`, `whole number`, `list of text`, `text or number`. */
 export function typeText(given: unknown, root: Schema, depth = 0): string {
   const schema = plain(given, root)
   if ('const' in schema) return JSON.stringify(schema.const)
@@ -30,7 +30,7 @@ const names: Readonly<Record<string, string>> = {
 
 const words = (values: readonly unknown[]): string => values.map((value) => JSON.stringify(value)).join(' | ')
 
-/** What else a value must be, in a few words each: `1–64 characters`, `0 or more`, `email`. */
+/** Constraints: `1–64 characters`, `0 or more`, `email`. */
 export function limitsText(given: unknown, root: Schema): readonly string[] {
   const schema = plain(given, root)
   const said = (key: string, write: (value: string) => string): string[] => {

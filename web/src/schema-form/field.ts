@@ -7,7 +7,7 @@ export interface Property {
   readonly required: boolean
 }
 
-/** What a schema looks like in a form. */
+/** How a schema is represented in a form. */
 export type Field = Readonly<{ schema: Schema }> &
   (
     | { readonly kind: 'text' | 'number' | 'boolean' | 'null' | 'any' }
@@ -18,12 +18,12 @@ export type Field = Readonly<{ schema: Schema }> &
     | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
   )
 
-/** How often a choice may leave one thing that is a choice itself. */
+/** Limit for unions that contain only one variant, which may be a union again. */
 const deepest = 8
 
 /**
- * The field of a schema. Where a value may be left out, `null` is not offered beside its other types: leaving it out
- * says the same, and most servers in Python write every optional argument as "this or null".
+ * For optional values, `null` is not offered besides other types: leaving the value out means the same, and most
+ * Python servers declare every optional argument as "this or null".
  */
 export function fieldOf(given: unknown, root: Schema, required = true, left = deepest): Field {
   const schema = plain(given, root)
@@ -40,7 +40,7 @@ export function fieldOf(given: unknown, root: Schema, required = true, left = de
   return typed(schema)
 }
 
-/** The only variant left keeps what is said about the whole. */
+/** Keeps title, description and default of the union. */
 const described = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
   ...(title !== undefined && { title }),
   ...(description !== undefined && { description }),
@@ -68,7 +68,7 @@ function typed(schema: Schema): Field {
     case 'object':
       return objectField(schema)
     case 'array': {
-      // Tuples were written as a list of `items` before 2020-12.
+      // Before 2020-12, tuples were an array of `items`.
       const first = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
       return { kind: 'list', schema, first, items: Array.isArray(schema.items) ? schema.additionalItems : schema.items }
     }
@@ -85,11 +85,11 @@ function objectField(schema: Schema): Field {
     required: required.includes(name),
   }))
   const others = schema.additionalProperties
-  // Nearly no schema forbids further properties, and nearly none means it: only those that say so get a place for them.
+  // Most schemas allow additional properties only by omission: offer them only if the schema mentions them.
   return { kind: 'object', schema, properties, others: isObject(others) || others === true ? others : undefined }
 }
 
-/** The one type of a schema: said, or plain from what else it says. */
+/** The type, explicit or inferred from other keywords. */
 export function typeOf(schema: Schema): string | undefined {
   if (typeof schema.type === 'string') return schema.type
   if ('properties' in schema || 'additionalProperties' in schema) return 'object'

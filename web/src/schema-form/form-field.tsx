@@ -9,12 +9,11 @@ import { ObjectField } from './object-field.tsx'
 import { samePath } from './path.ts'
 import { VariantsField } from './variants-field.tsx'
 
-/** Schemas may contain themselves; deeper than this they are written as JSON. */
+/** Schemas can be recursive; deeper values are edited as JSON. */
 const deepest = 10
 
 const nest = (props: FieldProps) => <FormField {...props} />
 
-/** A place of the form, whatever belongs there. */
 export function FormField(props: FieldProps) {
   const { schema, root, required, depth } = props
   const field = fieldOf(schema, root, required)
@@ -26,7 +25,7 @@ export function FormField(props: FieldProps) {
   return <Single {...props} field={field} />
 }
 
-/** A place with one thing to type or choose. */
+/** A field with a single control. */
 function Single({
   label,
   schema,

@@ -11,7 +11,7 @@ interface GroupProps {
   readonly children: ComponentChildren
 }
 
-/** A place with several others within it. */
+/** A field with nested fields. */
 export function Group({ props, type, note, children }: GroupProps) {
   const { label, required, remove, problems, path } = props
   return (

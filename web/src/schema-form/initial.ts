@@ -1,10 +1,10 @@
 import { fieldOf } from './field.ts'
 import { plain, type Schema } from './schema.ts'
 
-/** Schemas may require what contains itself; a form cannot. */
+/** Schemas can require themselves recursively; a form cannot. */
 const deepest = 12
 
-/** What a form begins with: defaults, what must be there, and nothing else. `undefined` means left out. */
+/** Initial value: defaults and required values only. Undefined means omitted. */
 export function initialOf(given: unknown, root: Schema, required = true, depth = 0): unknown {
   const schema = plain(given, root)
   if (schema.default !== undefined && (required || schema.default !== null)) return schema.default

@@ -7,7 +7,7 @@ import { withItem, withoutItem } from './path.ts'
 
 type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly nest: Nest }
 
-/** A list: its items one below the other. An optional one without items is left out. */
+/** An optional list without items is omitted. */
 export function ListField({ field, nest, ...props }: ListProps) {
   const { value, root, required, path, problems, depth, onChange } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []
@@ -24,7 +24,7 @@ export function ListField({ field, nest, ...props }: ListProps) {
             schema: schemaAt(index),
             root,
             required: true,
-            // A hole that nobody has filled yet looks empty, not like the word null.
+            // Show an unfilled item as empty, not as null.
             value: item === null ? undefined : item,
             path: [...path, index],
             problems,

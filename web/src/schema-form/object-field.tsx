@@ -8,7 +8,7 @@ import { isObject } from './schema.ts'
 
 type ObjectProps = FieldProps & { readonly field: Field & { readonly kind: 'object' }; readonly nest: Nest }
 
-/** An object within the form: left out until somebody adds it, unless it is required. */
+/** An optional object is omitted until the user adds it. */
 export function ObjectField({ field, nest, ...props }: ObjectProps) {
   const { value, root, required, onChange, label } = props
   const remove = props.remove ?? (!required && value !== undefined ? () => onChange(undefined) : undefined)
@@ -24,7 +24,7 @@ export function ObjectField({ field, nest, ...props }: ObjectProps) {
   )
 }
 
-/** The properties of an object, and room for others where it has any. */
+/** The properties of an object, and additional ones if the schema allows them. */
 export function Members({ field, nest, value, root, path, problems, depth, onChange }: ObjectProps) {
   const object = isObject(value) ? value : {}
   const known = new Set(field.properties.map(({ name }) => name))
@@ -65,7 +65,6 @@ export function Members({ field, nest, value, root, path, problems, depth, onCha
   )
 }
 
-/** Adds a property that the schema does not name. */
 function AddNamed({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {
   const name = useSignal('')
   const free = name.value !== '' && !taken(name.value)

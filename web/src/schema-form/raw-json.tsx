@@ -8,13 +8,12 @@ interface RawProps {
   onBroken(broken: boolean): void
 }
 
-/** The whole value as JSON. */
 export function RawJson({ value, onChange, onBroken }: RawProps) {
   const id = useId()
   const text = useSignal(JSON.stringify(value ?? {}, null, 2))
   const read = jsonFrom(text.value)
   const broken = 'error' in read
-  // Leaving this view keeps the last value that was whole.
+  // When the editor closes, the last valid value remains.
   useEffect(() => () => onBroken(false), [])
   const typed = (next: string) => {
     text.value = next

@@ -9,7 +9,6 @@ interface ViewProps {
   readonly depth?: number
 }
 
-/** What a schema asks for, to be read. */
 export function SchemaView({ schema, root, depth = 0 }: ViewProps) {
   const field = fieldOf(schema, root)
   if (depth > 5) return null

@@ -1,13 +1,13 @@
-/** A JSON Schema as servers send it: nothing about it can be relied on. */
+/** A JSON Schema from a server: unvalidated. */
 export type Schema = Readonly<Record<string, unknown>>
 
 export const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** References that lead nowhere or in a circle end somewhere. */
+/** Limit for circular references. */
 const hops = 32
 
-/** A schema without references and `allOf`, as far as they can be followed within the document. */
+/** Resolves references within the document and merges `allOf`. */
 export function plain(schema: unknown, root: Schema, left = hops): Schema {
   if (!isObject(schema) || left === 0) return schema === false ? { not: {} } : {}
   if (typeof schema.$ref === 'string') {
@@ -19,7 +19,7 @@ export function plain(schema: unknown, root: Schema, left = hops): Schema {
   return (allOf as unknown[]).map((part) => plain(part, root, left - 1)).reduce(merged, own)
 }
 
-/** Both at once: properties and required names add up, of the rest the second one's word counts. */
+/** Merges properties and required names; otherwise the second schema wins. */
 export function merged(first: Schema, second: Schema): Schema {
   const both = { ...first, ...second }
   const properties = { ...objectAt(first, 'properties'), ...objectAt(second, 'properties') }
@@ -39,7 +39,7 @@ export const objectAt = (schema: Schema, key: string): Schema => {
 export const requiredOf = (schema: Schema): readonly string[] =>
   Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
 
-/** What a reference within the document points at: `#`, `#/$defs/a`. Others are left open. */
+/** Resolves `#` and `#/$defs/a`. External references accept everything. */
 function pointedAt(reference: string, root: Schema): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return {}

@@ -1,4 +1,4 @@
-/** What somebody typed into a field for numbers: a number if it is one, else the text, which the check then refuses. */
+/** A number if the text is one; otherwise the text, which the check then rejects. */
 export function numberFrom(text: string): number | string | undefined {
   const trimmed = text.trim()
   if (trimmed === '') return undefined
@@ -6,16 +6,14 @@ export function numberFrom(text: string): number | string | undefined {
   return Number.isFinite(number) && !/^[+-]?0[xob]/i.test(trimmed) ? number : text
 }
 
-/** A text, or nothing where the field is empty: who wants to send an empty text writes JSON. */
+/** An empty field means no value; to send an empty text, use the JSON view. */
 export const textFrom = (text: string): string | undefined => (text === '' ? undefined : text)
 
-/** What a field shows for a value, whatever that is. */
 export const shownText = (value: unknown): string => {
   if (value === undefined) return ''
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** JSON somebody typed: its value, or what is wrong with it. */
 export function jsonFrom(text: string): { readonly value: unknown } | { readonly error: string } {
   if (text.trim() === '') return { value: undefined }
   try {

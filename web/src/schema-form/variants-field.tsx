@@ -7,7 +7,7 @@ import { initialOf } from './initial.ts'
 
 type VariantsProps = FieldProps & { readonly field: Field & { readonly kind: 'variants' }; readonly nest: Nest }
 
-/** One of several kinds of value: which one is chosen first. */
+/** A union: the user selects a variant first. */
 export function VariantsField({ field, nest, ...props }: VariantsProps) {
   const { label, value, root, required, onChange } = props
   const unset = !required && value === undefined
@@ -49,7 +49,7 @@ export function VariantsField({ field, nest, ...props }: VariantsProps) {
   )
 }
 
-/** The group itself can be removed, and that is enough. */
+/** The group has the remove button already. */
 function withoutRemove({ remove: _, ...props }: FieldProps): FieldProps {
   return props
 }

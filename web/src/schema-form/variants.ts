@@ -1,12 +1,11 @@
 import { isObject, merged, objectAt, plain, requiredOf, type Schema } from './schema.ts'
 
-/** One of the things that a value may be. */
 export interface Variant {
   readonly label: string
   readonly schema: Schema
 }
 
-/** What a schema leaves a choice between: `oneOf`, `anyOf`, or a list of types. Empty where there is none. */
+/** Variants of `oneOf`, `anyOf` or a list of types. Empty if there are none. */
 export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   const { oneOf, anyOf, ...common } = schema
   const parts = [oneOf, anyOf].find((list): list is unknown[] => Array.isArray(list) && list.length > 0)
@@ -22,13 +21,13 @@ export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   return types.map((type) => ({ label: type, schema: { ...schema, type } }))
 }
 
-/** A variant together with what holds for all of them; what describes all of them describes none. */
+/** Merges a variant with the keywords of the union, except those that describe the union. */
 function whole(common: Schema, part: Schema): Schema {
   const { title: _, description: __, default: ___, $schema: ____, $defs: _____, ...rules } = common
   return merged(rules, part)
 }
 
-/** What people call a variant: its title, the word that tells it apart, its type, or what it asks for. */
+/** Label of a variant: its title, discriminator, required properties or type. */
 function labelOf(part: Schema, root: Schema): string | undefined {
   if (typeof part.title === 'string') return part.title
   if ('const' in part) return JSON.stringify(part.const)

@@ -3,7 +3,6 @@ import { Icon } from '../parts/icon.tsx'
 import { attempt } from '../parts/notices.tsx'
 import { pathTo } from '../routing/route.ts'
 
-/** Who is signed in, and the way out or in. */
 export function Account() {
   const who = session.value
   if (typeof who !== 'object') return null

@@ -1,11 +1,11 @@
 /**
- * Puts whoever goes from one page to another at its beginning: those who hear it hear the title first. Who comes back
- * from a thing to the list it is in finds themselves at its row.
+ * Moves the focus after navigation: to the title of the new page, which screen readers then announce, or to the row
+ * of the item when returning to its list.
  */
 export function arrive(main: HTMLElement, from: string, to: string): void {
   const row = from.startsWith(`${to}/`) && rowOf(main, from)
   const detail = main.querySelector<HTMLElement>('[data-focus]')
-  // A detail stands beside its list, which stays where it is.
+  // Details open beside the list, whose scroll position stays.
   if (!row && !detail) window.scrollTo(0, 0)
   const place = row || detail || main.querySelector<HTMLElement>('h1')
   place?.focus({ preventScroll: !row })

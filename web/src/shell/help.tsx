@@ -12,7 +12,6 @@ const others = [
   [['?'], 'show this help'],
 ] as const
 
-/** What keys do. */
 export function Help() {
   if (!helpShown.value) return null
   return (

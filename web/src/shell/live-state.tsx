@@ -8,7 +8,6 @@ const meanings = {
   offline: 'Cannot reach Toolway. Pages show the last known data and retry automatically.',
 } as const
 
-/** Whether what is seen is fresh. */
 export function LiveState() {
   const state = streamState.value
   return (

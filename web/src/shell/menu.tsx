@@ -14,7 +14,6 @@ export const names: Readonly<Record<Page, string>> = {
   config: 'Configuration',
 }
 
-/** All pages. */
 export function Menu() {
   return (
     <nav aria-label="Pages" class="menu">
@@ -29,7 +28,6 @@ export function Menu() {
   )
 }
 
-/** How many servers are in trouble, where any is. */
 function Troubled() {
   const servers = liveOverview.value?.servers
   const troubled = (servers?.unhealthy ?? 0) + (servers?.['needs-auth'] ?? 0) + (servers?.degraded ?? 0)

@@ -13,7 +13,7 @@ import { LiveState } from './live-state.tsx'
 import { Menu } from './menu.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
-/** What stands around every page. */
+/** Navigation and everything else around a page. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const open = useSignal(false)
   const main = useRef<HTMLElement>(null)
@@ -44,8 +44,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         </a>
         <LiveState />
       </header>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the menu button does the same for those without a mouse */}
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the menu button does the same for those without a mouse */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the menu button does the same by keyboard */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the menu button does the same by keyboard */}
       {open.value && <div class="curtain" onClick={() => (open.value = false)} />}
       <aside class="side" aria-label="Toolway" data-open={open.value || undefined}>
         <a class="brand" href="/">

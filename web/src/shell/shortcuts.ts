@@ -1,9 +1,8 @@
 import type { Page } from '../routing/route.ts'
 
-/** What keys mean. */
 export type Shortcut = { readonly go: Page } | 'help' | 'search' | 'escape' | 'pause'
 
-/** The letter behind `g` that leads to each page. */
+/** `g` followed by this letter opens the page. */
 export const letters: Readonly<Record<Page, string>> = {
   overview: 'o',
   servers: 's',
@@ -15,10 +14,10 @@ export const letters: Readonly<Record<Page, string>> = {
   config: 'f',
 }
 
-/** How long `g` waits for its letter. */
+/** Maximum time between `g` and the letter, in milliseconds. */
 const patience = 1500
 
-/** Keys one after the other, each with its time; knows what they mean together. */
+/** Recognizes shortcuts in a sequence of keys, each with its time. */
 export function createShortcuts(): (key: string, at: number) => Shortcut | undefined {
   let armedAt: number | undefined
   return (key, at) => {

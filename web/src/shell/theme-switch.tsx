@@ -4,7 +4,7 @@ import { setTheme, type Theme, theme } from './theme.ts'
 const next: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' }
 const words: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' }
 
-/** From the system's theme to light, to dark, and back. */
+/** Cycles through system, light and dark. */
 export function ThemeSwitch() {
   const label = `Theme: ${words[theme.value]}. Switch to ${words[next[theme.value]]}.`
   return (

@@ -9,7 +9,7 @@ function kept(): Theme {
   return theme === 'light' || theme === 'dark' ? theme : 'system'
 }
 
-/** What somebody chose; `public/theme.js` has applied it before anything was drawn. */
+/** The chosen theme; `public/theme.js` applied it before the first paint. */
 export const theme = signal<Theme>(kept())
 
 const prefersDark = window.matchMedia('(prefers-color-scheme: dark)')
@@ -18,7 +18,7 @@ prefersDark.addEventListener('change', ({ matches }) => {
   systemDark.value = matches
 })
 
-/** Which one is seen: canvases must be drawn anew when it changes. */
+/** Canvases must be redrawn when it changes. */
 export const isDark = (): boolean => (theme.value === 'system' ? systemDark.value : theme.value === 'dark')
 
 export function setTheme(chosen: Theme): void {
@@ -27,7 +27,7 @@ export function setTheme(chosen: Theme): void {
     if (chosen === 'system') localStorage.removeItem(key)
     else localStorage.setItem(key, chosen)
   } catch {
-    // Where storage is forbidden it holds until the page is left.
+    // Without storage, the choice lasts until the page is closed.
   }
 }
 

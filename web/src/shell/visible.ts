@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** Whether anybody can see the page: hidden tabs ask for nothing. */
+/** Hidden tabs do not poll. */
 export const isVisible = signal(!document.hidden)
 
 document.addEventListener('visibilitychange', () => {

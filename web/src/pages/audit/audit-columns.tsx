@@ -10,11 +10,11 @@ import { changedQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { argumentsText, keyOf, latencyOf, reasonOf, targetOf, textIn, timeOf } from './audit-row.ts'
 
-/** The address at which a record is shown; the filters stay. */
+/** Keeps the filters. */
 export const recordLink = (key: string | undefined): string =>
   pathTo('audit') + changedQuery(query.value.toString(), { record: key })
 
-/** The columns of the list; fewer of them where a record stands beside it. */
+/** Fewer columns (`narrow`) while a record is open beside the list. */
 export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
   const columns: readonly (Column<AuditRow> & { readonly alone?: true })[] = [
     { title: 'Time', cell: (row) => <At at={timeOf(row)} /> },

@@ -10,7 +10,6 @@ const decisions = [
   ['TIMEOUT', 'TIMEOUT'],
 ] as const
 
-/** All the conditions that records can be chosen by. */
 export function AuditFilters() {
   return (
     <div class="filters">

@@ -17,7 +17,6 @@ import { keyOf } from './audit-row.ts'
 import { Chain } from './chain.tsx'
 import { RecordPanel } from './record-panel.tsx'
 
-/** Everything that was ever done or refused, to be searched. */
 export function Audit() {
   if (isAdmin.value) return <Records />
   return (
@@ -66,7 +65,7 @@ function Records() {
   )
 }
 
-/** Whose records these are, where there are several replicas. */
+/** Tells whose records are shown, if there are several replicas. */
 function Source({ page }: { readonly page: AuditPage | undefined }) {
   if (page?.source === undefined) return null
   const { source, behind } = page

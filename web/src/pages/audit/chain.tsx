@@ -10,7 +10,7 @@ import { Ago } from '../../parts/moment.tsx'
 import { attempt } from '../../parts/notices.tsx'
 import { Loaded, Note } from '../../parts/states.tsx'
 
-/** Whether the records are as they were written. */
+/** State of the hash chain, and a button to verify it. */
 export function Chain() {
   const checking = useSignal(false)
   const chain = useResource(read.chain, 'chain', checking.value ? { every: 700 } : {})

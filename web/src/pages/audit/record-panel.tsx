@@ -9,7 +9,6 @@ import { pathTo } from '../../routing/route.ts'
 import { recordLink } from './audit-columns.tsx'
 import { targetOf, textIn } from './audit-row.ts'
 
-/** One record in full. */
 export function RecordPanel({ row }: { readonly row: AuditRow }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])

@@ -7,7 +7,6 @@ interface RecordsProps {
   readonly end: AuditRow | null
 }
 
-/** What the audit log has about a call. */
 export function AuditRecords({ begin, end }: RecordsProps) {
   return (
     <section class="stack tight">

@@ -1,6 +1,6 @@
 import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
 
-/** One stretch of time as it is drawn: where it begins and how long it is, in percent of the whole. */
+/** `left` and `width` are percentages of the duration of the call. */
 export interface TimeBar {
   readonly name: string
   readonly startMs: number
@@ -16,7 +16,7 @@ const words: Readonly<Record<string, string>> = {
   attempt: 'attempt',
 }
 
-/** The bars of a call; what still runs reaches to the end. */
+/** Bars of steps that are still running extend to the end. */
 export function barsOf({ steps, ms, at }: Pick<CallDetail, 'steps' | 'ms' | 'at'>, now: number): readonly TimeBar[] {
   const known = Math.max(...steps.map((step) => step.startMs + (step.ms ?? 0)), 0)
   const whole = Math.max(ms ?? now - at, known, 0.001)

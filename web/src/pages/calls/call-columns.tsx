@@ -8,18 +8,18 @@ import { type Column, RowLink } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/** Where a call is looked at; the filters stay. */
+/** Keeps the filters. */
 export const callLink = (id: string): string => pathTo('calls', id) + (query.value.size > 0 ? `?${query.value}` : '')
 
-/** Server and tool, or what else was done. */
+/** Server and tool, or else the operation. */
 export const whatOf = ({ server, name, operation }: CallView): string =>
   [server, name].filter((part) => part !== '').join('.') || operation
 
-/** What is unusual about it: most calls are calls of tools, made by an agent itself. */
+/** Only what differs from the usual case, a tool call made directly by an agent. */
 const notesOf = ({ operation, parent }: CallView): string =>
   [operation !== 'call_tool' && operation, parent !== null && 'caused by another call'].filter(Boolean).join(', ')
 
-/** The columns of the list; fewer of them where a call stands beside it. */
+/** Fewer columns (`narrow`) while a call is open beside the list. */
 export function callColumns(narrow: boolean): readonly Column<CallView>[] {
   const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
     { title: 'Time', cell: ({ at }) => <At at={at} /> },

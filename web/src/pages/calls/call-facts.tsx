@@ -4,7 +4,6 @@ import { Ago, At } from '../../parts/moment.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/** Who called what, when, and how it ended. */
 export function CallFacts({ call }: { readonly call: CallDetail }) {
   const rule = call.audit.end?.rule
   return (

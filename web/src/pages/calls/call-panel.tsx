@@ -14,10 +14,9 @@ import { callLink, whatOf } from './call-columns.tsx'
 import { CallFacts } from './call-facts.tsx'
 import { Timeline } from './timeline.tsx'
 
-/** One call: what happened in which order, what it caused, and what was written down about it. */
 export function CallPanel({ id }: { readonly id: string }) {
   const live = liveCalls.value.find((call) => call.id === id)
-  // A call that ends while one looks at it is asked for once more.
+  // The outcome is part of the key, so that the details reload when the call ends.
   const call = useResource(read.call(id), `${id} ${live?.outcome}`, live?.outcome === 'running' ? { every: 1000 } : {})
   const back = pathTo('calls') + (query.value.size > 0 ? `?${query.value}` : '')
   const shown = call.data ?? live

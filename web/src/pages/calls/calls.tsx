@@ -19,11 +19,11 @@ import { PauseButton } from './pause-button.tsx'
 
 const outcomes = Object.entries(outcomeLooks).map(([value, { word }]) => [value, word] as const)
 
-/** What agents are doing right now; one call beside the others where one was chosen. */
+/** Live list of calls, with the details of one call beside it. */
 export function Calls({ id }: { readonly id: string | undefined }) {
   const wanted = (name: string) => query.value.get(name) ?? ''
   const filter = { agent: wanted('agent'), server: wanted('server'), outcome: wanted('outcome'), text: wanted('q') }
-  // Calls that fit and are older than those of the stream are asked for.
+  // Loads matching calls that are older than those of the event stream.
   const earlier = useResource(read.calls({ ...filter, limit: keptCalls }), JSON.stringify(filter), {
     withoutStream: true,
   })

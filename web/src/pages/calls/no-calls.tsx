@@ -2,7 +2,6 @@ import { Code } from '../../parts/code.tsx'
 import { Empty } from '../../parts/states.tsx'
 import { pathTo } from '../../routing/route.ts'
 
-/** No call to show: none fits, or none was made. */
 export function NoCalls({ filtered }: { readonly filtered: boolean }) {
   if (filtered) {
     return (

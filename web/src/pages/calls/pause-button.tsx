@@ -4,7 +4,7 @@ import { liveCalls } from '../../api/live.ts'
 import { count } from '../../format/number.ts'
 import { Icon } from '../../parts/icon.tsx'
 
-/** Holds the list still while one reads, and says what one misses. */
+/** Pauses the list and counts the calls that arrive meanwhile. */
 export function PauseButton({ paused }: { readonly paused: Signal<readonly CallView[] | undefined> }) {
   const held = paused.value
   const known = new Set(held?.map(({ id }) => id))

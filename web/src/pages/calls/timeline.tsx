@@ -3,7 +3,6 @@ import { took } from '../../format/duration.ts'
 import { now } from '../../shell/now.ts'
 import { barsOf } from './bars.ts'
 
-/** What a call spent its time with. */
 export function Timeline({ call }: { readonly call: CallDetail }) {
   const bars = barsOf(call, now.value)
   if (bars.length === 0) {

@@ -11,7 +11,6 @@ import { NoModel } from './no-model.tsx'
 import { startAnew, turns } from './talk.ts'
 import { TurnView } from './turn-view.tsx'
 
-/** A conversation with a model that has the tools of an agent. */
 export function ChatPage() {
   const chat = useResource(read.chat, 'chat')
   const anew = (
@@ -32,7 +31,7 @@ export function ChatPage() {
   )
 }
 
-/** So near to the end somebody reads along; who has scrolled up wants to stay there. */
+/** Follow the conversation only if the user is this close to its end, and has not scrolled up. */
 const nearPx = 240
 
 function Conversation({ models }: ChatView) {

@@ -12,7 +12,6 @@ const modes = [
   ['agent', 'agent'],
 ] as const
 
-/** What to ask, and whom. */
 export function Composer({ models }: { readonly models: readonly string[] }) {
   const known = useResource(isAdmin.value ? read.agents : async () => [], 'agents')
   const agents = ownAgents(known.data?.map(({ name }) => name) ?? [])
@@ -30,7 +29,7 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
     void ask(asked, { model: model.value, mode: mode.value || undefined, agent })
   }
   const pressed = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
-    // A word that is still being composed ends with Enter, too.
+    // Enter also confirms the composition of an input method.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     send()

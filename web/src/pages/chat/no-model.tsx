@@ -9,7 +9,6 @@ const example = `models:
 chat:
   model: local`
 
-/** What to do before there is anybody to talk to. */
 export function NoModel() {
   return (
     <div class="card">

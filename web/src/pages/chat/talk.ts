@@ -3,7 +3,7 @@ import { askChat, type ChatAsked } from '../../api/chat.ts'
 import { ApiError } from '../../api/request.ts'
 import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
 
-/** The conversation. It outlives the page: who looks at something else finds it again. */
+/** The conversation. It is kept while the user visits other pages. */
 export const turns = signal<readonly Turn[]>([])
 
 let answering: AbortController | undefined
@@ -13,7 +13,7 @@ const change = (next: (turn: Turn) => Turn): void => {
   if (last) turns.value = [...turns.peek().slice(0, -1), next(last)]
 }
 
-/** Asks; settles when the answer is over. */
+/** Resolves when the answer is complete, has failed or was stopped. */
 export async function ask(text: string, whom: Omit<ChatAsked, 'messages'>): Promise<void> {
   const messages = [...messagesOf(turns.peek()), { role: 'user' as const, content: text }]
   const mine = new AbortController()
@@ -27,13 +27,12 @@ export async function ask(text: string, whom: Omit<ChatAsked, 'messages'>): Prom
   }
 }
 
-/** Stops the answer that is under way: its model, and every tool that runs for it. */
+/** Stops the current answer: the model and all tools that run for it. */
 export function stop(): void {
   answering?.abort()
   change(stopped)
 }
 
-/** Forgets everything. */
 export function startAnew(): void {
   stop()
   turns.value = []

@@ -9,11 +9,10 @@ import type { ToolRun } from './turn.ts'
 
 interface RunsProps {
   readonly runs: readonly ToolRun[]
-  /** The id of the chat, which audit knows the calls by. */
+  /** ID of the chat, which is the parent of its calls in the audit log. */
   readonly chat: string | undefined
 }
 
-/** The tools that were called for an answer, and how each of them did. */
 export function ToolRuns({ runs, chat }: RunsProps) {
   return (
     <ul class="runs" aria-label="Tools">

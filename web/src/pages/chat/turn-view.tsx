@@ -6,7 +6,6 @@ import { pathTo } from '../../routing/route.ts'
 import { ToolRuns } from './tool-runs.tsx'
 import { stageNames, type Turn } from './turn.ts'
 
-/** A question, what was done about it, and its answer. */
 export function TurnView({ turn }: { readonly turn: Turn }) {
   const { asked, id, calls, thinking, text, notes, error, state, tokens } = turn
   return (

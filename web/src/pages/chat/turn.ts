@@ -1,9 +1,9 @@
 import type { ChatStageName, ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
 
-/** A question and all that has become of it. */
+/** One question of the user and the answer to it. */
 export interface Turn {
   readonly asked: string
-  /** Joins its calls in audit; known once the answer has begun. */
+  /** ID of the chat in the audit log; known once the answer starts. */
   readonly id: string | undefined
   readonly stage: ChatStageName | undefined
   readonly calls: readonly ToolRun[]
@@ -15,7 +15,6 @@ export interface Turn {
   readonly tokens: number | undefined
 }
 
-/** A tool that was called for an answer. */
 export interface ToolRun {
   readonly call: string
   readonly name: string
@@ -31,7 +30,7 @@ export const begun = (asked: string): Turn => ({
   ...{ state: 'running', notes: [], error: undefined, tokens: undefined },
 })
 
-/** A turn after one more event of its answer. */
+/** Applies one event of the response stream. */
 export function withTold(turn: Turn, event: ChatStreamEvent): Turn {
   switch (event.kind) {
     case 'start':
@@ -61,7 +60,6 @@ export function withTold(turn: Turn, event: ChatStreamEvent): Turn {
   }
 }
 
-/** Nobody waits any more for what was under way. */
 export const stopped = (turn: Turn): Turn => (turn.state === 'running' ? { ...turn, state: 'stopped' } : turn)
 
 export const failed = (turn: Turn, { code, message }: { readonly code: string; readonly message: string }): Turn => ({
@@ -70,7 +68,7 @@ export const failed = (turn: Turn, { code, message }: { readonly code: string; r
   error: { code, message },
 })
 
-/** What was said, for the next question: what was never answered is no part of it. */
+/** History for the next request, without turns that failed or have no answer. */
 export const messagesOf = (turns: readonly Turn[]) =>
   turns.flatMap(({ asked, text, state }) =>
     text === '' || state === 'failed'
@@ -81,7 +79,6 @@ export const messagesOf = (turns: readonly Turn[]) =>
         ],
   )
 
-/** What is going on, in words. */
 export const stageNames: Readonly<Record<ChatStageName, string>> = {
   discover: 'Searching for tools',
   select: 'Choosing tools',

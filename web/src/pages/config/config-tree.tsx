@@ -6,7 +6,7 @@ import { Card } from '../../parts/page.tsx'
 import { query } from '../../routing/location.ts'
 import { narrowed } from './narrow.ts'
 
-/** The whole configuration in force, secrets replaced, to be searched. */
+/** The effective configuration as a searchable tree. */
 export function ConfigTree({ config }: { readonly config: Readonly<Record<string, unknown>> }) {
   const text = query.value.get('q') ?? ''
   const found = narrowed(config, text)

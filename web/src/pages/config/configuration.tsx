@@ -13,7 +13,6 @@ import { ConfigTree } from './config-tree.tsx'
 import { History } from './history.tsx'
 import { NoFiles } from './no-files.tsx'
 
-/** What is in force, where it came from, and how it came to be. */
 export function Configuration() {
   if (isAdmin.value) return <Whole />
   return (

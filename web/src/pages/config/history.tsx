@@ -13,7 +13,7 @@ interface HistoryProps {
   readonly history: readonly ReloadEvent[]
 }
 
-/** Every attempt to take over a changed configuration, newest first. */
+/** Reload attempts, newest first. */
 export function History({ reload, history }: HistoryProps) {
   const events = history.toSorted((a, b) => b.at - a.at)
   return (

@@ -1,10 +1,10 @@
-/** The part of a tree that has a text somewhere in its keys or values, with all that leads to it. */
+/** The part of a tree whose keys or values contain the text, with the path to it. */
 export function narrowed(value: unknown, text: string): unknown {
   const wanted = text.trim().toLowerCase()
   return wanted === '' ? value : part(value, wanted, '')
 }
 
-/** `undefined` where nothing fits. What stands below a key that fits is kept whole. */
+/** Undefined if nothing matches. Everything below a matching key is kept. */
 function part(value: unknown, wanted: string, path: string): unknown {
   if (path.toLowerCase().includes(wanted)) return value
   if (typeof value !== 'object' || value === null)

@@ -1,6 +1,5 @@
 import { Code } from '../../parts/code.tsx'
 
-/** Where no file was read. */
 export function NoFiles() {
   return (
     <div class="stack tight">

@@ -3,7 +3,6 @@ import { pathTo } from '../../routing/route.ts'
 import { type Block, type Piece, piecesOf } from './markdown.ts'
 import './prose.css'
 
-/** A block of a page. */
 export function BlockView({ block }: { readonly block: Block }) {
   switch (block.kind) {
     case 'heading':
@@ -48,7 +47,7 @@ function Line({ text }: { readonly text: string }) {
   return piecesOf(text).map((piece, index) => <PieceView key={index} piece={piece} />)
 }
 
-/** Links lead to the page about another code; the rest of the documentation is not here. */
+/** Only links to other error codes work; the rest of the documentation is not bundled. */
 function PieceView({ piece: { text, code, link } }: { readonly piece: Piece }) {
   const other = link === undefined ? null : /^([A-Z_]+)\.md$/.exec(link)
   if (other) return <a href={pathTo('errors', other[1] ?? '')}>{text}</a>

@@ -3,7 +3,7 @@ import { Page } from '../../parts/page.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
 import { BlockView } from './block-view.tsx'
 
-/** What a code means, why it comes about, and what to do. */
+/** Documentation of an error code. */
 export function ErrorPage({ code }: { readonly code: string }) {
   const page = useResource(async () => (await import('./pages.ts')).pageOf(code), code)
   return (

@@ -1,4 +1,4 @@
-/** The little Markdown that the pages about errors are written in. */
+/** The subset of Markdown that the documentation of errors uses. */
 export type Block =
   | { readonly kind: 'heading'; readonly level: number; readonly text: string }
   | { readonly kind: 'text'; readonly text: string }
@@ -6,7 +6,6 @@ export type Block =
   | { readonly kind: 'code'; readonly text: string }
   | { readonly kind: 'table'; readonly rows: readonly (readonly string[])[] }
 
-/** The blocks of a page, in their order. */
 export function blocksOf(page: string): readonly Block[] {
   const lines = page.replace(/<!--[\s\S]*?-->/g, '').split('\n')
   const blocks: Block[] = []
@@ -32,7 +31,7 @@ function taken(lines: string[], fits: (line: string) => boolean): readonly strin
   return lines.splice(0, end < 0 ? lines.length : end)
 }
 
-/** Lines that are indented go on with the item before them. */
+/** Indented lines continue the previous item. */
 const items = (lines: readonly string[]): readonly string[] =>
   lines
     .map((line) => (line.startsWith('- ') ? `\n${line.slice(2)}` : ` ${line.trim()}`))
@@ -50,14 +49,13 @@ const cells = (lines: readonly string[]): readonly (readonly string[])[] =>
         .map((cell) => cell.trim()),
     )
 
-/** A piece of a line. */
+/** Part of a line: plain text, code or a link. */
 export interface Piece {
   readonly text: string
   readonly code?: true
   readonly link?: string
 }
 
-/** A line in its pieces: code, links, and what is between them. */
 export function piecesOf(text: string): readonly Piece[] {
   const found: Piece[] = []
   for (const [, code, words, link, plain] of text.matchAll(/`([^`]+)`|\[([^\]]+)\]\(([^)]+)\)|([^`[]+|[`[])/g)) {

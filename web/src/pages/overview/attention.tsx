@@ -5,7 +5,7 @@ import { Ago, Lasting } from '../../parts/moment.tsx'
 import { Note } from '../../parts/states.tsx'
 import { pathTo } from '../../routing/route.ts'
 
-/** What somebody should look at; nothing where all is well. */
+/** Warnings; renders nothing if all is well. */
 export function Attention({ of: { breakers, servers, reload } }: { readonly of: Overview }) {
   const troubled = servers.unhealthy + servers['needs-auth'] + servers.degraded
   if (breakers.length === 0 && troubled === 0 && reload.lastError === null) return null

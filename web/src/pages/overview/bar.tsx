@@ -5,7 +5,7 @@ interface BarProps {
   readonly parts: readonly { readonly key: string; readonly size: number; readonly tone: Tone }[]
 }
 
-/** Parts of a whole beside one another. The words that say the same stand below it. */
+/** Stacked bar. Hidden from screen readers, because the text below it has the same information. */
 export function Bar({ parts }: BarProps) {
   return (
     <div class="bar" aria-hidden="true">

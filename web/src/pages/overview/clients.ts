@@ -1,14 +1,14 @@
-/** How a client is pointed at Toolway. */
+/** How to connect a client to Toolway. */
 export interface Client {
   readonly name: string
-  /** Where the text goes: a file, or a terminal. */
+  /** Where to put the text: a file, or a terminal. */
   readonly place: string
   readonly text: string
 }
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** The clients, each with what it wants to be told; the token is never shown, but read from the environment. */
+/** The token is never shown; clients read it from the environment or ask for it. */
 export const clientsFor = (url: string): Readonly<Record<string, Client>> => ({
   claude: {
     name: 'Claude Code',

@@ -5,7 +5,7 @@ import { Card } from '../../parts/page.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { clientsFor } from './clients.ts'
 
-/** Where Toolway is, and how each client is pointed at it. */
+/** The endpoint, and how to connect each client to it. */
 export function Connect({ endpoint }: { readonly endpoint: string }) {
   const clients = clientsFor(endpoint)
   const chosen = useSignal('claude')

@@ -3,7 +3,7 @@ import { Note } from '../../parts/states.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { Connect } from './connect.tsx'
 
-/** For whoever has just started: what there is to do until figures are worth looking at. */
+/** Shown until the first call. */
 export function FirstSteps({ of }: { readonly of: Overview }) {
   const servers = Object.values(of.servers).reduce((sum, number) => sum + number, 0)
   return (

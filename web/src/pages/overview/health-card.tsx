@@ -7,7 +7,7 @@ import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { Bar } from './bar.tsx'
 
-/** How many servers are in which state. */
+/** Number of servers by state. */
 export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
   const states = (Object.keys(healthLooks) as ServerHealth[]).filter((state) => servers[state] > 0)
   const all = states.reduce((sum, state) => sum + servers[state], 0)

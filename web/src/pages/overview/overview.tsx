@@ -18,7 +18,6 @@ import { Ranking } from './ranking.tsx'
 import { OverviewTiles } from './tiles.tsx'
 import { TokenCard } from './token-card.tsx'
 
-/** How things are at a glance, and how they were. */
 export function Overview() {
   const range = rangeIn(query.value)
   const asked = useResource(read.overview, 'overview', { withoutStream: true })
@@ -35,7 +34,7 @@ export function Overview() {
   const up = overview.data && `Up for ${span(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker
   const whose = worker ? ` Statistics cover only worker ${worker.number} of ${worker.of}.` : ''
-  // The stream begins with the latest calls, so that none there means none at all.
+  // The event stream starts with the latest calls, so an empty list means that there were none.
   const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
   return (
     <Page title="Overview" note={up && up + whose} actions={<RangeChoice range={range} />}>

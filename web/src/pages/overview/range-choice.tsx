@@ -13,7 +13,7 @@ const options: Readonly<Record<Stretch, string>> = {
   '24h': '24 h',
 }
 
-/** Which stretch of time the charts show; dragging across one chooses any other. */
+/** Time range of the charts; dragging across a chart selects any other. */
 export function RangeChoice({ range }: { readonly range: TimeRange }) {
   return (
     <>

@@ -19,7 +19,7 @@ const options: Readonly<Record<Stats['by'], string>> = {
 }
 const words = ['server', 'tool', 'agent', 'operation'] as const
 
-/** Who and what is busy, slow or failing (G9). */
+/** Statistics by server, tool, agent or operation (G9). */
 export function Ranking() {
   const by = wordIn(query.value, 'by', words)
   const stats = useResource(read.stats(by), by, { every: 10_000 })

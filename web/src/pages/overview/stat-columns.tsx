@@ -22,11 +22,10 @@ const orders = {
 
 export type SortBy = keyof typeof orders
 
-/** The greatest first. */
+/** Descending. */
 export const sorted = (rows: readonly Row[], by: SortBy): readonly Row[] =>
   rows.toSorted((a, b) => orders[by](b) - orders[by](a))
 
-/** Where a row leads to. */
 const linkOf = (by: Stats['by'], name: string): string =>
   ({
     server: pathTo('servers', name),

@@ -3,7 +3,7 @@ import { took } from '../../format/duration.ts'
 import { count, counted, exactCount, rate, ratio, share } from '../../format/number.ts'
 import { Tile, Tiles } from '../../parts/tile.tsx'
 
-/** The most important figures, of the last minute where they count calls. */
+/** Call statistics are those of the last minute. */
 export function OverviewTiles({ of }: { readonly of: Overview }) {
   const { calls, cache, tokens } = of
   const of100 = (part: number) => (calls.calls === 0 ? 'no calls' : `${share(part, calls.calls)} of calls`)

@@ -9,7 +9,7 @@ interface TokenProps {
   readonly tools: number
 }
 
-/** What tool definitions cost a model's context, and what Toolway keeps out of it (B8). */
+/** Context tokens of the tool definitions, and how many of them Toolway saves (B8). */
 export function TokenCard({ of, tools }: TokenProps) {
   if (of.direct === 0) {
     return (
@@ -42,7 +42,7 @@ function Saved({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }
   )
 }
 
-/** With `both`, a model reads every definition and those of the meta-tools beside them. */
+/** With `expose: both`, a model reads all definitions and those of the meta-tools. */
 function NothingSaved({ of: { direct, exposed } }: { readonly of: TokenAccount }) {
   return (
     <>

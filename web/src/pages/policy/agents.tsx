@@ -37,7 +37,7 @@ const columns: readonly Column<AgentView>[] = [
   { title: 'Denials', end: true, cell: ({ calls }) => count(calls.denials) },
 ]
 
-/** What the tools cost its model, in tokens, and how much of all definitions that leaves out (B8). */
+/** Context tokens of the tools, and the share that is saved (B8). */
 function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
   return (
     <>
@@ -47,7 +47,6 @@ function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount
   )
 }
 
-/** All agents, with their limits and figures. */
 export function Agents() {
   const agents = useResource(read.agents, 'agents', { every: 15_000 })
   return (

@@ -11,10 +11,10 @@ interface MatrixProps {
   readonly rows: Matrix['rows']
 }
 
-/** Tools down, agents across; every cell leads to its explanation. */
+/** One row per tool, one column per agent; each cell links to its explanation. */
 export function MatrixTable({ agents, rows }: MatrixProps) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable with the keyboard
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
     <section class="table matrix" aria-label="Permissions" tabIndex={0}>
       <table>
         <caption class="hidden">Which agent may use which tool</caption>

@@ -9,7 +9,6 @@ import { Empty, Loaded } from '../../parts/states.tsx'
 import { query } from '../../routing/location.ts'
 import { MatrixTable } from './matrix-table.tsx'
 
-/** May each agent use each tool. */
 export function MatrixView() {
   const filter = { query: query.value.get('q') ?? '', server: query.value.get('server') ?? '' }
   const matrix = usePages<Matrix>((cursor) => read.matrix({ ...filter, cursor, limit: 50 }), JSON.stringify(filter))

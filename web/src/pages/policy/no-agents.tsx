@@ -11,7 +11,7 @@ const example = `agents:
   researcher.junior:          # inherits from researcher; can only restrict it further
     deny: { servers: [github] }`
 
-/** What agents are good for, where there are none or one. */
+/** Introduces agents, if there is none or only one. */
 export function NoAgents() {
   return (
     <Empty title="Give each agent its own rules">

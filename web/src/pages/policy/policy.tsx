@@ -11,7 +11,6 @@ import { Why } from './why.tsx'
 const views = { agents: 'Agents', matrix: 'Permissions', why: 'Why' } as const
 const words = ['agents', 'matrix', 'why'] as const
 
-/** Who may do what, and why. */
 export function Policy() {
   const view = wordIn(query.value, 'view', words)
   return (

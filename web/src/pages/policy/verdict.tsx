@@ -5,7 +5,7 @@ import { Mark } from '../../parts/mark.tsx'
 import { Card } from '../../parts/page.tsx'
 import './verdict.css'
 
-/** A decision, its rule, and everything that was looked at on the way to it. */
+/** A decision, the rule that made it, and all rules considered. */
 export function Verdict({ of }: { readonly of: WhyView }) {
   const { agent, server, tool, allowed, rule, sentence, considered } = of
   const verdict = (

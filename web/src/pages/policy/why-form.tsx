@@ -4,7 +4,6 @@ import { useResource } from '../../api/resource.ts'
 import { isAdmin, ownAgents } from '../../api/session.ts'
 import { setQuery } from '../../routing/location.ts'
 
-/** Which agent, which tool. */
 export function WhyForm({ agent, tool }: { readonly agent: string; readonly tool: string }) {
   const id = useId()
   const known = useResource(isAdmin.value ? read.agents : async () => [], 'agents')

@@ -7,7 +7,7 @@ import { query } from '../../routing/location.ts'
 import { Verdict } from './verdict.tsx'
 import { WhyForm } from './why-form.tsx'
 
-/** Explains a decision step by step. What is asked stands in the address, so that an answer can be sent to somebody. */
+/** The agent and the tool are in the address, so that an explanation can be shared. */
 export function Why() {
   const agent = query.value.get('agent') ?? ''
   const tool = query.value.get('tool') ?? ''

@@ -10,7 +10,6 @@ const example = `mcpServers:
   docs:
     url: https://mcp.example.com/mcp`
 
-/** What to do where no server is configured. */
 export function NoServers() {
   return (
     <Empty title="No servers yet">

@@ -9,7 +9,6 @@ interface ActionsProps {
   done(): void
 }
 
-/** What can be done to a server by hand. */
 export function ServerActions({ server: { name, paused, health, transport }, done }: ActionsProps) {
   const run = (action: ServerAction, said: string) => async () => {
     await attempt(
@@ -18,7 +17,7 @@ export function ServerActions({ server: { name, paused, health, transport }, don
     )
     done()
   }
-  // Turned off by the configuration: only the configuration turns it on.
+  // Can be enabled only in the configuration.
   if (health === 'disabled' && !paused) return <span class="quiet">Disabled in the configuration</span>
   if (paused) return <Action name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />
   const signIn = () =>

@@ -7,7 +7,6 @@ import { Mark } from '../../parts/mark.tsx'
 import { Ago, Lasting } from '../../parts/moment.tsx'
 import { Card } from '../../parts/page.tsx'
 
-/** What is known about a server. */
 export function ServerFacts({ server }: { readonly server: ServerDetail }) {
   const { process } = server
   return (

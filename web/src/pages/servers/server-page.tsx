@@ -13,7 +13,6 @@ import { FigureTiles } from '../figures.tsx'
 import { ServerActions } from './server-actions.tsx'
 import { ServerFacts } from './server-facts.tsx'
 
-/** One server: how it is, why, and what can be done about it. */
 export function ServerPage({ name }: { readonly name: string }) {
   const asked = useResource(read.server(name), name, { every: 5000 })
   const live = liveServers.value?.find((server) => server.name === name)
@@ -59,7 +58,6 @@ export function ServerPage({ name }: { readonly name: string }) {
   )
 }
 
-/** The end of what the process wrote to stderr. */
 function Stderr({ lines, transport }: { readonly lines: readonly string[]; readonly transport: string }) {
   return (
     <Card title="Recent output">

@@ -14,7 +14,7 @@ import { serverColumns } from './server-columns.tsx'
 
 const states = Object.keys(healthLooks) as ServerHealth[]
 
-/** All servers, those in trouble first. */
+/** All servers, unhealthy ones first. */
 export function Servers() {
   const asked = useResource(read.servers, 'servers', { withoutStream: true })
   const servers = { ...asked, data: liveServers.value ?? asked.data }

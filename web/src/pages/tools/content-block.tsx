@@ -4,7 +4,7 @@ import { isObject, objectAt } from '../../schema-form/schema.ts'
 import './content-block.css'
 import { dataUrl, pretty } from './media.ts'
 
-/** One part of an answer. Nothing in it is ever fetched or run: it came from somebody's server. */
+/** One content block of a result. Nothing in it is fetched or executed: servers are not trusted. */
 export function ContentBlock({ block }: { readonly block: unknown }) {
   if (!isObject(block)) return <JsonTree value={block} name="content" />
   switch (block.type) {
@@ -20,7 +20,7 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
     }
     case 'audio': {
       const source = dataUrl(block, 'audio')
-      // biome-ignore lint/a11y/useMediaCaption: nobody has captions for what a tool makes
+      // biome-ignore lint/a11y/useMediaCaption: tool results have no captions
       return source ? <audio controls src={source} /> : <JsonTree value={block} name="audio" />
     }
     case 'resource_link':

@@ -5,7 +5,6 @@ import { Card } from '../../parts/page.tsx'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import { SchemaView } from '../../schema-form/schema-view.tsx'
 
-/** What a tool says about itself. */
 export function Definition({ tool }: { readonly tool: ToolDetail }) {
   const raw = useSignal(false)
   const input = objectAt(tool.definition, 'inputSchema')

@@ -6,7 +6,6 @@ import { Table } from '../../parts/table.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/** Which agents may use a tool, and by which rule. */
 export function Permissions({ tool }: { readonly tool: ToolDetail }) {
   if (tool.agents.length === 0) {
     return (

@@ -5,7 +5,7 @@ interface RefusalProps {
   readonly of: { readonly code: string; readonly message: string; readonly rule?: string }
 }
 
-/** Why a call was refused or failed: the sentence, the rule, and the page about the code. */
+/** Why a call was refused or failed: message, code and rule. */
 export function Refusal({ of: { code, message, rule } }: RefusalProps) {
   return (
     <Note tone="bad">

@@ -7,7 +7,6 @@ import { ContentBlock } from './content-block.tsx'
 const plain = { shown: 'Content', raw: 'JSON' }
 const withStructured = { shown: 'Content', structured: 'Structured', raw: 'JSON' }
 
-/** What a tool answered. */
 export function ResultView({ result }: { readonly result: Readonly<Record<string, unknown>> }) {
   const view = useSignal('shown')
   const blocks = Array.isArray(result.content) ? result.content : []

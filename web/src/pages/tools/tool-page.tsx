@@ -21,7 +21,6 @@ import { TryIt } from './try-it.tsx'
 const views = { about: 'Definition', try: 'Try it', who: 'Who may use it' } as const
 const words = ['about', 'try', 'who'] as const
 
-/** One tool: what it is, what it costs, who may use it, and a way to try it. */
 export function ToolPage({ name }: { readonly name: string }) {
   const tool = useResource(read.tool(name), name)
   const { data } = tool
@@ -43,7 +42,6 @@ export function ToolPage({ name }: { readonly name: string }) {
   )
 }
 
-/** What it is in a line. */
 function Line({ tool }: { readonly tool: ToolDetail }) {
   return (
     <span class="row">
@@ -59,7 +57,7 @@ function Line({ tool }: { readonly tool: ToolDetail }) {
 
 function Views({ tool }: { readonly tool: ToolDetail }) {
   const view = wordIn(query.value, 'view', words)
-  // What was typed into the form outlives a look at another view.
+  // Keeps the form's value while other views are shown.
   const [draft] = useState(() => ({ value: undefined as unknown }))
   return (
     <>

@@ -13,7 +13,6 @@ import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 import { toolColumns } from './tool-columns.tsx'
 
-/** Every tool, whoever serves it. */
 export function Tools() {
   const text = query.value.get('q') ?? ''
   const server = query.value.get('server') ?? ''

@@ -15,11 +15,11 @@ import { TryOutcome } from './try-outcome.tsx'
 
 interface TryProps {
   readonly tool: ToolDetail
-  /** What was typed before. */
+  /** Kept by the page while other views are shown. */
   readonly draft: { value: unknown }
 }
 
-/** Calls a tool by hand. The call goes the way of every other: through policy, limits and audit. */
+/** Calls a tool. The call passes policy, limits and audit like any other. */
 export function TryIt({ tool, draft }: TryProps) {
   const schema = objectAt(tool.definition, 'inputSchema')
   const value = useSignal(draft.value ?? initialOf(schema, schema))
@@ -110,7 +110,7 @@ interface AgentChoiceProps {
   onChange(agent: string): void
 }
 
-/** Whose rules the call is judged by. */
+/** The agent whose rules apply to the call. */
 function AgentChoice({ agents, denied, value, onChange }: AgentChoiceProps) {
   return (
     <label class="filter">

@@ -7,7 +7,6 @@ import { objectAt } from '../../schema-form/schema.ts'
 import { Refusal } from './refusal.tsx'
 import { ResultView } from './result-view.tsx'
 
-/** How a call that was tried ended. */
 export function TryOutcome({ of }: { readonly of: TryResult }) {
   const refusal = of.error ?? refusalIn(of.result)
   const look = outcomeLooks[outcomeOf(of, refusal)]
@@ -25,13 +24,13 @@ export function TryOutcome({ of }: { readonly of: TryResult }) {
   )
 }
 
-/** Only rules and limits have a rule to name. */
+/** Only denials by rules and limits name a rule. */
 function outcomeOf({ result }: TryResult, refusal: TryResult['error'] | undefined) {
   if (refusal) return refusal.rule === undefined ? 'failed' : 'denied'
   return result?.isError === true ? 'tool_error' : 'answered'
 }
 
-/** Refusals of ours come as results of the tool, so that models can act on them; this tells them apart. */
+/** Toolway's own errors are returned as tool results, so that models can react to them; `_meta` marks them. */
 function refusalIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
   const { code, rule } = objectAt(objectAt(result ?? {}, '_meta'), 'dev.toolway/error')
   if (typeof code !== 'string') return undefined
