@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { CallView, ServerView, SessionView } from '../../../src/serve/admin/contract.ts'
-import { stateAfter, waitBefore } from './backoff.ts'
 import { filterCalls, withCalls } from './call-log.ts'
-import { heardOf, liveServers } from './live.ts'
-import { ownAgents, session } from './session.ts'
-import { tokenIn } from './token.ts'
+import { heardOf, liveServers, stateAfter, waitBefore } from './live.ts'
+import { ownAgents, session, tokenIn } from './session.ts'
 
 const call = (id: string, at: number, more: Partial<CallView> = {}): CallView => ({
   id,

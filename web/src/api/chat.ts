@@ -1,5 +1,4 @@
 import type { ChatStreamEvent } from '../../../src/serve/admin/contract.ts'
-import { createEventData } from './event-data.ts'
 import { ApiError, respond } from './request.ts'
 
 export interface ChatAsked {
@@ -32,4 +31,17 @@ export async function askChat(
     if (signal.aborted) throw thrown
   }
   if (!over) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was complete.')
+}
+
+/** Incremental parser of server-sent events: passes on their data and skips comments and other fields. */
+export function createEventData(told: (data: string) => void): (piece: string) => void {
+  let rest = ''
+  return (piece) => {
+    const blocks = (rest + piece).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const lines = block.split('\n').filter((line) => line.startsWith('data:'))
+      if (lines.length > 0) told(lines.map((line) => line.slice(5).replace(/^ /, '')).join('\n'))
+    }
+  }
 }

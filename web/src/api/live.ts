@@ -1,6 +1,5 @@
 import { batch, signal } from '@preact/signals'
 import type { AdminEvents, CallView, Overview, ReloadEvent, ServerView } from '../../../src/serve/admin/contract.ts'
-import { type StreamState, silenceLimit, stateAfter, waitBefore } from './backoff.ts'
 import { withCalls } from './call-log.ts'
 import { findSession } from './session.ts'
 
@@ -96,3 +95,16 @@ export function startLive(): () => void {
     streamState.value = 'reconnecting'
   }
 }
+
+export type StreamState = 'live' | 'reconnecting' | 'offline'
+
+export const waitBefore = (failures: number): number => Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1))
+
+/** After three failures in a row, tell the user that the data is stale. */
+export const stateAfter = (failures: number, networkUp: boolean): StreamState => {
+  if (!networkUp || failures >= 3) return 'offline'
+  return 'reconnecting'
+}
+
+/** The server sends an event every second, so a connection that is silent for longer is dead. */
+const silenceLimit = 10_000

@@ -1,7 +1,6 @@
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { isVisible } from '../shell/visible.ts'
-import { reconnections, streamState } from './live.ts'
+import { signal, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { liveOverview, reconnections, streamState } from './live.ts'
 import { ApiError } from './request.ts'
 
 /** Data from the API. The last data stays available while reloading and after a failure. */
@@ -60,3 +59,20 @@ export function useResource<T>(
 
   return { ...state.value, reload }
 }
+
+/** Reloads a list of tools when the number of tools changes. */
+export function useFollowTools({ reload }: Pick<Resource<unknown>, 'reload'>): void {
+  const count = liveOverview.value?.tools
+  const before = useRef(count)
+  useEffect(() => {
+    if (before.current !== undefined && before.current !== count) reload()
+    before.current = count
+  }, [count])
+}
+
+/** Hidden tabs do not poll. */
+const isVisible = signal(!document.hidden)
+
+document.addEventListener('visibilitychange', () => {
+  isVisible.value = !document.hidden
+})

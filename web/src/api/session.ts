@@ -1,7 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import type { SessionView } from '../../../src/serve/admin/contract.ts'
 import { ApiError, onTurnedAway, request } from './request.ts'
-import { tokenIn } from './token.ts'
 
 /** The current user: not known yet, signed out, or signed in. */
 export const session = signal<SessionView | 'unknown' | 'none'>('unknown')
@@ -83,4 +82,10 @@ function takeToken(): string | undefined {
   const token = tokenIn(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)
   return token
+}
+
+/** The token in the URL fragment, which browsers do not send to servers. */
+export function tokenIn(hash: string): string | undefined {
+  const token = new URLSearchParams(hash.replace(/^#/, '')).get('token')
+  return token === null || token === '' ? undefined : token
 }

@@ -6,8 +6,9 @@ import { setQuery } from '../routing/location.ts'
 import { rangeQuery } from '../routing/time-range.ts'
 import { now } from '../shell/now.ts'
 import { type Chart, type Line, type Point, sentenceOf } from './chart.ts'
-import { ChartTable } from './chart-table.tsx'
 import './chart.css'
+import { At } from '../parts/moment.tsx'
+import { Table } from '../parts/table.tsx'
 import { Plot } from './plot.tsx'
 
 interface ChartCardProps {
@@ -76,5 +77,28 @@ function Key({ line, chart, point }: KeyProps) {
       </svg>
       <span class="quiet">{line.name}</span> <strong>{value === null ? nothing : chart.write(value)}</strong>
     </li>
+  )
+}
+
+function ChartTable({ chart, series }: { readonly chart: Chart; readonly series: Series }) {
+  return (
+    <div class="chart-table">
+      <Table<Point>
+        label={`${chart.title}, newest first`}
+        rows={series.points.toReversed()}
+        keyOf={({ at }) => String(at)}
+        columns={[
+          { title: 'Time', cell: ({ at }) => <At at={at} /> },
+          ...chart.lines.map(({ name, value }) => ({
+            title: name,
+            end: true,
+            cell: (point: Point) => {
+              const number = value(point)
+              return number === null ? nothing : chart.write(number)
+            },
+          })),
+        ]}
+      />
+    </div>
   )
 }

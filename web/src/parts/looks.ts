@@ -1,5 +1,5 @@
 import type { BreakerView, CallView, ChainView, ServerHealth, ToolView } from '../../../src/serve/admin/contract.ts'
-import type { StreamState } from '../api/backoff.ts'
+import type { StreamState } from '../api/live.ts'
 import type { Look } from './mark.tsx'
 
 export const healthLooks: Readonly<Record<ServerHealth, Look>> = {

@@ -4,9 +4,10 @@ import type { Problem } from './check.ts'
 import { fieldOf } from './field.ts'
 import { FormField } from './form-field.tsx'
 import { Members } from './object-field.tsx'
-import { RawJson } from './raw-json.tsx'
 import type { Schema } from './schema.ts'
 import './schema-form.css'
+import { useEffect, useId } from 'preact/hooks'
+import { jsonFrom } from './typed-text.ts'
 
 interface EditorProps {
   readonly schema: Schema
@@ -59,6 +60,46 @@ function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onBroken
   return (
     <div class="form">
       <Members {...place} field={field} nest={(props) => <FormField {...props} />} />
+    </div>
+  )
+}
+
+interface RawProps {
+  readonly value: unknown
+  onChange(value: unknown, text: string): void
+  onBroken(broken: boolean): void
+}
+
+function RawJson({ value, onChange, onBroken }: RawProps) {
+  const id = useId()
+  const text = useSignal(JSON.stringify(value ?? {}, null, 2))
+  const read = jsonFrom(text.value)
+  const broken = 'error' in read
+  // When the editor closes, the last valid value remains.
+  useEffect(() => () => onBroken(false), [])
+  const typed = (next: string) => {
+    text.value = next
+    const now = jsonFrom(next)
+    onBroken('error' in now)
+    if ('value' in now) onChange(now.value, next)
+  }
+  return (
+    <div class="stack tight">
+      <textarea
+        class="input mono raw"
+        aria-label="Arguments as JSON"
+        aria-invalid={broken}
+        aria-describedby={broken ? id : undefined}
+        rows={Math.min(24, Math.max(8, text.value.split('\n').length + 1))}
+        spellcheck={false}
+        value={text.value}
+        onInput={({ currentTarget }) => typed(currentTarget.value)}
+      />
+      {broken && (
+        <p id={id} class="problem">
+          Invalid JSON: {read.error}
+        </p>
+      )}
     </div>
   )
 }

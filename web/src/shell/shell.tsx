@@ -1,15 +1,16 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { liveOverview } from '../api/live.ts'
+import { liveOverview, streamState } from '../api/live.ts'
+import { noAgent, session, signOut } from '../api/session.ts'
 import { Brand, Icon } from '../parts/icon.tsx'
-import { Notices } from '../parts/notices.tsx'
+import { streamLooks } from '../parts/looks.ts'
+import { Mark } from '../parts/mark.tsx'
+import { attempt, Notices } from '../parts/notices.tsx'
 import { path } from '../routing/location.ts'
-import { Account } from './account.tsx'
-import { arrive } from './arrive.ts'
+import { pathTo } from '../routing/route.ts'
 import { Help } from './help.tsx'
 import { helpShown } from './keyboard.ts'
-import { LiveState } from './live-state.tsx'
 import { Menu } from './menu.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
@@ -78,5 +79,58 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       <Notices />
       <Help />
     </div>
+  )
+}
+
+function Account() {
+  const who = session.value
+  if (typeof who !== 'object') return null
+  return (
+    <div class="account">
+      <span>
+        <strong>{who.principal}</strong>, {who.admin ? 'admin' : 'not an admin'}
+      </span>
+      <span class="quiet">acting as {who.agent === noAgent ? 'no agent' : who.agent}</span>
+      {who.authenticated ? (
+        <button type="button" class="button tiny" onClick={() => void attempt(signOut, () => 'Signed out.')}>
+          <Icon name="leave" size={13} /> Sign out
+        </button>
+      ) : (
+        <a class="button tiny" href={pathTo('sign-in')}>
+          Sign in
+        </a>
+      )}
+    </div>
+  )
+}
+
+/**
+ * Moves the focus after navigation: to the title of the new page, which screen readers then announce, or to the row
+ * of the item when returning to its list.
+ */
+function arrive(main: HTMLElement, from: string, to: string): void {
+  const row = from.startsWith(`${to}/`) && rowOf(main, from)
+  const detail = main.querySelector<HTMLElement>('[data-focus]')
+  // Details open beside the list, whose scroll position stays.
+  if (!row && !detail) window.scrollTo(0, 0)
+  const place = row || detail || main.querySelector<HTMLElement>('h1')
+  place?.focus({ preventScroll: !row })
+}
+
+const rowOf = (main: HTMLElement, path: string): HTMLElement | undefined =>
+  [...main.querySelectorAll<HTMLAnchorElement>('a.row-link')].find((link) => link.pathname === path)
+
+const meanings = {
+  live: 'Connected. Updates arrive as they happen.',
+  reconnecting: 'Connection lost; reconnecting. Data may be a few seconds old.',
+  offline: 'Cannot reach Toolway. Pages show the last known data and retry automatically.',
+} as const
+
+function LiveState() {
+  const state = streamState.value
+  return (
+    <span class="live" title={meanings[state]}>
+      <Mark look={streamLooks[state]} />
+    </span>
   )
 }

@@ -8,11 +8,13 @@ import { More } from '../../parts/more.tsx'
 import { Page, Refresh } from '../../parts/page.tsx'
 import { AdminsOnly, Empty, Loaded } from '../../parts/states.tsx'
 import { Table } from '../../parts/table.tsx'
-import { query } from '../../routing/location.ts'
+import { query, replaceAddress } from '../../routing/location.ts'
 import { timeIn } from '../../routing/time-range.ts'
 import '../calls/calls.css'
+import { Choose, Search, When, Word } from '../../parts/filters.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { pathTo } from '../../routing/route.ts'
 import { auditColumns } from './audit-columns.tsx'
-import { AuditFilters } from './audit-filters.tsx'
 import { keyOf } from './audit-row.ts'
 import { Chain } from './chain.tsx'
 import { RecordPanel } from './record-panel.tsx'
@@ -120,5 +122,32 @@ function NoRecords({ filtered }: { readonly filtered: boolean }) {
       </p>
       <Code text="toolway audit tail" label="Command to follow the audit log" />
     </Empty>
+  )
+}
+
+const decisions = [
+  ['ALLOW', 'ALLOW'],
+  ['DENY', 'DENY'],
+  ['ERROR', 'ERROR'],
+  ['TIMEOUT', 'TIMEOUT'],
+] as const
+
+function AuditFilters() {
+  return (
+    <div class="filters">
+      <Search label="Search arguments" />
+      <Word label="Agent" name="agent" placeholder="ci, team.*" />
+      <Word label="Server" name="server" placeholder="github" />
+      <Word label="Tool" name="tool" placeholder="delete_*" />
+      <Word label="Caused by" name="parent" placeholder="chat or call ID" />
+      <Choose label="Decision" name="decision" options={decisions} all="any" />
+      <When label="From" name="from" />
+      <When label="To" name="to" />
+      {query.value.size > 0 && (
+        <button type="button" class="button" onClick={() => replaceAddress(pathTo('audit'))}>
+          <Icon name="close" size={12} /> Clear
+        </button>
+      )}
+    </div>
   )
 }

@@ -1,17 +1,20 @@
-import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
+import type { AuditRow, CallDetail } from '../../../../src/serve/admin/contract.ts'
 import { read } from '../../api/endpoints.ts'
 import { liveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { isAdmin } from '../../api/session.ts'
 import { took } from '../../format/duration.ts'
+import { Copy } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
 import { outcomeLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
+import { Ago, At } from '../../parts/moment.tsx'
 import { Loaded } from '../../parts/states.tsx'
 import { query } from '../../routing/location.ts'
+import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { AuditRecords } from './audit-records.tsx'
 import { callLink, whatOf } from './call-columns.tsx'
-import { CallFacts } from './call-facts.tsx'
 import { Timeline } from './timeline.tsx'
 
 export function CallPanel({ id }: { readonly id: string }) {
@@ -68,5 +71,109 @@ function Detail({ call }: { readonly call: CallDetail }) {
       )}
       <AuditRecords begin={call.audit.begin} end={call.audit.end} />
     </>
+  )
+}
+
+interface RecordsProps {
+  readonly begin: AuditRow | null
+  readonly end: AuditRow | null
+}
+
+function AuditRecords({ begin, end }: RecordsProps) {
+  return (
+    <section class="stack tight">
+      <h3>Audit records</h3>
+      {begin === null && end === null ? (
+        <p class="quiet">
+          {isAdmin.value
+            ? 'None yet: records are written in batches, and this call is very recent.'
+            : 'Only admins can see them.'}
+        </p>
+      ) : (
+        <>
+          {begin && <JsonTree value={{ before: begin }} open={1} />}
+          {end && <JsonTree value={{ after: end }} open={2} />}
+        </>
+      )}
+    </section>
+  )
+}
+
+function CallFacts({ call }: { readonly call: CallDetail }) {
+  const rule = call.audit.end?.rule
+  return (
+    <dl class="facts">
+      <dt>Started</dt>
+      <dd>
+        <At at={call.at} /> (<Ago at={call.at} />)
+      </dd>
+      <dt>Agent</dt>
+      <dd>
+        {call.agent} <span class="quiet">using credential</span> {call.principal}
+      </dd>
+      <dt>Operation</dt>
+      <dd>{call.operation}</dd>
+      {call.server !== '' && (
+        <>
+          <dt>Server</dt>
+          <dd>
+            <a href={pathTo('servers', call.server)}>{call.server}</a>
+          </dd>
+        </>
+      )}
+      {call.cache !== null && (
+        <>
+          <dt>Cache</dt>
+          <dd>
+            {
+              {
+                hit: 'served from the cache',
+                miss: 'not in the cache',
+                joined: 'shared the result of an identical call in flight',
+              }[call.cache]
+            }
+          </dd>
+        </>
+      )}
+      {call.code !== null && (
+        <>
+          <dt>Code</dt>
+          <dd>{/^[A-Z_]+$/.test(call.code) ? <a href={pathTo('errors', call.code)}>{call.code}</a> : call.code}</dd>
+        </>
+      )}
+      {typeof rule === 'string' && (
+        <>
+          <dt>Rule</dt>
+          <dd>
+            <code>{rule}</code>{' '}
+            {call.operation === 'call_tool' && (
+              <a
+                href={withQuery(pathTo('policy'), {
+                  view: 'why',
+                  agent: call.agent,
+                  tool: `${call.server}.${call.name}`,
+                })}
+              >
+                Why?
+              </a>
+            )}
+          </dd>
+        </>
+      )}
+      {call.parent !== null && (
+        <>
+          <dt>Caused by</dt>
+          <dd>
+            <a href={pathTo('calls', call.parent)}>
+              <code>{call.parent}</code>
+            </a>
+          </dd>
+        </>
+      )}
+      <dt>ID</dt>
+      <dd class="row">
+        <code>{call.id}</code> <Copy text={call.id} label="Copy call ID" />
+      </dd>
+    </dl>
   )
 }

@@ -1,21 +1,22 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
 import { filterCalls, withCalls } from '../../api/call-log.ts'
 import { read } from '../../api/endpoints.ts'
 import { keptCalls, liveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { counted } from '../../format/number.ts'
+import { count, counted } from '../../format/number.ts'
 import { Choose, Search } from '../../parts/filters.tsx'
 import { outcomeLooks } from '../../parts/looks.ts'
 import { Page } from '../../parts/page.tsx'
-import { Failed, Loading } from '../../parts/states.tsx'
+import { Empty, Failed, Loading } from '../../parts/states.tsx'
 import { Table } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
 import { callColumns } from './call-columns.tsx'
 import { CallPanel } from './call-panel.tsx'
 import './calls.css'
-import { NoCalls } from './no-calls.tsx'
-import { PauseButton } from './pause-button.tsx'
+import { Code } from '../../parts/code.tsx'
+import { Icon } from '../../parts/icon.tsx'
+import { pathTo } from '../../routing/route.ts'
 
 const outcomes = Object.entries(outcomeLooks).map(([value, { word }]) => [value, word] as const)
 
@@ -69,5 +70,49 @@ export function Calls({ id }: { readonly id: string | undefined }) {
         {id !== undefined && <CallPanel key={id} id={id} />}
       </div>
     </Page>
+  )
+}
+
+function NoCalls({ filtered }: { readonly filtered: boolean }) {
+  if (filtered) {
+    return (
+      <Empty title="No matching calls">
+        <p class="quiet">
+          Only the most recent calls are kept here. <a href={pathTo('audit')}>The audit log</a> has all of them.
+        </p>
+      </Empty>
+    )
+  }
+  return (
+    <Empty title="No calls yet">
+      <p>
+        Calls appear here as soon as they start. <a href="/">Connect a client</a>, or make a call yourself:
+      </p>
+      <Code text="toolway call native.hash data=hello algorithm=sha256" label="Command to make a call" />
+      <p class="quiet">
+        Or <a href={pathTo('tools')}>try a tool</a> in the browser.
+      </p>
+    </Empty>
+  )
+}
+
+/** Pauses the list and counts the calls that arrive meanwhile. */
+function PauseButton({ paused }: { readonly paused: Signal<readonly CallView[] | undefined> }) {
+  const held = paused.value
+  const known = new Set(held?.map(({ id }) => id))
+  const missed = held ? liveCalls.value.filter(({ id }) => !known.has(id)).length : 0
+  return (
+    <>
+      {held && <span class="quiet">{count(missed)} new</span>}
+      <button
+        type="button"
+        class="button"
+        data-pause
+        title={held ? 'Resume live updates (p)' : 'Pause live updates (p)'}
+        onClick={() => (paused.value = held ? undefined : liveCalls.peek())}
+      >
+        <Icon name={held ? 'play' : 'pause'} size={14} /> {held ? 'Resume' : 'Pause'}
+      </button>
+    </>
   )
 }

@@ -4,10 +4,10 @@ import { read } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Page } from '../../parts/page.tsx'
-import { Loaded } from '../../parts/states.tsx'
+import { Empty, Loaded } from '../../parts/states.tsx'
 import { Composer } from './composer.tsx'
 import './chat.css'
-import { NoModel } from './no-model.tsx'
+import { Code } from '../../parts/code.tsx'
 import { startAnew, turns } from './talk.ts'
 import { TurnView } from './turn-view.tsx'
 
@@ -49,6 +49,28 @@ function Conversation({ models }: ChatView) {
         </ol>
       )}
       <Composer models={models} />
+    </div>
+  )
+}
+
+const example = `models:
+  local:
+    kind: openai
+    baseUrl: http://127.0.0.1:8000/v1
+    model: qwen3
+chat:
+  model: local`
+
+function NoModel() {
+  return (
+    <div class="card">
+      <Empty title="No model is configured">
+        <p>
+          Chat needs a language model. Any server with an OpenAI-compatible API works: add it under <code>models</code>{' '}
+          and set <code>chat.model</code> to its name.
+        </p>
+        <Code text={example} label="Example configuration with a model" />
+      </Empty>
     </div>
   )
 }

@@ -1,10 +1,13 @@
 import { isAdmin } from '../../api/session.ts'
+import { took } from '../../format/duration.ts'
 import { count } from '../../format/number.ts'
+import { outcomeLooks } from '../../parts/looks.ts'
+import { Mark } from '../../parts/mark.tsx'
+import { Name } from '../../parts/name.tsx'
 import { Note } from '../../parts/states.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { ToolRuns } from './tool-runs.tsx'
-import { stageNames, type Turn } from './turn.ts'
+import { stageNames, type ToolRun, type Turn } from './turn.ts'
 
 export function TurnView({ turn }: { readonly turn: Turn }) {
   const { asked, id, calls, thinking, text, notes, error, state, tokens } = turn
@@ -52,4 +55,39 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
 function statusOf({ state, stage }: Turn): string {
   if (state === 'running') return `${stage ? stageNames[stage] : 'Sending'}…`
   return { answered: 'Answered', stopped: 'Stopped', failed: 'Failed' }[state]
+}
+
+interface RunsProps {
+  readonly runs: readonly ToolRun[]
+  /** ID of the chat, which is the parent of its calls in the audit log. */
+  readonly chat: string | undefined
+}
+
+function ToolRuns({ runs, chat }: RunsProps) {
+  return (
+    <ul class="runs" aria-label="Tools">
+      {runs.map((run) => (
+        <li key={run.call}>
+          <details>
+            <summary class="row">
+              <Mark look={outcomeLooks[run.state]} />
+              <code>
+                <Name of={run.name} />
+              </code>
+              {run.ms !== undefined && <span class="quiet">{took(run.ms)}</span>}
+            </summary>
+            <div class="stack tight">
+              <pre class="said small">{JSON.stringify(run.arguments, undefined, 2)}</pre>
+              {run.text !== '' && <p class="said small">{run.text}</p>}
+              {chat !== undefined && isAdmin.value && (
+                <a class="small" href={withQuery(pathTo('audit'), { parent: chat, server: run.server })}>
+                  Audit records of {run.server} in this chat
+                </a>
+              )}
+            </div>
+          </details>
+        </li>
+      ))}
+    </ul>
+  )
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
-import { createEventData } from '../../api/event-data.ts'
+import { createEventData } from '../../api/chat.ts'
 import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
 
 const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = begun('Hi')): Turn => events.reduce(withTold, turn)

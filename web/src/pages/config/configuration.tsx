@@ -11,7 +11,6 @@ import { Card, Page } from '../../parts/page.tsx'
 import { AdminsOnly, Loaded, Note } from '../../parts/states.tsx'
 import { ConfigTree } from './config-tree.tsx'
 import { History } from './history.tsx'
-import { NoFiles } from './no-files.tsx'
 
 export function Configuration() {
   if (isAdmin.value) return <Whole />
@@ -87,5 +86,17 @@ function Parts({ config }: { readonly config: ConfigView }) {
       </div>
       <ConfigTree config={config.config} />
     </>
+  )
+}
+
+function NoFiles() {
+  return (
+    <div class="stack tight">
+      <p>
+        No configuration file found; the defaults apply. Searched: <code>--config</code>, <code>TOOLWAY_CONFIG</code>,{' '}
+        <code>./toolway.yaml</code>, <code>./.mcp.json</code>, and the configuration folder of the user.
+      </p>
+      <Code text="toolway init" label="Command to create a configuration" />
+    </div>
   )
 }

@@ -4,16 +4,18 @@ import { useResource } from '../../api/resource.ts'
 import { charts, wholePoints } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
 import { span } from '../../format/duration.ts'
+import { clockTime } from '../../format/time.ts'
+import { Icon } from '../../parts/icon.tsx'
 import { Page } from '../../parts/page.tsx'
+import { Segments } from '../../parts/segments.tsx'
 import { Loaded } from '../../parts/states.tsx'
-import { query } from '../../routing/location.ts'
-import { bounds, rangeIn } from '../../routing/time-range.ts'
+import { query, setQuery } from '../../routing/location.ts'
+import { bounds, rangeIn, rangeQuery, type Stretch, type TimeRange } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
 import { Attention } from './attention.tsx'
 import { Connect } from './connect.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { HealthCard } from './health-card.tsx'
-import { RangeChoice } from './range-choice.tsx'
 import { Ranking } from './ranking.tsx'
 import { OverviewTiles } from './tiles.tsx'
 import { TokenCard } from './token-card.tsx'
@@ -65,5 +67,37 @@ export function Overview() {
       <Ranking />
       {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
     </Page>
+  )
+}
+
+const options: Readonly<Record<Stretch, string>> = {
+  '5m': '5 min',
+  '15m': '15 min',
+  '1h': '1 h',
+  '6h': '6 h',
+  '24h': '24 h',
+}
+
+/** Time range of the charts; dragging across a chart selects any other. */
+function RangeChoice({ range }: { readonly range: TimeRange }) {
+  return (
+    <>
+      {'from' in range && (
+        <button
+          type="button"
+          class="button"
+          title="Back to the last 15 minutes"
+          onClick={() => setQuery(rangeQuery({ last: '15m' }))}
+        >
+          {clockTime(range.from, now.peek())} – {clockTime(range.to, now.peek())} <Icon name="close" size={12} />
+        </button>
+      )}
+      <Segments
+        label="Time range"
+        options={options}
+        value={'last' in range ? range.last : undefined}
+        onChange={(last) => setQuery(rangeQuery({ last }))}
+      />
+    </>
   )
 }

@@ -3,11 +3,11 @@ import { read } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { took } from '../../format/duration.ts'
 import { count, share } from '../../format/number.ts'
-import { Loaded } from '../../parts/states.tsx'
+import { Code } from '../../parts/code.tsx'
+import { Empty, Loaded } from '../../parts/states.tsx'
 import { type Column, RowLink, Table } from '../../parts/table.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { NoAgents } from './no-agents.tsx'
 
 const columns: readonly Column<AgentView>[] = [
   {
@@ -66,5 +66,33 @@ export function Agents() {
         </>
       )}
     </Loaded>
+  )
+}
+
+const example = `agents:
+  researcher:
+    allow:
+      servers: [filesystem, github]
+    deny:
+      tools: { filesystem: ["write_*", "move_file"] }
+    perMinute: 120
+  researcher.junior:          # inherits from researcher; can only restrict it further
+    deny: { servers: [github] }`
+
+/** Introduces agents, if there is none or only one. */
+function NoAgents() {
+  return (
+    <Empty title="Give each agent its own rules">
+      <p>
+        Without <code>agents</code> in the configuration, there is a single user who may use everything. As soon as one
+        agent is configured, everything that is not allowed is denied:
+      </p>
+      <Code text={example} label="Example: agents in toolway.yaml" />
+      <p>Then create a key for each agent and check what it may do:</p>
+      <Code
+        text={'toolway keys create ci --agent researcher\ntoolway why researcher filesystem.write_file'}
+        label="Commands for keys and rules"
+      />
+    </Empty>
   )
 }

@@ -2,15 +2,19 @@ import type { ServerHealth, ServerView } from '../../../../src/serve/admin/contr
 import { read } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { counted } from '../../format/number.ts'
+import { took } from '../../format/duration.ts'
+import { count, counted, rate, share } from '../../format/number.ts'
+import { Code } from '../../parts/code.tsx'
 import { Choose, Search } from '../../parts/filters.tsx'
-import { healthLooks } from '../../parts/looks.ts'
+import { breakerLooks, healthLooks } from '../../parts/looks.ts'
+import { Mark } from '../../parts/mark.tsx'
+import { Lasting } from '../../parts/moment.tsx'
+import { Name } from '../../parts/name.tsx'
 import { Page, Refresh } from '../../parts/page.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
+import { type Column, RowLink, Table } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
-import { NoServers } from './no-servers.tsx'
-import { serverColumns } from './server-columns.tsx'
+import { pathTo } from '../../routing/route.ts'
 
 const states = Object.keys(healthLooks) as ServerHealth[]
 
@@ -77,3 +81,84 @@ const order: readonly ServerHealth[] = [
   'disabled',
 ]
 const urgency = ({ health }: ServerView): number => order.indexOf(health)
+
+const example = `mcpServers:
+  filesystem:
+    description: Files under ./sandbox
+    command: npx
+    args: [-y, "@modelcontextprotocol/server-filesystem", ./sandbox]
+  docs:
+    url: https://mcp.example.com/mcp`
+
+function NoServers() {
+  return (
+    <Empty title="No servers yet">
+      <p>
+        Toolway's native tools already work. Add servers in the configuration: it is reloaded when you save the file,
+        and clients stay connected.
+      </p>
+      <p>Import the servers that your editors use:</p>
+      <Code text="toolway init" label="Command to import servers from your editors" />
+      <p>
+        Or add them to <code>toolway.yaml</code>:
+      </p>
+      <Code text={example} label="Example: servers in toolway.yaml" />
+      <a href={pathTo('config')}>See which files are read</a>
+    </Empty>
+  )
+}
+
+const serverColumns: readonly Column<ServerView>[] = [
+  {
+    title: 'Server',
+    clip: true,
+    cell: ({ name, description }) => (
+      <>
+        <RowLink href={pathTo('servers', name)}>
+          <Name of={name} />
+        </RowLink>
+        {description !== '' && <span class="sub">{description}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Health',
+    cell: ({ health, reason, since, paused }) => (
+      <>
+        <Mark look={healthLooks[health]} title={reason}>
+          {paused ? 'turned off' : health}
+        </Mark>
+        <span class="sub">
+          <Lasting since={since} />
+        </span>
+      </>
+    ),
+  },
+  {
+    title: 'Transport',
+    from: 'middle',
+    cell: ({ transport, era, protocolVersion }) => (
+      <>
+        {transport}
+        {transport !== 'in-process' && (
+          <span class="sub">{era ? `${era}, ${protocolVersion}` : 'not connected yet'}</span>
+        )}
+      </>
+    ),
+  },
+  {
+    title: 'Breaker',
+    from: 'wide',
+    cell: ({ breaker }) => <Mark look={breakerLooks[breaker]} />,
+  },
+  { title: 'Tools', end: true, cell: ({ tools }) => count(tools) },
+  { title: 'Calls/s', end: true, from: 'middle', cell: ({ calls }) => rate(calls.perSecond) },
+  { title: 'p95', end: true, cell: ({ calls }) => took(calls.p95Ms) },
+  { title: 'Errors', end: true, from: 'middle', cell: ({ calls }) => share(calls.errors, calls.calls) },
+  {
+    title: 'Restarts',
+    end: true,
+    from: 'wide',
+    cell: ({ process }) => (process ? count(process.restarts) : ''),
+  },
+]

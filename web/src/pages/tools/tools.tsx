@@ -1,17 +1,20 @@
-import type { ToolPage } from '../../../../src/serve/admin/contract.ts'
+import type { ToolPage, ToolView } from '../../../../src/serve/admin/contract.ts'
 import { read } from '../../api/endpoints.ts'
-import { useFollowTools } from '../../api/follow-tools.ts'
 import { type Paged, usePages } from '../../api/paged.ts'
-import { useResource } from '../../api/resource.ts'
+import { useFollowTools, useResource } from '../../api/resource.ts'
+import { count } from '../../format/number.ts'
+import { Access } from '../../parts/access.tsx'
 import { Code } from '../../parts/code.tsx'
 import { Choose, Search } from '../../parts/filters.tsx'
+import { pinLooks } from '../../parts/looks.ts'
+import { Mark } from '../../parts/mark.tsx'
 import { More } from '../../parts/more.tsx'
+import { Name } from '../../parts/name.tsx'
 import { Page } from '../../parts/page.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
+import { type Column, RowLink, Table } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
-import { toolColumns } from './tool-columns.tsx'
 
 export function Tools() {
   const text = query.value.get('q') ?? ''
@@ -65,3 +68,35 @@ function NoTools() {
     </Empty>
   )
 }
+
+const toolColumns: readonly Column<ToolView>[] = [
+  {
+    title: 'Tool',
+    clip: true,
+    cell: ({ name, description }) => (
+      <>
+        <RowLink href={pathTo('tools', name)}>
+          <Name of={name} />
+        </RowLink>
+        <span class="sub">{description}</span>
+      </>
+    ),
+  },
+  { title: 'Server', from: 'middle', cell: ({ server }) => server },
+  { title: 'Access', cell: ({ access }) => <Access access={access} /> },
+  {
+    title: 'Definition',
+    from: 'middle',
+    cell: ({ pin, flags }) => (
+      <>
+        <Mark look={pinLooks[pin]} />
+        {flags.length > 0 && (
+          <span class="sub tone-warn" title={flags.join('\n')}>
+            {flags.length === 1 ? flags[0] : `${flags.length} flags`}
+          </span>
+        )}
+      </>
+    ),
+  },
+  { title: 'Tokens', end: true, cell: ({ tokens }) => count(tokens) },
+]

@@ -1,11 +1,15 @@
+import { useSignal } from '@preact/signals'
 import type { TryResult } from '../../../../src/serve/admin/contract.ts'
 import { took } from '../../format/duration.ts'
+import { Code } from '../../parts/code.tsx'
+import { JsonTree } from '../../parts/json-tree.tsx'
 import { outcomeLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
+import { Note } from '../../parts/states.tsx'
+import { Tabs } from '../../parts/tabs.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { objectAt } from '../../schema-form/schema.ts'
-import { Refusal } from './refusal.tsx'
-import { ResultView } from './result-view.tsx'
+import { ContentBlock } from './content-block.tsx'
 
 export function TryOutcome({ of }: { readonly of: TryResult }) {
   const refusal = of.error ?? refusalIn(of.result)
@@ -37,4 +41,59 @@ function refusalIn(result: TryResult['result']): NonNullable<TryResult['error']>
   const [first] = Array.isArray(result?.content) ? result.content : []
   const message = typeof first?.text === 'string' ? first.text : 'The call was refused.'
   return { code, message, ...(typeof rule === 'string' && { rule }) }
+}
+
+interface RefusalProps {
+  readonly of: { readonly code: string; readonly message: string; readonly rule?: string }
+}
+
+/** Why a call was refused or failed: message, code and rule. */
+function Refusal({ of: { code, message, rule } }: RefusalProps) {
+  return (
+    <Note tone="bad">
+      <p>{message}</p>
+      <dl class="facts">
+        <dt>Code</dt>
+        <dd>
+          <a href={pathTo('errors', code)}>
+            <code>{code}</code>
+          </a>
+        </dd>
+        {rule !== undefined && (
+          <>
+            <dt>Rule</dt>
+            <dd>
+              <code>{rule}</code>
+            </dd>
+          </>
+        )}
+      </dl>
+    </Note>
+  )
+}
+
+const plain = { shown: 'Content', raw: 'JSON' }
+const withStructured = { shown: 'Content', structured: 'Structured', raw: 'JSON' }
+
+function ResultView({ result }: { readonly result: Readonly<Record<string, unknown>> }) {
+  const view = useSignal('shown')
+  const blocks = Array.isArray(result.content) ? result.content : []
+  const structured = result.structuredContent
+  return (
+    <Tabs<string>
+      label="Result views"
+      names={structured === undefined ? plain : withStructured}
+      value={view.value}
+      onChange={(next) => (view.value = next)}
+    >
+      {view.value === 'shown' &&
+        (blocks.length === 0 ? (
+          <p class="quiet">The result has no content{structured === undefined ? '.' : ' except structured content.'}</p>
+        ) : (
+          blocks.map((block, index) => <ContentBlock key={index} block={block} />)
+        ))}
+      {view.value === 'structured' && <JsonTree value={structured} open={4} />}
+      {view.value === 'raw' && <Code text={JSON.stringify(result, null, 2)} label="Full result" />}
+    </Tabs>
+  )
 }
