@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
-import { findSession, session, sessionError } from './api/session.ts'
+import { refreshSession, session, sessionError } from './api/session.ts'
 import { Audit } from './pages/audit/audit.tsx'
 import { Calls } from './pages/calls/calls.tsx'
 import { ChatPage } from './pages/chat/chat-page.tsx'
@@ -27,7 +27,7 @@ export function App() {
     return error ? (
       <main class="main">
         <h1 class="hidden">Toolway</h1>
-        <Failed error={error} what="the dashboard" retry={() => void findSession()} />
+        <Failed error={error} what="the dashboard" retry={() => void refreshSession()} />
       </main>
     ) : (
       <Loading what="the dashboard" />

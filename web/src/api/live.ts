@@ -1,7 +1,7 @@
 import { batch, signal } from '@preact/signals'
 import type { AdminEvents, CallView, Overview, ReloadEvent, ServerView } from '../../../src/serve/admin/contract.ts'
-import { withCalls } from './call-log.ts'
-import { findSession } from './session.ts'
+import { mergeCalls } from './call-log.ts'
+import { refreshSession } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
 /** Number of reconnects. Resources reload on each, because events were missed. */
@@ -13,9 +13,9 @@ export const liveCalls = signal<readonly CallView[]>([])
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
 
 /** Number of calls that the browser keeps. */
-export const keptCalls = 500
+export const maxLiveCalls = 500
 
-const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
+const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
   overview: (value) => {
     liveOverview.value = value
   },
@@ -23,7 +23,7 @@ const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) 
     liveServers.value = value
   },
   calls: (value) => {
-    liveCalls.value = withCalls(liveCalls.peek(), value, keptCalls)
+    liveCalls.value = mergeCalls(liveCalls.peek(), value, maxLiveCalls)
   },
   reload: (value) => {
     liveReload.value = value
@@ -31,7 +31,7 @@ const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) 
 }
 
 /** Applies the state that an action returned, before the event stream reports it. */
-export function heardOf(server: ServerView): void {
+export function updateLiveServer(server: ServerView): void {
   liveServers.value = liveServers.peek()?.map((one) => (one.name === server.name ? server : one))
 }
 
@@ -40,12 +40,12 @@ export function startLive(): () => void {
   let source: EventSource | undefined
   let failures = 0
   let wasLive = false
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let watch: ReturnType<typeof setTimeout> | undefined
+  let reconnectTimer: ReturnType<typeof setTimeout> | undefined
+  let silenceTimer: ReturnType<typeof setTimeout> | undefined
 
-  const arrived = () => {
-    clearTimeout(watch)
-    watch = setTimeout(failed, silenceLimit)
+  const onAlive = () => {
+    clearTimeout(silenceTimer)
+    silenceTimer = setTimeout(onFailure, maxSilenceMs)
     if (streamState.peek() === 'live') return
     batch(() => {
       streamState.value = 'live'
@@ -55,24 +55,24 @@ export function startLive(): () => void {
     wasLive = true
   }
 
-  const failed = () => {
+  const onFailure = () => {
     source?.close()
-    clearTimeout(watch)
-    clearTimeout(timer)
+    clearTimeout(silenceTimer)
+    clearTimeout(reconnectTimer)
     failures++
-    streamState.value = stateAfter(failures, navigator.onLine)
-    timer = setTimeout(open, waitBefore(failures))
+    streamState.value = streamStateAfter(failures, navigator.onLine)
+    reconnectTimer = setTimeout(open, reconnectDelay(failures))
     // EventSource does not report the HTTP status; check whether the session has ended.
-    if (failures === 2) void findSession()
+    if (failures === 2) void refreshSession()
   }
 
   const open = () => {
     source = new EventSource('/admin/api/events')
-    source.addEventListener('error', failed)
-    source.addEventListener('open', arrived)
-    for (const [kind, listener] of Object.entries(heard)) {
+    source.addEventListener('error', onFailure)
+    source.addEventListener('open', onAlive)
+    for (const [kind, listener] of Object.entries(eventHandlers)) {
       source.addEventListener(kind, (event: MessageEvent<string>) => {
-        arrived()
+        onAlive()
         listener(JSON.parse(event.data) as never)
       })
     }
@@ -80,7 +80,7 @@ export function startLive(): () => void {
 
   const retryNow = () => {
     if (streamState.peek() === 'live') return
-    clearTimeout(timer)
+    clearTimeout(reconnectTimer)
     source?.close()
     open()
   }
@@ -89,8 +89,8 @@ export function startLive(): () => void {
   open()
   return () => {
     window.removeEventListener('online', retryNow)
-    clearTimeout(timer)
-    clearTimeout(watch)
+    clearTimeout(reconnectTimer)
+    clearTimeout(silenceTimer)
     source?.close()
     streamState.value = 'reconnecting'
   }
@@ -98,13 +98,13 @@ export function startLive(): () => void {
 
 export type StreamState = 'live' | 'reconnecting' | 'offline'
 
-export const waitBefore = (failures: number): number => Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1))
+export const reconnectDelay = (failures: number): number => Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1))
 
 /** After three failures in a row, tell the user that the data is stale. */
-export const stateAfter = (failures: number, networkUp: boolean): StreamState => {
+export const streamStateAfter = (failures: number, networkUp: boolean): StreamState => {
   if (!networkUp || failures >= 3) return 'offline'
   return 'reconnecting'
 }
 
 /** The server sends an event every second, so a connection that is silent for longer is dead. */
-const silenceLimit = 10_000
+const maxSilenceMs = 10_000

@@ -15,11 +15,11 @@ export class ApiError extends Error {
 }
 
 /** Query parameters; undefined and empty ones are omitted. */
-export type Values = Readonly<Record<string, string | number | undefined>>
+export type QueryValues = Readonly<Record<string, string | number | undefined>>
 
-interface Asked {
+interface RequestOptions {
   readonly method?: 'POST' | 'DELETE'
-  readonly values?: Values
+  readonly values?: QueryValues
   readonly body?: unknown
   /** Raw JSON body, for numbers that JavaScript would round. */
   readonly text?: string
@@ -27,24 +27,24 @@ interface Asked {
 }
 
 /** Called when a credential is missing or has expired. */
-let rejected: () => void = () => {}
-export const onTurnedAway = (listener: () => void): void => {
-  rejected = listener
+let unauthorized: () => void = () => {}
+export const onUnauthorized = (listener: () => void): void => {
+  unauthorized = listener
 }
 
 /** Calls the admin API. Rejects with an ApiError, or with the signal's reason. */
-export async function request<T>(path: string, asked: Asked = {}): Promise<T> {
-  const response = await respond(path, asked)
+export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const response = await fetchResponse(path, options)
   const text = await response.text()
-  return (text === '' ? undefined : parsed(text, response.status)) as T
+  return (text === '' ? undefined : parseJson(text, response.status)) as T
 }
 
 /** Like `request`, but for responses that are streamed. */
-export async function respond(path: string, asked: Asked = {}): Promise<Response> {
-  const { method = 'GET', values = {}, body, signal } = asked
-  const text = asked.text ?? (body === undefined ? undefined : JSON.stringify(body))
-  const texts = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
-  const response = await send(withQuery(`/admin/api/${path}`, texts), {
+export async function fetchResponse(path: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', values = {}, body, signal } = options
+  const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body))
+  const params = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
+  const response = await send(withQuery(`/admin/api/${path}`, params), {
     method,
     headers: {
       ...(method !== 'GET' && { 'Toolway-Admin': '1' }),
@@ -54,8 +54,8 @@ export async function respond(path: string, asked: Asked = {}): Promise<Response
     ...(signal && { signal }),
   })
   if (response.ok) return response
-  if (response.status === 401 && path !== 'session') rejected()
-  throw refusal(await response.text(), response.status)
+  if (response.status === 401 && path !== 'session') unauthorized()
+  throw toApiError(await response.text(), response.status)
 }
 
 async function send(address: string, init: RequestInit): Promise<Response> {
@@ -67,7 +67,7 @@ async function send(address: string, init: RequestInit): Promise<Response> {
   }
 }
 
-function parsed(text: string, status: number): unknown {
+function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text)
   } catch {
@@ -75,8 +75,8 @@ function parsed(text: string, status: number): unknown {
   }
 }
 
-function refusal(text: string, status: number): ApiError {
-  const { error } = (text.startsWith('{') ? parsed(text, status) : {}) as Partial<AdminError>
+function toApiError(text: string, status: number): ApiError {
+  const { error } = (text.startsWith('{') ? parseJson(text, status) : {}) as Partial<AdminError>
   return new ApiError(
     status,
     error?.code ?? `HTTP_${status}`,

@@ -20,33 +20,33 @@ interface Options {
 
 /** Loads on mount, when `key` changes, after the event stream reconnects, and on `reload`. */
 export function useResource<T>(
-  ask: (signal: AbortSignal) => Promise<T>,
+  load: (signal: AbortSignal) => Promise<T>,
   key: string,
   { every, withoutStream }: Options = {},
 ): Resource<T> {
   const state = useSignal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: true })
-  const asked = useSignal(0)
-  const back = reconnections.value
+  const reloadCount = useSignal(0)
+  const reconnects = reconnections.value
 
   // `key` is the dependency instead of `ask`, which is a new function on every render.
   useEffect(() => {
-    const stop = new AbortController()
+    const controller = new AbortController()
     state.value = { ...state.peek(), loading: true }
-    ask(stop.signal).then(
+    load(controller.signal).then(
       (data) => {
-        if (!stop.signal.aborted) state.value = { data, error: undefined, loading: false }
+        if (!controller.signal.aborted) state.value = { data, error: undefined, loading: false }
       },
       (thrown: unknown) => {
-        if (stop.signal.aborted) return
+        if (controller.signal.aborted) return
         const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
         state.value = { ...state.peek(), error, loading: false }
       },
     )
-    return () => stop.abort()
-  }, [key, asked.value, back])
+    return () => controller.abort()
+  }, [key, reloadCount.value, reconnects])
 
   const reload = () => {
-    asked.value++
+    reloadCount.value++
   }
   const interval = every ?? (withoutStream && streamState.value !== 'live' ? 10_000 : undefined)
   useEffect(() => {
@@ -61,12 +61,12 @@ export function useResource<T>(
 }
 
 /** Reloads a list of tools when the number of tools changes. */
-export function useFollowTools({ reload }: Pick<Resource<unknown>, 'reload'>): void {
+export function useReloadOnToolChange({ reload }: Pick<Resource<unknown>, 'reload'>): void {
   const count = liveOverview.value?.tools
-  const before = useRef(count)
+  const previous = useRef(count)
   useEffect(() => {
-    if (before.current !== undefined && before.current !== count) reload()
-    before.current = count
+    if (previous.current !== undefined && previous.current !== count) reload()
+    previous.current = count
   }, [count])
 }
 

@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals'
 import type { SessionView } from '../../../src/serve/admin/contract.ts'
-import { ApiError, onTurnedAway, request } from './request.ts'
+import { ApiError, onUnauthorized, request } from './request.ts'
 
 /** The current user: not known yet, signed out, or signed in. */
 export const session = signal<SessionView | 'unknown' | 'none'>('unknown')
@@ -16,34 +16,34 @@ export const noAgent = '(none)'
  * The agents that the user may act as. Without an agent every call is denied, so "none" is offered only if it is the
  * only one.
  */
-export function ownAgents(all: readonly string[]): readonly string[] {
-  const who = session.value
-  if (typeof who !== 'object') return []
-  const others = who.agents === '*' ? all : who.agents
-  const own = who.agent === noAgent && others.length > 0 ? [] : [who.agent]
+export function selectableAgents(all: readonly string[]): readonly string[] {
+  const user = session.value
+  if (typeof user !== 'object') return []
+  const others = user.agents === '*' ? all : user.agents
+  const own = user.agent === noAgent && others.length > 0 ? [] : [user.agent]
   return [...new Set([...own, ...others])]
 }
 
 /** Tooltip of buttons that require admin rights. */
-export const adminReason = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
+export const adminRequired = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
 
-const ended = new ApiError(
+const sessionEnded = new ApiError(
   0,
   'SESSION_ENDED',
   'Your session has ended: Toolway restarted, your credential was revoked, or 12 hours have passed.',
 )
 
-function notAnyMore(): void {
+function sessionLost(): void {
   if (session.peek() === 'none') return
   // The gateway responded, so an earlier error no longer applies.
-  sessionError.value = typeof session.peek() === 'object' ? ended : undefined
+  sessionError.value = typeof session.peek() === 'object' ? sessionEnded : undefined
   session.value = 'none'
 }
 
 /** Exchanges a token for an HttpOnly cookie. */
 export async function signIn(token: string): Promise<void> {
   await request('session', { method: 'POST', body: { token: token.trim() } })
-  await findSession()
+  await refreshSession()
 }
 
 export async function signOut(): Promise<void> {
@@ -52,22 +52,22 @@ export async function signOut(): Promise<void> {
   session.value = 'none'
 }
 
-export async function findSession(): Promise<void> {
+export async function refreshSession(): Promise<void> {
   try {
     session.value = await request<SessionView>('session')
     sessionError.value = undefined
   } catch (thrown) {
     if (!(thrown instanceof ApiError)) throw thrown
-    if (thrown.status === 401) notAnyMore()
+    if (thrown.status === 401) sessionLost()
     else sessionError.value = thrown
   }
 }
 
 /** Signs in with the token in the address, if there is one, or else with the cookie. */
 export async function startSession(): Promise<void> {
-  onTurnedAway(notAnyMore)
+  onUnauthorized(sessionLost)
   const token = takeToken()
-  if (token === undefined) return findSession()
+  if (token === undefined) return refreshSession()
   try {
     await signIn(token)
   } catch (thrown) {
@@ -79,13 +79,13 @@ export async function startSession(): Promise<void> {
 
 /** Removes the token from the address first, so that it stays neither in the history nor on the screen. */
 function takeToken(): string | undefined {
-  const token = tokenIn(window.location.hash)
+  const token = tokenFromHash(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)
   return token
 }
 
 /** The token in the URL fragment, which browsers do not send to servers. */
-export function tokenIn(hash: string): string | undefined {
+export function tokenFromHash(hash: string): string | undefined {
   const token = new URLSearchParams(hash.replace(/^#/, '')).get('token')
   return token === null || token === '' ? undefined : token
 }

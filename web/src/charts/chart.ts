@@ -1,6 +1,6 @@
 import type { Series } from '../../../src/serve/admin/contract.ts'
-import { took } from '../format/duration.ts'
-import { count, rate } from '../format/number.ts'
+import { formatDuration } from '../format/duration.ts'
+import { formatCount, formatRate } from '../format/number.ts'
 
 export type Point = Series['points'][number]
 
@@ -16,9 +16,9 @@ export interface Line {
 export interface Chart {
   readonly title: string
   readonly lines: readonly Line[]
-  readonly write: (value: number) => string
+  readonly format: (value: number) => string
   /** The values are counts: no fractional axis labels. */
-  readonly whole?: true
+  readonly integer?: true
 }
 
 const dashed = [6, 4] as const
@@ -27,12 +27,12 @@ const dotted = [2, 3] as const
 export const charts: readonly Chart[] = [
   {
     title: 'Calls per second',
-    write: rate,
+    format: formatRate,
     lines: [{ name: 'calls/s', colour: '--series-1', fill: true, value: ({ perSecond }) => perSecond }],
   },
   {
     title: 'Latency',
-    write: took,
+    format: formatDuration,
     lines: [
       { name: 'p50', colour: '--series-1', value: ({ p50Ms }) => p50Ms },
       { name: 'p95', colour: '--series-2', dash: dashed, value: ({ p95Ms }) => p95Ms },
@@ -41,8 +41,8 @@ export const charts: readonly Chart[] = [
   },
   {
     title: 'Errors and denials',
-    write: count,
-    whole: true,
+    format: formatCount,
+    integer: true,
     lines: [
       { name: 'errors', colour: '--series-3', fill: true, value: ({ errors }) => errors },
       { name: 'denials', colour: '--series-4', dash: dashed, value: ({ denials }) => denials },
@@ -50,8 +50,8 @@ export const charts: readonly Chart[] = [
   },
   {
     title: 'Cache',
-    write: count,
-    whole: true,
+    format: formatCount,
+    integer: true,
     lines: [
       { name: 'hits', colour: '--series-1', fill: true, value: ({ cacheHits }) => cacheHits },
       { name: 'misses', colour: '--series-2', dash: dashed, value: ({ cacheMisses }) => cacheMisses },
@@ -60,35 +60,35 @@ export const charts: readonly Chart[] = [
 ]
 
 /** Drops the last point if its interval is not over yet: it would look like a drop. */
-export function wholePoints(series: Series, to: number): Series {
+export function withoutPartialPoint(series: Series, to: number): Series {
   const last = series.points.at(-1)
   const partial = last !== undefined && last.at + series.stepMs > to && series.points.length > 1
   return partial ? { ...series, points: series.points.slice(0, -1) } : series
 }
 
 /** Columns for uPlot: times in seconds, then the values of each line. */
-export const columnsOf = ({ points }: Series, { lines }: Chart): (number | null)[][] => [
+export const plotData = ({ points }: Series, { lines }: Chart): (number | null)[][] => [
   points.map(({ at }) => at / 1000),
   ...lines.map(({ value }) => points.map(value)),
 ]
 
-export const tickText = ({ whole, write }: Chart, value: number): string =>
-  whole && !Number.isInteger(value) ? '' : write(value)
+export const tickLabel = ({ integer, format }: Chart, value: number): string =>
+  integer && !Number.isInteger(value) ? '' : format(value)
 
 /** Indexes of values without neighbours: no line reaches them, so they are drawn as points. */
-export const lonely = (values: readonly (number | null | undefined)[]): number[] =>
+export const isolatedPoints = (values: readonly (number | null | undefined)[]): number[] =>
   values.flatMap((value, index) => {
-    const alone = value != null && values[index - 1] == null && values[index + 1] == null
-    return alone ? [index] : []
+    const isolated = value != null && values[index - 1] == null && values[index + 1] == null
+    return isolated ? [index] : []
   })
 
 /** Text alternative of a chart, for screen readers. */
-export function sentenceOf({ points }: Series, { title, lines, write }: Chart): string {
+export function describeChart({ points }: Series, { title, lines, format }: Chart): string {
   const parts = lines.map(({ name, value }) => {
     const values = points.map(value).filter((one) => one !== null)
     const last = values.at(-1)
     if (last === undefined) return `${name}: no data`
-    return `${name}: ${write(Math.min(...values))} to ${write(Math.max(...values))}, last ${write(last)}`
+    return `${name}: ${format(Math.min(...values))} to ${format(Math.max(...values))}, last ${format(last)}`
   })
   return `${title}. ${parts.join('; ')}.`
 }

@@ -4,7 +4,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useSignal } from '@preact/signals'
 import type { Series } from '../../../src/serve/admin/contract.ts'
 import { isDark } from '../shell/theme.ts'
-import { type Chart, columnsOf, lonely, tickText } from './chart.ts'
+import { type Chart, isolatedPoints, plotData, tickLabel } from './chart.ts'
 
 interface PlotProps {
   readonly chart: Chart
@@ -21,18 +21,18 @@ export function Plot({ chart, series, events }: PlotProps) {
   const dark = isDark()
 
   useEffect(() => {
-    const handed: PlotEvents = {
-      over: (index) => latest.current.over(index),
-      chosen: (from, to) => latest.current.chosen(from, to),
+    const stableEvents: PlotEvents = {
+      onHover: (index) => latest.current.onHover(index),
+      onSelect: (from, to) => latest.current.onSelect(from, to),
     }
-    const drawing = draw(element.current as HTMLDivElement, chart, handed, (made) => (plot.value = made))
-    return () => drawing.abort()
+    const controller = createPlot(element.current as HTMLDivElement, chart, stableEvents, (made) => (plot.value = made))
+    return () => controller.abort()
   }, [chart, dark])
 
   const made = plot.value
   useEffect(() => {
     made?.batch(() => {
-      made.setData(columnsOf(series, chart) as uPlot.AlignedData, false)
+      made.setData(plotData(series, chart) as uPlot.AlignedData, false)
       made.setScale('x', { min: series.from / 1000, max: series.to / 1000 })
     })
   }, [chart, series, made])
@@ -41,34 +41,34 @@ export function Plot({ chart, series, events }: PlotProps) {
 }
 
 /** Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
-function draw(host: HTMLElement, chart: Chart, events: PlotEvents, done: (plot: uPlot) => void): AbortController {
-  const stop = new AbortController()
-  void import('uplot').then(({ default: Drawing }) => {
-    if (stop.signal.aborted) return
-    const made = new Drawing(plotOptions(chart, host.clientWidth, events), [[], []], host)
-    const resized = new ResizeObserver(() => made.setSize({ width: host.clientWidth, height: plotHeight }))
-    resized.observe(host)
-    stop.signal.addEventListener('abort', () => {
-      resized.disconnect()
-      made.destroy()
+function createPlot(host: HTMLElement, chart: Chart, events: PlotEvents, done: (plot: uPlot) => void): AbortController {
+  const controller = new AbortController()
+  void import('uplot').then(({ default: UPlot }) => {
+    if (controller.signal.aborted) return
+    const plot = new UPlot(plotOptions(chart, host.clientWidth, events), [[], []], host)
+    const observer = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: plotHeight }))
+    observer.observe(host)
+    controller.signal.addEventListener('abort', () => {
+      observer.disconnect()
+      plot.destroy()
     })
-    done(made)
+    done(plot)
   })
-  return stop
+  return controller
 }
 
 interface PlotEvents {
   /** Index of the point under the pointer. */
-  over(index: number | null): void
+  onHover(index: number | null): void
   /** A time range was selected by dragging, in milliseconds since the epoch. */
-  chosen(from: number, to: number): void
+  onSelect(from: number, to: number): void
 }
 
 const plotHeight = 150
 
 function plotOptions(chart: Chart, width: number, events: PlotEvents): uPlot.Options {
-  const axis = { stroke: colourOf('--text-quiet'), font: '11px Inter, system-ui, sans-serif' }
-  const grid = { stroke: colourOf('--line'), width: 1 }
+  const axis = { stroke: resolveColour('--text-quiet'), font: '11px Inter, system-ui, sans-serif' }
+  const grid = { stroke: resolveColour('--line'), width: 1 }
   return {
     width,
     height: plotHeight,
@@ -77,24 +77,27 @@ function plotOptions(chart: Chart, width: number, events: PlotEvents): uPlot.Opt
     cursor: { y: false, sync: { key: 'toolway' }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
     scales: { y: { range: (_, __, highest) => [0, Math.max(highest * 1.08, Number.MIN_VALUE) || 1] } },
     axes: [
-      { ...axis, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, space: 70, values: clockValues },
+      { ...axis, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, space: 70, values: timeLabels },
       {
         ...axis,
         grid,
         ticks: { show: false },
         size: 56,
-        values: (_, values) => values.map((value) => tickText(chart, value)),
+        values: (_, values) => values.map((value) => tickLabel(chart, value)),
       },
     ],
-    series: [{}, ...chart.lines.map(({ name, colour, dash, fill }) => drawn(name, colourOf(colour), dash, fill))],
+    series: [
+      {},
+      ...chart.lines.map(({ name, colour, dash, fill }) => seriesOptions(name, resolveColour(colour), dash, fill)),
+    ],
     hooks: {
-      setCursor: [(plot) => events.over(plot.cursor.idx ?? null)],
+      setCursor: [(plot) => events.onHover(plot.cursor.idx ?? null)],
       setSelect: [
         (plot) => {
-          const { left, width: drawnOut } = plot.select
-          if (drawnOut < 8) return
+          const { left, width: selected } = plot.select
+          if (selected < 8) return
           const at = (position: number) => plot.posToVal(position, 'x') * 1000
-          events.chosen(at(left), at(left + drawnOut))
+          events.onSelect(at(left), at(left + selected))
           plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
         },
       ],
@@ -102,7 +105,7 @@ function plotOptions(chart: Chart, width: number, events: PlotEvents): uPlot.Opt
   }
 }
 
-const drawn = (label: string, stroke: string, dash?: readonly number[], fill?: boolean): uPlot.Series => ({
+const seriesOptions = (label: string, stroke: string, dash?: readonly number[], fill?: boolean): uPlot.Series => ({
   label,
   stroke,
   width: 1.5,
@@ -110,23 +113,23 @@ const drawn = (label: string, stroke: string, dash?: readonly number[], fill?: b
     show: true,
     size: 4,
     fill: stroke,
-    filter: (plot, index) => lonely((plot.data[index] ?? []) as (number | null)[]),
+    filter: (plot, index) => isolatedPoints((plot.data[index] ?? []) as (number | null)[]),
   },
   ...(dash && { dash: [...dash] }),
-  ...(fill && { fill: veil(stroke) }),
+  ...(fill && { fill: translucent(stroke) }),
 })
 
 const minutes = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
 const seconds = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
 
 /** Shows seconds only if ticks are less than a minute apart. */
-const clockValues = (_: uPlot, ticks: number[]): string[] => {
+const timeLabels = (_: uPlot, ticks: number[]): string[] => {
   const step = (ticks[1] ?? 60) - (ticks[0] ?? 0)
   return ticks.map((tick) => (step < 60 ? seconds : minutes).format(tick * 1000))
 }
 
 /** Resolves a custom property in the current theme, because a canvas cannot use it. */
-function colourOf(name: string): string {
+function resolveColour(name: string): string {
   const probe = document.createElement('span')
   probe.style.color = `var(${name})`
   probe.hidden = true
@@ -136,4 +139,4 @@ function colourOf(name: string): string {
   return color
 }
 
-const veil = (colour: string): string => `color-mix(in srgb, ${colour} 14%, transparent)`
+const translucent = (colour: string): string => `color-mix(in srgb, ${colour} 14%, transparent)`

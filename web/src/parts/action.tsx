@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { adminReason, isAdmin } from '../api/session.ts'
+import { adminRequired, isAdmin } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
 import { Icon, type IconName } from './icon.tsx'
 
@@ -35,7 +35,7 @@ export function Action({ name, icon, kind = '', free = false, confirm, run }: Ac
         type="button"
         class={`button ${kind}`}
         aria-disabled={!allowed || busy.value}
-        title={allowed ? undefined : adminReason}
+        title={allowed ? undefined : adminRequired}
         onClick={press}
       >
         {icon && <Icon name={icon} size={14} />} {busy.value ? `${name}…` : name}

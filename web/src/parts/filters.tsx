@@ -1,8 +1,8 @@
 import type { Ref } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { fromLocalInput, localInput } from '../format/time.ts'
+import { fromLocalInput, toLocalInput } from '../format/time.ts'
 import { query, setQuery } from '../routing/location.ts'
-import { timeIn } from '../routing/time-range.ts'
+import { parseTime } from '../routing/time-range.ts'
 import { Icon } from './icon.tsx'
 
 interface Typed {
@@ -64,7 +64,7 @@ export function Word({ label, name, placeholder }: WordProps) {
 
 /** A time filter, in the user's time zone. */
 export function When({ label, name }: { readonly label: string; readonly name: string }) {
-  const at = timeIn(query.value.get(name))
+  const at = parseTime(query.value.get(name))
   const chosen = (text: string) => {
     const time = fromLocalInput(text)
     setQuery({ [name]: time === undefined ? undefined : new Date(time).toISOString() })
@@ -75,7 +75,7 @@ export function When({ label, name }: { readonly label: string; readonly name: s
       <input
         class="input"
         type="datetime-local"
-        value={at === undefined ? '' : localInput(at)}
+        value={at === undefined ? '' : toLocalInput(at)}
         onChange={({ currentTarget }) => chosen(currentTarget.value)}
       />
     </label>

@@ -1,4 +1,4 @@
-import { counted } from '../format/number.ts'
+import { pluralize } from '../format/number.ts'
 import './json-tree.css'
 
 interface TreeProps {
@@ -33,7 +33,7 @@ export function JsonTree({ value, name, open = 2 }: TreeProps) {
     <details class="tree-branch" open={open > 0}>
       <summary>
         <span class="tree-name">{name}</span>
-        <span class="quiet small"> {counted(members.length, list ? 'item' : 'key')}</span>
+        <span class="quiet small"> {pluralize(members.length, list ? 'item' : 'key')}</span>
       </summary>
       {body}
     </details>

@@ -1,13 +1,13 @@
-import { span } from '../format/duration.ts'
-import { clockTime, exact, relative } from '../format/time.ts'
+import { formatLongDuration } from '../format/duration.ts'
+import { formatClockTime, formatDateTime, formatRelativeTime } from '../format/time.ts'
 import { now } from '../shell/now.ts'
 
 /** Relative time, with the exact time as tooltip. */
 export function Ago({ at }: { readonly at: number | null }) {
   if (at === null) return <span class="quiet">never</span>
   return (
-    <time dateTime={new Date(at).toISOString()} title={exact(at)}>
-      {relative(at, now.value)}
+    <time dateTime={new Date(at).toISOString()} title={formatDateTime(at)}>
+      {formatRelativeTime(at, now.value)}
     </time>
   )
 }
@@ -15,8 +15,8 @@ export function Ago({ at }: { readonly at: number | null }) {
 /** Time since then: `for 3 min`. */
 export function Lasting({ since }: { readonly since: number }) {
   return (
-    <time dateTime={new Date(since).toISOString()} title={`since ${exact(since)}`}>
-      for {span(now.value - since)}
+    <time dateTime={new Date(since).toISOString()} title={`since ${formatDateTime(since)}`}>
+      for {formatLongDuration(now.value - since)}
     </time>
   )
 }
@@ -24,8 +24,8 @@ export function Lasting({ since }: { readonly since: number }) {
 /** Time of day. */
 export function At({ at }: { readonly at: number }) {
   return (
-    <time dateTime={new Date(at).toISOString()} title={exact(at)} class="nowrap">
-      {clockTime(at, now.peek())}
+    <time dateTime={new Date(at).toISOString()} title={formatDateTime(at)} class="nowrap">
+      {formatClockTime(at, now.peek())}
     </time>
   )
 }

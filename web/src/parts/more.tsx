@@ -1,8 +1,8 @@
-import type { Paged } from '../api/paged.ts'
-import { count } from '../format/number.ts'
+import type { PagedList } from '../api/paged.ts'
+import { formatCount } from '../format/number.ts'
 
 interface MoreProps {
-  readonly of: Omit<Paged<unknown>, 'first' | 'pages'>
+  readonly of: Omit<PagedList<unknown>, 'first' | 'pages'>
   readonly shown: number
   /** Total number, if known. */
   readonly total?: number
@@ -14,10 +14,12 @@ export function More({ of, shown, total, things }: MoreProps) {
   return (
     <div class="table-foot">
       <span>
-        {total === undefined ? `${count(shown)} ${things}` : `${count(shown)} of ${count(total)} ${things}`}
+        {total === undefined
+          ? `${formatCount(shown)} ${things}`
+          : `${formatCount(shown)} of ${formatCount(total)} ${things}`}
         {of.moreError && <span class="tone-bad"> · {of.moreError.message}</span>}
       </span>
-      {of.more && (
+      {of.hasMore && (
         <button type="button" class="button tiny" aria-disabled={of.loadingMore} onClick={() => of.loadMore()}>
           {of.loadingMore ? 'Loading…' : 'Show more'}
         </button>

@@ -2,7 +2,7 @@
 export type QueryChanges = Readonly<Record<string, string | undefined>>
 
 /** Keeps other parameters and their order. */
-export function changedQuery(search: string, changes: QueryChanges): string {
+export function updateQuery(search: string, changes: QueryChanges): string {
   const query = new URLSearchParams(search)
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined || value === '') query.delete(name)
@@ -12,10 +12,10 @@ export function changedQuery(search: string, changes: QueryChanges): string {
   return text === '' ? '' : `?${text}`
 }
 
-export const withQuery = (path: string, values: QueryChanges): string => path + changedQuery('', values)
+export const withQuery = (path: string, values: QueryChanges): string => path + updateQuery('', values)
 
 /** The parameter if it is one of the words, else the first word. */
-export function wordIn<Word extends string>(query: URLSearchParams, name: string, words: readonly Word[]): Word {
-  const given = query.get(name)
-  return words.find((word) => word === given) ?? (words[0] as Word)
+export function choiceParam<Word extends string>(query: URLSearchParams, name: string, allowed: readonly Word[]): Word {
+  const value = query.get(name)
+  return allowed.find((word) => word === value) ?? (allowed[0] as Word)
 }

@@ -1,31 +1,31 @@
 /** The current page. Filters and time ranges are in the query, not here. */
 export type Route =
-  | { readonly page: Page | 'sign-in' | 'missing' }
+  | { readonly page: PageName | 'sign-in' | 'missing' }
   | { readonly page: 'servers' | 'tools'; readonly name: string }
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
 export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
-export type Page = (typeof pages)[number]
+export type PageName = (typeof pages)[number]
 
 /** Unknown paths are `missing`. */
-export function routeOf(path: string): Route {
+export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [page, rest, ...more] = parts
   if (page === undefined) return { page: 'overview' }
   if (more.length > 0) return { page: 'missing' }
   if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'missing' }
-  const given = decoded(rest)
-  if (given === undefined) return { page: 'missing' }
-  if (page === 'servers' || page === 'tools') return { page, name: given }
-  if (page === 'calls') return { page, id: given }
-  if (page === 'errors') return { page, code: given }
+  const item = decode(rest)
+  if (item === undefined) return { page: 'missing' }
+  if (page === 'servers' || page === 'tools') return { page, name: item }
+  if (page === 'calls') return { page, id: item }
+  if (page === 'errors') return { page, code: item }
   return { page: 'missing' }
 }
 
-const isPage = (text: string): text is Page => text !== 'overview' && (pages as readonly string[]).includes(text)
+const isPage = (text: string): text is PageName => text !== 'overview' && (pages as readonly string[]).includes(text)
 
-function decoded(part: string): string | undefined {
+function decode(part: string): string | undefined {
   try {
     return decodeURIComponent(part)
   } catch {
@@ -33,5 +33,5 @@ function decoded(part: string): string | undefined {
   }
 }
 
-export const pathTo = (page: Page | 'errors' | 'sign-in', thing?: string): string =>
-  thing === undefined ? (page === 'overview' ? '/' : `/${page}`) : `/${page}/${encodeURIComponent(thing)}`
+export const pathTo = (page: PageName | 'errors' | 'sign-in', item?: string): string =>
+  item === undefined ? (page === 'overview' ? '/' : `/${page}`) : `/${page}/${encodeURIComponent(item)}`

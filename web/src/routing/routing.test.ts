@@ -1,35 +1,35 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { changedQuery, withQuery, wordIn } from './query.ts'
-import { pages, pathTo, routeOf } from './route.ts'
-import { bounds, rangeIn, rangeQuery } from './time-range.ts'
+import { choiceParam, updateQuery, withQuery } from './query.ts'
+import { pages, parseRoute, pathTo } from './route.ts'
+import { parseRange, rangeBounds, rangeQuery } from './time-range.ts'
 
 describe('G10: addresses', () => {
   test('every page of the menu has an address that leads back to it', () => {
-    for (const page of pages) expect(routeOf(pathTo(page))).toEqual({ page })
+    for (const page of pages) expect(parseRoute(pathTo(page))).toEqual({ page })
   })
 
   test('any name survives being put into an address', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (name) => {
-        expect(routeOf(pathTo('tools', name))).toEqual({ page: 'tools', name })
+        expect(parseRoute(pathTo('tools', name))).toEqual({ page: 'tools', name })
       }),
     )
   })
 
   test.each(['/nothing', '/servers/a/b', '/policy/x', '/tools/%', '/overview', '/errors'])('%s is nowhere', (path) => {
-    expect(routeOf(path)).toEqual({ page: 'missing' })
+    expect(parseRoute(path)).toEqual({ page: 'missing' })
   })
 
   test('a slash at the end changes nothing', () => {
-    expect(routeOf('/servers/')).toEqual({ page: 'servers' })
+    expect(parseRoute('/servers/')).toEqual({ page: 'servers' })
   })
 })
 
 describe('G10: the query', () => {
   test('changes one value and leaves the others', () => {
-    expect(changedQuery('?a=1&b=2', { b: '3' })).toBe('?a=1&b=3')
-    expect(changedQuery('?a=1&b=2', { a: '', b: undefined })).toBe('')
+    expect(updateQuery('?a=1&b=2', { b: '3' })).toBe('?a=1&b=3')
+    expect(updateQuery('?a=1&b=2', { a: '', b: undefined })).toBe('')
   })
 
   test('is made of what has a value', () => {
@@ -38,17 +38,17 @@ describe('G10: the query', () => {
 
   test('a word that is none of the known ones is the first', () => {
     const words = ['all', 'denied'] as const
-    expect(wordIn(new URLSearchParams('show=denied'), 'show', words)).toBe('denied')
-    expect(wordIn(new URLSearchParams('show=x'), 'show', words)).toBe('all')
+    expect(choiceParam(new URLSearchParams('show=denied'), 'show', words)).toBe('denied')
+    expect(choiceParam(new URLSearchParams('show=x'), 'show', words)).toBe('all')
   })
 })
 
 describe('G10: the time range', () => {
-  const read = (text: string) => rangeIn(new URLSearchParams(text))
+  const read = (text: string) => parseRange(new URLSearchParams(text))
 
   test('survives being written into the query', () => {
     for (const range of [{ last: '6h' }, { last: '15m' }, { from: 1000, to: 2000 }] as const) {
-      expect(read(changedQuery('?range=5m&from=3&to=4', rangeQuery(range)))).toEqual(range)
+      expect(read(updateQuery('?range=5m&from=3&to=4', rangeQuery(range)))).toEqual(range)
     }
   })
 
@@ -59,7 +59,7 @@ describe('G10: the time range', () => {
   })
 
   test('moves along with the time unless it is fixed', () => {
-    expect(bounds({ last: '5m' }, 1_000_000)).toEqual({ from: 700_000, to: 1_000_000 })
-    expect(bounds({ from: 1, to: 2 }, 1_000_000)).toEqual({ from: 1, to: 2 })
+    expect(rangeBounds({ last: '5m' }, 1_000_000)).toEqual({ from: 700_000, to: 1_000_000 })
+    expect(rangeBounds({ from: 1, to: 2 }, 1_000_000)).toEqual({ from: 1, to: 2 })
   })
 })

@@ -1,4 +1,4 @@
-import { counted } from '../format/number.ts'
+import { pluralize } from '../format/number.ts'
 import { formatProblem } from './check-format.ts'
 import { type Field, fieldOf } from './field.ts'
 import type { Path } from './path.ts'
@@ -83,8 +83,8 @@ function items(run: Check, value: unknown[], field: Field & { kind: 'list' }, pa
   const twice = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
   const at = (index: number) => field.first[index] ?? field.items ?? true
   return [
-    ...(few ? [{ path, message: `must have at least ${counted(minItems, 'item')}` }] : []),
-    ...(many ? [{ path, message: `must have at most ${counted(maxItems, 'item')}` }] : []),
+    ...(few ? [{ path, message: `must have at least ${pluralize(minItems, 'item')}` }] : []),
+    ...(many ? [{ path, message: `must have at most ${pluralize(maxItems, 'item')}` }] : []),
     ...(twice ? [{ path, message: 'must not contain duplicates' }] : []),
     ...value.flatMap((item, index) => filled(run, item, at(index), [...path, index])),
   ]
@@ -138,7 +138,8 @@ function textProblem(value: unknown, { minLength, maxLength }: Schema): string |
   // JSON Schema counts code points, not UTF-16 units.
   const length = [...value].length
   if (typeof minLength === 'number' && length < minLength)
-    return `must have at least ${counted(minLength, 'character')}`
-  if (typeof maxLength === 'number' && length > maxLength) return `must have at most ${counted(maxLength, 'character')}`
+    return `must have at least ${pluralize(minLength, 'character')}`
+  if (typeof maxLength === 'number' && length > maxLength)
+    return `must have at most ${pluralize(maxLength, 'character')}`
   return undefined
 }

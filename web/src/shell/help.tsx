@@ -1,10 +1,10 @@
 import { Dialog } from '../parts/dialog.tsx'
 import { pages } from '../routing/route.ts'
 import { helpShown } from './keyboard.ts'
-import { names } from './menu.tsx'
-import { letters } from './shortcuts.ts'
+import { pageTitles } from './menu.tsx'
+import { pageKeys } from './shortcuts.ts'
 
-const others = [
+const otherShortcuts = [
   [['/'], 'search this page'],
   [['↑', '↓'], 'move between table rows; Enter opens one'],
   [['Esc'], 'leave a field, or close a dialog or panel'],
@@ -12,16 +12,16 @@ const others = [
   [['?'], 'show this help'],
 ] as const
 
-export function Help() {
+export function ShortcutHelp() {
   if (!helpShown.value) return null
   return (
     <Dialog title="Keyboard shortcuts" onClose={() => (helpShown.value = false)}>
       <dl class="facts">
         {pages.map((page) => (
-          <Keys key={page} keys={['g', letters[page]]} meaning={`go to ${names[page]}`} />
+          <ShortcutRow key={page} keys={['g', pageKeys[page]]} meaning={`go to ${pageTitles[page]}`} />
         ))}
-        {others.map(([keys, meaning]) => (
-          <Keys key={meaning} keys={keys} meaning={meaning} />
+        {otherShortcuts.map(([keys, meaning]) => (
+          <ShortcutRow key={meaning} keys={keys} meaning={meaning} />
         ))}
       </dl>
       <p class="quiet">
@@ -39,7 +39,7 @@ export function Help() {
   )
 }
 
-function Keys({ keys, meaning }: { readonly keys: readonly string[]; readonly meaning: string }) {
+function ShortcutRow({ keys, meaning: description }: { readonly keys: readonly string[]; readonly meaning: string }) {
   return (
     <>
       <dt class="row">
@@ -47,7 +47,7 @@ function Keys({ keys, meaning }: { readonly keys: readonly string[]; readonly me
           <kbd key={key}>{key}</kbd>
         ))}
       </dt>
-      <dd>{meaning}</dd>
+      <dd>{description}</dd>
     </>
   )
 }

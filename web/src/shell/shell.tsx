@@ -9,7 +9,7 @@ import { Mark } from '../parts/mark.tsx'
 import { attempt, Notices } from '../parts/notices.tsx'
 import { path } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
-import { Help } from './help.tsx'
+import { ShortcutHelp } from './help.tsx'
 import { helpShown } from './keyboard.ts'
 import { Menu } from './menu.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
@@ -18,12 +18,12 @@ import { ThemeSwitch } from './theme-switch.tsx'
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const open = useSignal(false)
   const main = useRef<HTMLElement>(null)
-  const before = useRef(path.value)
+  const previousPath = useRef(path.value)
   useEffect(() => {
-    if (before.current === path.value) return
+    if (previousPath.current === path.value) return
     open.value = false
-    if (main.current) arrive(main.current, before.current, path.value)
-    before.current = path.value
+    if (main.current) moveFocus(main.current, previousPath.current, path.value)
+    previousPath.current = path.value
   }, [path.value, open])
   return (
     <div class="shell">
@@ -77,21 +77,21 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         {children}
       </main>
       <Notices />
-      <Help />
+      <ShortcutHelp />
     </div>
   )
 }
 
 function Account() {
-  const who = session.value
-  if (typeof who !== 'object') return null
+  const user = session.value
+  if (typeof user !== 'object') return null
   return (
     <div class="account">
       <span>
-        <strong>{who.principal}</strong>, {who.admin ? 'admin' : 'not an admin'}
+        <strong>{user.principal}</strong>, {user.admin ? 'admin' : 'not an admin'}
       </span>
-      <span class="quiet">acting as {who.agent === noAgent ? 'no agent' : who.agent}</span>
-      {who.authenticated ? (
+      <span class="quiet">acting as {user.agent === noAgent ? 'no agent' : user.agent}</span>
+      {user.authenticated ? (
         <button type="button" class="button tiny" onClick={() => void attempt(signOut, () => 'Signed out.')}>
           <Icon name="leave" size={13} /> Sign out
         </button>
@@ -108,19 +108,19 @@ function Account() {
  * Moves the focus after navigation: to the title of the new page, which screen readers then announce, or to the row
  * of the item when returning to its list.
  */
-function arrive(main: HTMLElement, from: string, to: string): void {
+function moveFocus(main: HTMLElement, from: string, to: string): void {
   const row = from.startsWith(`${to}/`) && rowOf(main, from)
   const detail = main.querySelector<HTMLElement>('[data-focus]')
   // Details open beside the list, whose scroll position stays.
   if (!row && !detail) window.scrollTo(0, 0)
-  const place = row || detail || main.querySelector<HTMLElement>('h1')
-  place?.focus({ preventScroll: !row })
+  const target = row || detail || main.querySelector<HTMLElement>('h1')
+  target?.focus({ preventScroll: !row })
 }
 
 const rowOf = (main: HTMLElement, path: string): HTMLElement | undefined =>
   [...main.querySelectorAll<HTMLAnchorElement>('a.row-link')].find((link) => link.pathname === path)
 
-const meanings = {
+const streamHints = {
   live: 'Connected. Updates arrive as they happen.',
   reconnecting: 'Connection lost; reconnecting. Data may be a few seconds old.',
   offline: 'Cannot reach Toolway. Pages show the last known data and retry automatically.',
@@ -129,7 +129,7 @@ const meanings = {
 function LiveState() {
   const state = streamState.value
   return (
-    <span class="live" title={meanings[state]}>
+    <span class="live" title={streamHints[state]}>
       <Mark look={streamLooks[state]} />
     </span>
   )

@@ -1,18 +1,18 @@
 import { describe, expect, test } from 'vitest'
 import { pages } from '../routing/route.ts'
-import { createShortcuts, letters } from './shortcuts.ts'
+import { createShortcuts, pageKeys } from './shortcuts.ts'
 
 describe('G10: keyboard', () => {
   test('g and a letter lead to every page', () => {
     for (const page of pages) {
       const press = createShortcuts()
       expect(press('g', 0)).toBeUndefined()
-      expect(press(letters[page], 100)).toEqual({ go: page })
+      expect(press(pageKeys[page], 100)).toEqual({ go: page })
     }
   })
 
   test('no two pages have the same letter', () => {
-    expect(new Set(Object.values(letters)).size).toBe(pages.length)
+    expect(new Set(Object.values(pageKeys)).size).toBe(pages.length)
   })
 
   test('a letter alone, too late, or behind another one leads nowhere', () => {

@@ -2,15 +2,15 @@ import { effect, signal } from '@preact/signals'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-const key = 'toolway.theme'
+const storageKey = 'toolway.theme'
 
-function kept(): Theme {
+function initialTheme(): Theme {
   const theme = document.documentElement.dataset.theme
   return theme === 'light' || theme === 'dark' ? theme : 'system'
 }
 
 /** The chosen theme; `public/theme.js` applied it before the first paint. */
-export const theme = signal<Theme>(kept())
+export const theme = signal<Theme>(initialTheme())
 
 const prefersDark = window.matchMedia('(prefers-color-scheme: dark)')
 const systemDark = signal(prefersDark.matches)
@@ -24,8 +24,8 @@ export const isDark = (): boolean => (theme.value === 'system' ? systemDark.valu
 export function setTheme(chosen: Theme): void {
   theme.value = chosen
   try {
-    if (chosen === 'system') localStorage.removeItem(key)
-    else localStorage.setItem(key, chosen)
+    if (chosen === 'system') localStorage.removeItem(storageKey)
+    else localStorage.setItem(storageKey, chosen)
   } catch {
     // Without storage, the choice lasts until the page is closed.
   }

@@ -1,18 +1,18 @@
 import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
+import { formatDuration } from '../../format/duration.ts'
 import { decisionLook } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
 import { At } from '../../parts/moment.tsx'
 import { Name } from '../../parts/name.tsx'
 import { type Column, RowLink } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
-import { changedQuery } from '../../routing/query.ts'
+import { updateQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { argumentsText, keyOf, latencyOf, reasonOf, targetOf, textIn, timeOf } from './audit-row.ts'
 
 /** Keeps the filters. */
 export const recordLink = (key: string | undefined): string =>
-  pathTo('audit') + changedQuery(query.value.toString(), { record: key })
+  pathTo('audit') + updateQuery(query.value.toString(), { record: key })
 
 /** Fewer columns (`narrow`) while a record is open beside the list. */
 export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
@@ -46,7 +46,7 @@ export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
       clip: true,
       cell: (row) => <span class="sub mono">{reasonOf(row)}</span>,
     },
-    { title: 'Duration', end: true, from: 'middle', cell: (row) => took(latencyOf(row)) },
+    { title: 'Duration', end: true, from: 'middle', cell: (row) => formatDuration(latencyOf(row)) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

@@ -1,15 +1,15 @@
 import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
-import { type Paged, usePages } from '../../api/paged.ts'
+import { queries } from '../../api/endpoints.ts'
+import { type PagedList, usePages } from '../../api/paged.ts'
 import { isAdmin } from '../../api/session.ts'
-import { counted } from '../../format/number.ts'
+import { pluralize } from '../../format/number.ts'
 import { Code } from '../../parts/code.tsx'
 import { More } from '../../parts/more.tsx'
 import { Page, Refresh } from '../../parts/page.tsx'
 import { AdminsOnly, Empty, Loaded } from '../../parts/states.tsx'
 import { Table } from '../../parts/table.tsx'
 import { query, replaceAddress } from '../../routing/location.ts'
-import { timeIn } from '../../routing/time-range.ts'
+import { parseTime } from '../../routing/time-range.ts'
 import '../calls/calls.css'
 import { Choose, Search, When, Word } from '../../parts/filters.tsx'
 import { Icon } from '../../parts/icon.tsx'
@@ -37,10 +37,10 @@ function Records() {
     parent: given('parent'),
     decision: given('decision'),
     text: given('q'),
-    from: timeIn(query.value.get('from')),
-    to: timeIn(query.value.get('to')),
+    from: parseTime(query.value.get('from')),
+    to: parseTime(query.value.get('to')),
   }
-  const audit = usePages<AuditPage>((cursor) => read.audit({ ...filter, cursor }), JSON.stringify(filter))
+  const audit = usePages<AuditPage>((cursor) => queries.audit({ ...filter, cursor }), JSON.stringify(filter))
   const rows = audit.pages.flatMap((page) => page.rows)
   const chosen = rows.find((row) => keyOf(row) === query.value.get('record'))
   const filtered = Object.values(filter).some((value) => value !== undefined)
@@ -78,12 +78,14 @@ function Source({ page }: { readonly page: AuditPage | undefined }) {
       </p>
     )
   }
-  const waiting = behind?.records ? ` Not copied there yet: ${counted(behind.records, 'record')} of this replica.` : ''
+  const waiting = behind?.records
+    ? ` Not copied there yet: ${pluralize(behind.records, 'record')} of this replica.`
+    : ''
   return <p class="quiet">{`Records of all replicas, from PostgreSQL.${waiting}`}</p>
 }
 
 interface ListProps {
-  readonly audit: Paged<AuditPage>
+  readonly audit: PagedList<AuditPage>
   readonly rows: readonly AuditRow[]
   readonly chosen: AuditRow | undefined
 }

@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { act, read } from '../../api/endpoints.ts'
+import { actions, queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { count } from '../../format/number.ts'
+import { formatCount } from '../../format/number.ts'
 import { Action } from '../../parts/action.tsx'
 import { chainLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
@@ -13,13 +13,13 @@ import { Loaded, Note } from '../../parts/states.tsx'
 /** State of the hash chain, and a button to verify it. */
 export function Chain() {
   const checking = useSignal(false)
-  const chain = useResource(read.chain, 'chain', checking.value ? { every: 700 } : {})
+  const chain = useResource(queries.chain, 'chain', checking.value ? { every: 700 } : {})
   const state = chain.data?.state
   useEffect(() => {
     checking.value = state === 'checking'
   }, [state, checking])
   const verify = async () => {
-    await attempt(act.verifyChain, () => 'Verification started.')
+    await attempt(actions.verifyChain, () => 'Verification started.')
     checking.value = true
     chain.reload()
   }
@@ -33,7 +33,7 @@ export function Chain() {
               <Mark look={chainLooks[data.state]} chip />
               {data.checkedAt !== null && (
                 <span class="quiet">
-                  {data.records !== null && `${count(data.records)} records, `}checked <Ago at={data.checkedAt} />
+                  {data.records !== null && `${formatCount(data.records)} records, `}checked <Ago at={data.checkedAt} />
                 </span>
               )}
             </span>

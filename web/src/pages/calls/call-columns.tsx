@@ -1,5 +1,5 @@
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
+import { formatDuration } from '../../format/duration.ts'
 import { outcomeLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
 import { At } from '../../parts/moment.tsx'
@@ -46,7 +46,7 @@ export function callColumns(narrow: boolean): readonly Column<CallView>[] {
       ),
     },
     { title: 'Cache', from: 'wide', alone: true, cell: ({ cache }) => cache ?? '' },
-    { title: 'Duration', end: true, cell: ({ ms }) => took(ms) },
+    { title: 'Duration', end: true, cell: ({ ms }) => formatDuration(ms) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

@@ -1,9 +1,9 @@
 import type { AuditRow, CallDetail } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { liveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { took } from '../../format/duration.ts'
+import { formatDuration } from '../../format/duration.ts'
 import { Copy } from '../../parts/copy.tsx'
 import { Icon } from '../../parts/icon.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
@@ -20,7 +20,11 @@ import { Timeline } from './timeline.tsx'
 export function CallPanel({ id }: { readonly id: string }) {
   const live = liveCalls.value.find((call) => call.id === id)
   // The outcome is part of the key, so that the details reload when the call ends.
-  const call = useResource(read.call(id), `${id} ${live?.outcome}`, live?.outcome === 'running' ? { every: 1000 } : {})
+  const call = useResource(
+    queries.call(id),
+    `${id} ${live?.outcome}`,
+    live?.outcome === 'running' ? { every: 1000 } : {},
+  )
   const back = pathTo('calls') + (query.value.size > 0 ? `?${query.value}` : '')
   const shown = call.data ?? live
   return (
@@ -46,7 +50,7 @@ function Detail({ call }: { readonly call: CallDetail }) {
   return (
     <>
       <p class="row">
-        <Mark look={outcomeLooks[call.outcome]} chip /> {took(call.ms)}
+        <Mark look={outcomeLooks[call.outcome]} chip /> {formatDuration(call.ms)}
       </p>
       <CallFacts call={call} />
       <section class="stack tight">
@@ -63,7 +67,7 @@ function Detail({ call }: { readonly call: CallDetail }) {
                   <Mark look={outcomeLooks[child.outcome]} />
                   <a href={callLink(child.id)}>{whatOf(child)}</a>
                 </span>
-                <span class="quiet">{took(child.ms)}</span>
+                <span class="quiet">{formatDuration(child.ms)}</span>
               </li>
             ))}
           </ul>

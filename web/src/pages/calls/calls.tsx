@@ -1,10 +1,10 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
-import { filterCalls, withCalls } from '../../api/call-log.ts'
-import { read } from '../../api/endpoints.ts'
-import { keptCalls, liveCalls } from '../../api/live.ts'
+import { filterCalls, mergeCalls } from '../../api/call-log.ts'
+import { queries } from '../../api/endpoints.ts'
+import { liveCalls, maxLiveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { count, counted } from '../../format/number.ts'
+import { formatCount, pluralize } from '../../format/number.ts'
 import { Choose, Search } from '../../parts/filters.tsx'
 import { outcomeLooks } from '../../parts/looks.ts'
 import { Page } from '../../parts/page.tsx'
@@ -25,11 +25,11 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const wanted = (name: string) => query.value.get(name) ?? ''
   const filter = { agent: wanted('agent'), server: wanted('server'), outcome: wanted('outcome'), text: wanted('q') }
   // Loads matching calls that are older than those of the event stream.
-  const earlier = useResource(read.calls({ ...filter, limit: keptCalls }), JSON.stringify(filter), {
+  const earlier = useResource(queries.calls({ ...filter, limit: maxLiveCalls }), JSON.stringify(filter), {
     withoutStream: true,
   })
   const paused = useSignal<readonly CallView[] | undefined>(undefined)
-  const all = withCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * keptCalls)
+  const all = mergeCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * maxLiveCalls)
   const rows = filterCalls(all, filter)
   const names = (key: 'agent' | 'server') =>
     [...new Set(liveCalls.value.map((call) => call[key]))].filter(Boolean).sort()
@@ -61,7 +61,9 @@ export function Calls({ id }: { readonly id: string | undefined }) {
                 current={(call) => call.id === id}
               />
               <p class="table-foot">
-                {rows.length > 200 ? `The newest 200 of ${counted(rows.length, 'call')}` : counted(rows.length, 'call')}
+                {rows.length > 200
+                  ? `The newest 200 of ${pluralize(rows.length, 'call')}`
+                  : pluralize(rows.length, 'call')}
                 {rows.length < all.length && ` of ${all.length}`}
               </p>
             </>
@@ -103,7 +105,7 @@ function PauseButton({ paused }: { readonly paused: Signal<readonly CallView[] |
   const missed = held ? liveCalls.value.filter(({ id }) => !known.has(id)).length : 0
   return (
     <>
-      {held && <span class="quiet">{count(missed)} new</span>}
+      {held && <span class="quiet">{formatCount(missed)} new</span>}
       <button
         type="button"
         class="button"

@@ -1,5 +1,5 @@
 import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
+import { formatDuration } from '../../format/duration.ts'
 import { now } from '../../shell/now.ts'
 import { barsOf } from './bars.ts'
 
@@ -18,8 +18,8 @@ export function Timeline({ call }: { readonly call: CallDetail }) {
               {bar.error !== null && <span class="tone-bad"> {bar.error}</span>}
             </span>
             <span class="quiet">
-              {bar.startMs > 0 && `after ${took(bar.startMs)}, `}
-              {bar.ms === null ? 'still running' : took(bar.ms)}
+              {bar.startMs > 0 && `after ${formatDuration(bar.startMs)}, `}
+              {bar.ms === null ? 'still running' : formatDuration(bar.ms)}
             </span>
           </span>
           <span class="track" aria-hidden="true">

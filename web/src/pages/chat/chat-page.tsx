@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import type { ChatView } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Page } from '../../parts/page.tsx'
@@ -12,7 +12,7 @@ import { startAnew, turns } from './talk.ts'
 import { TurnView } from './turn-view.tsx'
 
 export function ChatPage() {
-  const chat = useResource(read.chat, 'chat')
+  const chat = useResource(queries.chat, 'chat')
   const anew = (
     <button type="button" class="button" onClick={startAnew}>
       <Icon name="add" size={14} /> New chat

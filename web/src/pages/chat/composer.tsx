@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin, ownAgents } from '../../api/session.ts'
+import { isAdmin, selectableAgents } from '../../api/session.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { ask, stop, turns } from './talk.ts'
 
@@ -13,8 +13,8 @@ const modes = [
 ] as const
 
 export function Composer({ models }: { readonly models: readonly string[] }) {
-  const known = useResource(isAdmin.value ? read.agents : async () => [], 'agents')
-  const agents = ownAgents(known.data?.map(({ name }) => name) ?? [])
+  const known = useResource(isAdmin.value ? queries.agents : async () => [], 'agents')
+  const agents = selectableAgents(known.data?.map(({ name }) => name) ?? [])
   const text = useSignal('')
   const model = useSignal(models[0] ?? '')
   const mode = useSignal('')

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import { askChat, type ChatAsked } from '../../api/chat.ts'
+import { type ChatRequest, streamChat } from '../../api/chat.ts'
 import { ApiError } from '../../api/request.ts'
 import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
 
@@ -14,13 +14,13 @@ const change = (next: (turn: Turn) => Turn): void => {
 }
 
 /** Resolves when the answer is complete, has failed or was stopped. */
-export async function ask(text: string, whom: Omit<ChatAsked, 'messages'>): Promise<void> {
+export async function ask(text: string, whom: Omit<ChatRequest, 'messages'>): Promise<void> {
   const messages = [...messagesOf(turns.peek()), { role: 'user' as const, content: text }]
   const mine = new AbortController()
   answering = mine
   turns.value = [...turns.peek(), begun(text)]
   try {
-    await askChat({ ...whom, messages }, mine.signal, (event) => change((turn) => withTold(turn, event)))
+    await streamChat({ ...whom, messages }, mine.signal, (event) => change((turn) => withTold(turn, event)))
   } catch (thrown) {
     if (mine.signal.aborted) return
     change((turn) => failed(turn, thrown instanceof ApiError ? thrown : { code: 'FAILED', message: String(thrown) }))

@@ -1,6 +1,6 @@
 import { isAdmin } from '../../api/session.ts'
-import { took } from '../../format/duration.ts'
-import { count } from '../../format/number.ts'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount } from '../../format/number.ts'
 import { outcomeLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
 import { Name } from '../../parts/name.tsx'
@@ -43,7 +43,7 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
       )}
       <p class="row quiet small" role="status">
         {statusOf(turn)}
-        {tokens !== undefined && tokens > 0 && <span>{count(tokens)} tokens</span>}
+        {tokens !== undefined && tokens > 0 && <span>{formatCount(tokens)} tokens</span>}
         {state !== 'running' && id !== undefined && isAdmin.value && (
           <a href={withQuery(pathTo('audit'), { parent: id })}>Audit records</a>
         )}
@@ -74,7 +74,7 @@ function ToolRuns({ runs, chat }: RunsProps) {
               <code>
                 <Name of={run.name} />
               </code>
-              {run.ms !== undefined && <span class="quiet">{took(run.ms)}</span>}
+              {run.ms !== undefined && <span class="quiet">{formatDuration(run.ms)}</span>}
             </summary>
             <div class="stack tight">
               <pre class="said small">{JSON.stringify(run.arguments, undefined, 2)}</pre>

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
-import { createEventData } from '../../api/chat.ts'
+import { createEventParser } from '../../api/chat.ts'
 import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
 
 const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = begun('Hi')): Turn => events.reduce(withTold, turn)
@@ -68,7 +68,7 @@ test('the data of events is read from pieces of any size', () => {
   const stream = 'data: {"a":1}\n\n: keep-alive\n\nid: 1\ndata: {"b":\ndata: 2}\n\ndata: half'
   for (const size of [1, 3, 1000]) {
     const told: string[] = []
-    const read = createEventData((data) => told.push(data))
+    const read = createEventParser((data) => told.push(data))
     for (let at = 0; at < stream.length; at += size) read(stream.slice(at, at + size))
     expect(told).toEqual(['{"a":1}', '{"b":\n2}'])
   }

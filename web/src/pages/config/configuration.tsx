@@ -1,5 +1,5 @@
 import type { ConfigView } from '../../../../src/serve/admin/contract.ts'
-import { act, read } from '../../api/endpoints.ts'
+import { actions, queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
@@ -22,9 +22,9 @@ export function Configuration() {
 }
 
 function Whole() {
-  const config = useResource(read.config, `config ${liveReload.value?.at}`)
+  const config = useResource(queries.config, `config ${liveReload.value?.at}`)
   const reload = async () => {
-    await attempt(act.reload, (event) =>
+    await attempt(actions.reload, (event) =>
       event.ok
         ? `Reloaded: ${event.changes.length === 0 ? 'no effective changes.' : event.changes.join('; ')}`
         : `Reload failed; the configuration did not change: ${event.error}`,

@@ -1,6 +1,6 @@
 import type { ReloadEvent, ReloadView } from '../../../../src/serve/admin/contract.ts'
 import { withoutExcerpt } from '../../format/excerpt.ts'
-import { count } from '../../format/number.ts'
+import { formatCount } from '../../format/number.ts'
 import { Mark } from '../../parts/mark.tsx'
 import { Ago } from '../../parts/moment.tsx'
 import { Card } from '../../parts/page.tsx'
@@ -21,7 +21,7 @@ export function History({ reload, history }: HistoryProps) {
       title="Reloads"
       side={
         <span class="quiet small">
-          {count(reload.successes)} of {count(reload.attempts)} applied
+          {formatCount(reload.successes)} of {formatCount(reload.attempts)} applied
         </span>
       }
     >

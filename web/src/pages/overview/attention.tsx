@@ -1,6 +1,6 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
 import { withoutExcerpt } from '../../format/excerpt.ts'
-import { counted } from '../../format/number.ts'
+import { pluralize } from '../../format/number.ts'
 import { Ago, Lasting } from '../../parts/moment.tsx'
 import { Note } from '../../parts/states.tsx'
 import { pathTo } from '../../routing/route.ts'
@@ -23,7 +23,7 @@ export function Attention({ of: { breakers, servers, reload } }: { readonly of: 
       ))}
       {troubled > 0 && (
         <p>
-          <a href={pathTo('servers')}>{counted(troubled, 'server')}</a> {troubled === 1 ? 'is' : 'are'} not healthy.
+          <a href={pathTo('servers')}>{pluralize(troubled, 'server')}</a> {troubled === 1 ? 'is' : 'are'} not healthy.
         </p>
       )}
       {reload.lastError !== null && (

@@ -1,5 +1,5 @@
 import type { Overview, ServerHealth } from '../../../../src/serve/admin/contract.ts'
-import { count, counted } from '../../format/number.ts'
+import { formatCount, pluralize } from '../../format/number.ts'
 import { healthLooks } from '../../parts/looks.ts'
 import { Mark } from '../../parts/mark.tsx'
 import { Card } from '../../parts/page.tsx'
@@ -12,7 +12,7 @@ export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
   const states = (Object.keys(healthLooks) as ServerHealth[]).filter((state) => servers[state] > 0)
   const all = states.reduce((sum, state) => sum + servers[state], 0)
   return (
-    <Card title="Servers" side={all > 0 && <a href={pathTo('servers')}>All {counted(all, 'server')}</a>}>
+    <Card title="Servers" side={all > 0 && <a href={pathTo('servers')}>All {pluralize(all, 'server')}</a>}>
       {all === 0 ? (
         <p class="quiet">
           None yet. Toolway's native tools work without servers. <a href={pathTo('servers')}>Add a server</a>
@@ -25,7 +25,7 @@ export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
               <li key={state}>
                 <a class="chip" href={withQuery(pathTo('servers'), { health: state })}>
                   <Mark look={healthLooks[state]}>
-                    {count(servers[state])} {state}
+                    {formatCount(servers[state])} {state}
                   </Mark>
                 </a>
               </li>

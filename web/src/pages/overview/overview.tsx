@@ -1,16 +1,16 @@
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { charts, wholePoints } from '../../charts/chart.ts'
+import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
-import { span } from '../../format/duration.ts'
-import { clockTime } from '../../format/time.ts'
+import { formatLongDuration } from '../../format/duration.ts'
+import { formatClockTime } from '../../format/time.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Page } from '../../parts/page.tsx'
 import { Segments } from '../../parts/segments.tsx'
 import { Loaded } from '../../parts/states.tsx'
 import { query, setQuery } from '../../routing/location.ts'
-import { bounds, rangeIn, rangeQuery, type Stretch, type TimeRange } from '../../routing/time-range.ts'
+import { type Preset, parseRange, rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
 import { Attention } from './attention.tsx'
 import { Connect } from './connect.tsx'
@@ -21,19 +21,21 @@ import { OverviewTiles } from './tiles.tsx'
 import { TokenCard } from './token-card.tsx'
 
 export function Overview() {
-  const range = rangeIn(query.value)
-  const asked = useResource(read.overview, 'overview', { withoutStream: true })
+  const range = parseRange(query.value)
+  const asked = useResource(queries.overview, 'overview', { withoutStream: true })
   const short = 'last' in range && (range.last === '5m' || range.last === '15m')
   const series = useResource(
     async (signal) => {
-      const { from, to } = bounds(range, Date.now())
-      return wholePoints(await read.series(from, to)(signal), to)
+      const { from, to } = rangeBounds(range, Date.now())
+      return withoutPartialPoint(await queries.series(from, to)(signal), to)
     },
     JSON.stringify(range),
     'last' in range ? { every: short ? 5000 : 20_000 } : {},
   )
   const overview = { ...asked, data: liveOverview.value ?? asked.data }
-  const up = overview.data && `Up for ${span(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
+  const up =
+    overview.data &&
+    `Up for ${formatLongDuration(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker
   const whose = worker ? ` Statistics cover only worker ${worker.number} of ${worker.of}.` : ''
   // The event stream starts with the latest calls, so an empty list means that there were none.
@@ -70,7 +72,7 @@ export function Overview() {
   )
 }
 
-const options: Readonly<Record<Stretch, string>> = {
+const options: Readonly<Record<Preset, string>> = {
   '5m': '5 min',
   '15m': '15 min',
   '1h': '1 h',
@@ -89,7 +91,8 @@ function RangeChoice({ range }: { readonly range: TimeRange }) {
           title="Back to the last 15 minutes"
           onClick={() => setQuery(rangeQuery({ last: '15m' }))}
         >
-          {clockTime(range.from, now.peek())} – {clockTime(range.to, now.peek())} <Icon name="close" size={12} />
+          {formatClockTime(range.from, now.peek())} – {formatClockTime(range.to, now.peek())}{' '}
+          <Icon name="close" size={12} />
         </button>
       )}
       <Segments

@@ -1,9 +1,9 @@
 import { type Signal, useSignal } from '@preact/signals'
 import type { Figures, Stats } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { took } from '../../format/duration.ts'
-import { count, share } from '../../format/number.ts'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, formatShare } from '../../format/number.ts'
 import { Icon } from '../../parts/icon.tsx'
 import { Ago } from '../../parts/moment.tsx'
 import { Name } from '../../parts/name.tsx'
@@ -12,7 +12,7 @@ import { Segments } from '../../parts/segments.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
 import { type Column, RowLink, Table } from '../../parts/table.tsx'
 import { query, setQuery } from '../../routing/location.ts'
-import { withQuery, wordIn } from '../../routing/query.ts'
+import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
 const options: Readonly<Record<Stats['by'], string>> = {
@@ -25,8 +25,8 @@ const words = ['server', 'tool', 'agent', 'operation'] as const
 
 /** Statistics by server, tool, agent or operation (G9). */
 export function Ranking() {
-  const by = wordIn(query.value, 'by', words)
-  const stats = useResource(read.stats(by), by, { every: 10_000 })
+  const by = choiceParam(query.value, 'by', words)
+  const stats = useResource(queries.stats(by), by, { every: 10_000 })
   const sort = useSignal<SortBy>('calls')
   const choice = (
     <Segments
@@ -115,13 +115,13 @@ function statColumns(by: Stats['by'], sort: Signal<SortBy>): readonly Column<Row
         </RowLink>
       ),
     },
-    figure('Calls', 'calls', ({ calls }) => count(calls)),
-    figure('Average', 'averageMs', ({ averageMs }) => took(averageMs), 'wide'),
-    figure('p50', 'p50Ms', ({ p50Ms }) => took(p50Ms), 'middle'),
-    figure('p95', 'p95Ms', ({ p95Ms }) => took(p95Ms)),
-    figure('p99', 'p99Ms', ({ p99Ms }) => took(p99Ms), 'middle'),
-    figure('Errors', 'errors', ({ errors, calls }) => share(errors, calls)),
-    figure('Denials', 'denials', ({ denials }) => count(denials), 'middle'),
+    figure('Calls', 'calls', ({ calls }) => formatCount(calls)),
+    figure('Average', 'averageMs', ({ averageMs }) => formatDuration(averageMs), 'wide'),
+    figure('p50', 'p50Ms', ({ p50Ms }) => formatDuration(p50Ms), 'middle'),
+    figure('p95', 'p95Ms', ({ p95Ms }) => formatDuration(p95Ms)),
+    figure('p99', 'p99Ms', ({ p99Ms }) => formatDuration(p99Ms), 'middle'),
+    figure('Errors', 'errors', ({ errors, calls }) => formatShare(errors, calls)),
+    figure('Denials', 'denials', ({ denials }) => formatCount(denials), 'middle'),
   ]
 }
 

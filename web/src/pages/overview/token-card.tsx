@@ -1,5 +1,5 @@
 import type { TokenAccount } from '../../../../src/serve/admin/contract.ts'
-import { count, counted, share } from '../../format/number.ts'
+import { formatCount, formatShare, pluralize } from '../../format/number.ts'
 import { Card } from '../../parts/page.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { Bar } from './bar.tsx'
@@ -19,7 +19,7 @@ export function TokenCard({ of, tools }: TokenProps) {
     )
   }
   return (
-    <Card title="Context cost" side={<a href={pathTo('tools')}>{counted(tools, 'tool')}</a>}>
+    <Card title="Context cost" side={<a href={pathTo('tools')}>{pluralize(tools, 'tool')}</a>}>
       <div class="stack tight">
         <Bar
           parts={[
@@ -36,8 +36,8 @@ export function TokenCard({ of, tools }: TokenProps) {
 function Saved({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
   return (
     <p>
-      All tool definitions together take <strong>{count(direct)}</strong> tokens. A model reads only{' '}
-      <strong>{count(exposed)}</strong>: {share(saved, direct)} saved.
+      All tool definitions together take <strong>{formatCount(direct)}</strong> tokens. A model reads only{' '}
+      <strong>{formatCount(exposed)}</strong>: {formatShare(saved, direct)} saved.
     </p>
   )
 }
@@ -47,10 +47,10 @@ function NothingSaved({ of: { direct, exposed } }: { readonly of: TokenAccount }
   return (
     <>
       <p>
-        All tool definitions together take <strong>{count(direct)}</strong> tokens, and a model reads{' '}
+        All tool definitions together take <strong>{formatCount(direct)}</strong> tokens, and a model reads{' '}
         {exposed > direct ? (
           <>
-            <strong>{count(exposed)}</strong>: all of them plus the meta-tools.
+            <strong>{formatCount(exposed)}</strong>: all of them plus the meta-tools.
           </>
         ) : (
           'all of them.'

@@ -1,8 +1,8 @@
 import type { AgentView, TokenAccount } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { took } from '../../format/duration.ts'
-import { count, share } from '../../format/number.ts'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, formatShare } from '../../format/number.ts'
 import { Code } from '../../parts/code.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
 import { type Column, RowLink, Table } from '../../parts/table.tsx'
@@ -20,35 +20,38 @@ const columns: readonly Column<AgentView>[] = [
       </>
     ),
   },
-  { title: 'Tools', end: true, cell: ({ tools }) => count(tools) },
+  { title: 'Tools', end: true, cell: ({ tools }) => formatCount(tools) },
   { title: 'Exposure', from: 'middle', cell: ({ expose }) => expose },
   { title: 'Context', end: true, from: 'wide', cell: ({ tokens }) => <Context of={tokens} /> },
   {
     title: 'Limits',
     from: 'middle',
     cell: ({ perMinute, concurrency }) =>
-      [perMinute !== null && `${count(perMinute)} per minute`, concurrency !== null && `${concurrency} concurrent`]
+      [
+        perMinute !== null && `${formatCount(perMinute)} per minute`,
+        concurrency !== null && `${concurrency} concurrent`,
+      ]
         .filter(Boolean)
         .join(', ') || 'none of its own',
   },
-  { title: 'Calls', end: true, cell: ({ calls }) => count(calls.calls) },
-  { title: 'p95', end: true, from: 'middle', cell: ({ calls }) => took(calls.p95Ms) },
-  { title: 'Errors', end: true, from: 'wide', cell: ({ calls }) => share(calls.errors, calls.calls) },
-  { title: 'Denials', end: true, cell: ({ calls }) => count(calls.denials) },
+  { title: 'Calls', end: true, cell: ({ calls }) => formatCount(calls.calls) },
+  { title: 'p95', end: true, from: 'middle', cell: ({ calls }) => formatDuration(calls.p95Ms) },
+  { title: 'Errors', end: true, from: 'wide', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
+  { title: 'Denials', end: true, cell: ({ calls }) => formatCount(calls.denials) },
 ]
 
 /** Context tokens of the tools, and the share that is saved (B8). */
 function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
   return (
     <>
-      {count(exposed)} tokens
-      {saved > 0 && <span class="sub">{share(saved, direct)} saved</span>}
+      {formatCount(exposed)} tokens
+      {saved > 0 && <span class="sub">{formatShare(saved, direct)} saved</span>}
     </>
   )
 }
 
 export function Agents() {
-  const agents = useResource(read.agents, 'agents', { every: 15_000 })
+  const agents = useResource(queries.agents, 'agents', { every: 15_000 })
   return (
     <Loaded of={agents} what="the agents">
       {(rows) => (

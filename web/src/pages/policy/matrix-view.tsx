@@ -1,7 +1,7 @@
 import type { Matrix } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { usePages } from '../../api/paged.ts'
-import { useFollowTools, useResource } from '../../api/resource.ts'
+import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
 import { Choose, Search } from '../../parts/filters.tsx'
 import { More } from '../../parts/more.tsx'
 import { Empty, Loaded } from '../../parts/states.tsx'
@@ -15,9 +15,9 @@ import { pathTo } from '../../routing/route.ts'
 
 export function MatrixView() {
   const filter = { query: query.value.get('q') ?? '', server: query.value.get('server') ?? '' }
-  const matrix = usePages<Matrix>((cursor) => read.matrix({ ...filter, cursor, limit: 50 }), JSON.stringify(filter))
-  useFollowTools(matrix.first)
-  const servers = useResource(read.servers, 'servers')
+  const matrix = usePages<Matrix>((cursor) => queries.matrix({ ...filter, cursor, limit: 50 }), JSON.stringify(filter))
+  useReloadOnToolChange(matrix.first)
+  const servers = useResource(queries.servers, 'servers')
   const rows = matrix.pages.flatMap((page) => page.rows)
   return (
     <>

@@ -3,7 +3,7 @@ import { Page } from '../../parts/page.tsx'
 import { AdminsOnly } from '../../parts/states.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { query, setQuery } from '../../routing/location.ts'
-import { wordIn } from '../../routing/query.ts'
+import { choiceParam } from '../../routing/query.ts'
 import { Agents } from './agents.tsx'
 import { MatrixView } from './matrix-view.tsx'
 import { Why } from './why.tsx'
@@ -12,7 +12,7 @@ const views = { agents: 'Agents', matrix: 'Permissions', why: 'Why' } as const
 const words = ['agents', 'matrix', 'why'] as const
 
 export function Policy() {
-  const view = wordIn(query.value, 'view', words)
+  const view = choiceParam(query.value, 'view', words)
   return (
     <Page title="Policy" note="Which agents may use which tools, and which rule decides.">
       <Tabs

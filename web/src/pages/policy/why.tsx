@@ -1,8 +1,8 @@
 import { useId } from 'preact/hooks'
 import type { WhyView } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin, ownAgents } from '../../api/session.ts'
+import { isAdmin, selectableAgents } from '../../api/session.ts'
 import { Card } from '../../parts/page.tsx'
 import { Loaded } from '../../parts/states.tsx'
 import { query, setQuery } from '../../routing/location.ts'
@@ -26,7 +26,7 @@ export function Why() {
 }
 
 function Answer({ agent, tool }: { readonly agent: string; readonly tool: string }) {
-  const why = useResource<WhyView>(read.why(agent, tool), `${agent} ${tool}`)
+  const why = useResource<WhyView>(queries.why(agent, tool), `${agent} ${tool}`)
   return (
     <Loaded of={why} what="the explanation">
       {(data) => <Verdict of={data} />}
@@ -36,9 +36,9 @@ function Answer({ agent, tool }: { readonly agent: string; readonly tool: string
 
 function WhyForm({ agent, tool }: { readonly agent: string; readonly tool: string }) {
   const id = useId()
-  const known = useResource(isAdmin.value ? read.agents : async () => [], 'agents')
-  const agents = ownAgents(known.data?.map(({ name }) => name) ?? [])
-  const tools = useResource(read.tools({}), 'tools')
+  const known = useResource(isAdmin.value ? queries.agents : async () => [], 'agents')
+  const agents = selectableAgents(known.data?.map(({ name }) => name) ?? [])
+  const tools = useResource(queries.tools({}), 'tools')
   const ask = (event: SubmitEvent) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget as HTMLFormElement)

@@ -1,10 +1,10 @@
 import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
-import { act, read, type ServerAction } from '../../api/endpoints.ts'
-import { heardOf, liveServers } from '../../api/live.ts'
+import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
+import { liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { took } from '../../format/duration.ts'
-import { count, counted } from '../../format/number.ts'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, pluralize } from '../../format/number.ts'
 import { Action } from '../../parts/action.tsx'
 import { Code } from '../../parts/code.tsx'
 import { breakerLooks, healthLooks } from '../../parts/looks.ts'
@@ -18,7 +18,7 @@ import { pathTo } from '../../routing/route.ts'
 import { FigureTiles } from '../figures.tsx'
 
 export function ServerPage({ name }: { readonly name: string }) {
-  const asked = useResource(read.server(name), name, { every: 5000 })
+  const asked = useResource(queries.server(name), name, { every: 5000 })
   const live = liveServers.value?.find((server) => server.name === name)
   const server = { ...asked, data: asked.data && { ...asked.data, ...live } }
   const { data } = server
@@ -117,14 +117,15 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
           </>
         )}
         <dt>Tools</dt>
-        <dd>{count(server.tools)}</dd>
+        <dd>{formatCount(server.tools)}</dd>
         <dt>Ping latency</dt>
-        <dd>{took(server.latencyMs)}</dd>
+        <dd>{formatDuration(server.latencyMs)}</dd>
         <dt>Process</dt>
         <dd>
           {process ? (
             <>
-              <code>{process.pid}</code>, started <Ago at={process.startedAt} />, {counted(process.restarts, 'restart')}
+              <code>{process.pid}</code>, started <Ago at={process.startedAt} />,{' '}
+              {pluralize(process.restarts, 'restart')}
             </>
           ) : server.transport === 'stdio' && !isAdmin.value ? (
             'visible to admins only'
@@ -147,7 +148,7 @@ interface ActionsProps {
 function ServerActions({ server: { name, paused, health, transport }, done }: ActionsProps) {
   const run = (action: ServerAction, said: string) => async () => {
     await attempt(
-      async () => heardOf(await act.server(name, action)),
+      async () => updateLiveServer(await actions.server(name, action)),
       () => said,
     )
     done()
@@ -157,7 +158,7 @@ function ServerActions({ server: { name, paused, health, transport }, done }: Ac
   if (paused) return <Action name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />
   const signIn = () =>
     attempt(
-      async () => location.assign((await act.signIn(name)).url),
+      async () => location.assign((await actions.signIn(name)).url),
       () => `Opening the sign-in page of ${name}…`,
     )
   return (

@@ -1,9 +1,9 @@
 import type { ServerHealth, ServerView } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { took } from '../../format/duration.ts'
-import { count, counted, rate, share } from '../../format/number.ts'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, formatRate, formatShare, pluralize } from '../../format/number.ts'
 import { Code } from '../../parts/code.tsx'
 import { Choose, Search } from '../../parts/filters.tsx'
 import { breakerLooks, healthLooks } from '../../parts/looks.ts'
@@ -20,7 +20,7 @@ const states = Object.keys(healthLooks) as ServerHealth[]
 
 /** All servers, unhealthy ones first. */
 export function Servers() {
-  const asked = useResource(read.servers, 'servers', { withoutStream: true })
+  const asked = useResource(queries.servers, 'servers', { withoutStream: true })
   const servers = { ...asked, data: liveServers.value ?? asked.data }
   return (
     <Page
@@ -60,7 +60,7 @@ function List({ all }: { readonly all: readonly ServerView[] }) {
         {rows.length === 0 ? (
           <Empty title="No matching servers">
             <p class="quiet">
-              There {all.length === 1 ? 'is' : 'are'} {counted(all.length, 'server')}, but none matches the filters.
+              There {all.length === 1 ? 'is' : 'are'} {pluralize(all.length, 'server')}, but none matches the filters.
             </p>
           </Empty>
         ) : (
@@ -151,14 +151,14 @@ const serverColumns: readonly Column<ServerView>[] = [
     from: 'wide',
     cell: ({ breaker }) => <Mark look={breakerLooks[breaker]} />,
   },
-  { title: 'Tools', end: true, cell: ({ tools }) => count(tools) },
-  { title: 'Calls/s', end: true, from: 'middle', cell: ({ calls }) => rate(calls.perSecond) },
-  { title: 'p95', end: true, cell: ({ calls }) => took(calls.p95Ms) },
-  { title: 'Errors', end: true, from: 'middle', cell: ({ calls }) => share(calls.errors, calls.calls) },
+  { title: 'Tools', end: true, cell: ({ tools }) => formatCount(tools) },
+  { title: 'Calls/s', end: true, from: 'middle', cell: ({ calls }) => formatRate(calls.perSecond) },
+  { title: 'p95', end: true, cell: ({ calls }) => formatDuration(calls.p95Ms) },
+  { title: 'Errors', end: true, from: 'middle', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
   {
     title: 'Restarts',
     end: true,
     from: 'wide',
-    cell: ({ process }) => (process ? count(process.restarts) : ''),
+    cell: ({ process }) => (process ? formatCount(process.restarts) : ''),
   },
 ]

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import type { ToolDetail, ToolPermission } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { counted } from '../../format/number.ts'
+import { pluralize } from '../../format/number.ts'
 import { Access } from '../../parts/access.tsx'
 import { Code } from '../../parts/code.tsx'
 import { Copy } from '../../parts/copy.tsx'
@@ -14,7 +14,7 @@ import { Empty, Loaded, Note } from '../../parts/states.tsx'
 import { Table } from '../../parts/table.tsx'
 import { Tabs } from '../../parts/tabs.tsx'
 import { query, setQuery } from '../../routing/location.ts'
-import { withQuery, wordIn } from '../../routing/query.ts'
+import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import { SchemaView } from '../../schema-form/schema-view.tsx'
@@ -25,7 +25,7 @@ const views = { about: 'Definition', try: 'Try it', who: 'Who may use it' } as c
 const words = ['about', 'try', 'who'] as const
 
 export function ToolPage({ name }: { readonly name: string }) {
-  const tool = useResource(read.tool(name), name)
+  const tool = useResource(queries.tool(name), name)
   const { data } = tool
   return (
     <Page
@@ -50,7 +50,7 @@ function Line({ tool }: { readonly tool: ToolDetail }) {
     <span class="row">
       <Access access={tool.access} />
       <Mark look={pinLooks[tool.pin]} chip />
-      <span class="chip">{counted(tool.tokens, 'token')}</span>
+      <span class="chip">{pluralize(tool.tokens, 'token')}</span>
       <span>
         <code>{tool.tool}</code> on <a href={pathTo('servers', tool.server)}>{tool.server}</a>
       </span>
@@ -59,7 +59,7 @@ function Line({ tool }: { readonly tool: ToolDetail }) {
 }
 
 function Views({ tool }: { readonly tool: ToolDetail }) {
-  const view = wordIn(query.value, 'view', words)
+  const view = choiceParam(query.value, 'view', words)
   // Keeps the form's value while other views are shown.
   const [draft] = useState(() => ({ value: undefined as unknown }))
   return (

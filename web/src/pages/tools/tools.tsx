@@ -1,8 +1,8 @@
 import type { ToolPage, ToolView } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
-import { type Paged, usePages } from '../../api/paged.ts'
-import { useFollowTools, useResource } from '../../api/resource.ts'
-import { count } from '../../format/number.ts'
+import { queries } from '../../api/endpoints.ts'
+import { type PagedList, usePages } from '../../api/paged.ts'
+import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
+import { formatCount } from '../../format/number.ts'
 import { Access } from '../../parts/access.tsx'
 import { Code } from '../../parts/code.tsx'
 import { Choose, Search } from '../../parts/filters.tsx'
@@ -20,9 +20,9 @@ export function Tools() {
   const text = query.value.get('q') ?? ''
   const server = query.value.get('server') ?? ''
   const filter = { query: text, server }
-  const tools = usePages<ToolPage>((cursor) => read.tools({ ...filter, cursor }), JSON.stringify(filter))
-  useFollowTools(tools.first)
-  const servers = useResource(read.servers, 'servers')
+  const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor }), JSON.stringify(filter))
+  useReloadOnToolChange(tools.first)
+  const servers = useResource(queries.servers, 'servers')
   return (
     <Page title="Tools" note="Tools as agents see them, with the tokens that each definition takes.">
       <div class="filters">
@@ -38,7 +38,7 @@ export function Tools() {
   )
 }
 
-function List({ tools, filtered }: { readonly tools: Paged<ToolPage>; readonly filtered: boolean }) {
+function List({ tools, filtered }: { readonly tools: PagedList<ToolPage>; readonly filtered: boolean }) {
   const rows = tools.pages.flatMap((page) => page.tools)
   if (rows.length === 0) return filtered ? <NoneFits /> : <NoTools />
   return (
@@ -98,5 +98,5 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Tokens', end: true, cell: ({ tokens }) => count(tokens) },
+  { title: 'Tokens', end: true, cell: ({ tokens }) => formatCount(tokens) },
 ]

@@ -1,9 +1,9 @@
 import { useSignal } from '@preact/signals'
 import type { ToolDetail, TryResult } from '../../../../src/serve/admin/contract.ts'
-import { act } from '../../api/endpoints.ts'
+import { actions } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
-import { ownAgents, session } from '../../api/session.ts'
-import { counted } from '../../format/number.ts'
+import { selectableAgents, session } from '../../api/session.ts'
+import { pluralize } from '../../format/number.ts'
 import { Action } from '../../parts/action.tsx'
 import { Card } from '../../parts/page.tsx'
 import { Failed } from '../../parts/states.tsx'
@@ -27,7 +27,7 @@ export function TryIt({ tool, draft }: TryProps) {
   const attempted = useSignal(false)
   const broken = useSignal(false)
   const own = typeof session.value === 'object' ? session.value.agent : ''
-  const agents = ownAgents(tool.agents.map((one) => one.agent))
+  const agents = selectableAgents(tool.agents.map((one) => one.agent))
   const denied = new Set(tool.agents.filter(({ allowed }) => !allowed).map((one) => one.agent))
   const agent = useSignal(agents.includes(own) ? own : (agents.find((name) => !denied.has(name)) ?? agents[0] ?? own))
   const outcome = useSignal<TryResult | ApiError | undefined>(undefined)
@@ -45,7 +45,7 @@ export function TryIt({ tool, draft }: TryProps) {
     if (!ready) return
     try {
       const given = typed.value ?? JSON.stringify(value.value ?? {})
-      outcome.value = await act.tryTool(tool.name, given, agent.value === own ? undefined : agent.value)
+      outcome.value = await actions.tryTool(tool.name, given, agent.value === own ? undefined : agent.value)
     } catch (thrown) {
       outcome.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
     }
@@ -64,7 +64,7 @@ export function TryIt({ tool, draft }: TryProps) {
           />
           {attempted.value && problems.length > 0 && (
             <p class="problem" role="alert">
-              Fix {counted(problems.length, 'field')} to run this tool.
+              Fix {pluralize(problems.length, 'field')} to run this tool.
             </p>
           )}
           <div class="filters">

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { TryResult } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
+import { formatDuration } from '../../format/duration.ts'
 import { Code } from '../../parts/code.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { outcomeLooks } from '../../parts/looks.ts'
@@ -18,7 +18,7 @@ export function TryOutcome({ of }: { readonly of: TryResult }) {
     <div class="stack" data-testid="outcome">
       <p class="row spread" role="status">
         <span class="row">
-          <Mark look={look} chip /> {took(of.ms)}
+          <Mark look={look} chip /> {formatDuration(of.ms)}
         </span>
         <a href={pathTo('calls', of.call)}>Timeline and audit record</a>
       </p>
