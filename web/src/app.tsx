@@ -1,12 +1,13 @@
 import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
 import { refreshSession, session, sessionError } from './api/session.ts'
+import { LoadError, Loading } from './components/states.tsx'
 import { Audit } from './pages/audit/audit.tsx'
 import { Calls } from './pages/calls/calls.tsx'
 import { ChatPage } from './pages/chat/chat-page.tsx'
 import { Configuration } from './pages/config/configuration.tsx'
 import { ErrorPage } from './pages/errors/error-page.tsx'
-import { Missing } from './pages/missing.tsx'
+import { NotFound } from './pages/not-found.tsx'
 import { Overview } from './pages/overview/overview.tsx'
 import { Policy } from './pages/policy/policy.tsx'
 import { ServerPage } from './pages/servers/server-page.tsx'
@@ -14,7 +15,6 @@ import { Servers } from './pages/servers/servers.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { ToolPage } from './pages/tools/tool-page.tsx'
 import { Tools } from './pages/tools/tools.tsx'
-import { Failed, Loading } from './parts/states.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
 
@@ -27,7 +27,7 @@ export function App() {
     return error ? (
       <main class="main">
         <h1 class="hidden">Toolway</h1>
-        <Failed error={error} what="the dashboard" retry={() => void refreshSession()} />
+        <LoadError error={error} what="the dashboard" retry={() => void refreshSession()} />
       </main>
     ) : (
       <Loading what="the dashboard" />
@@ -69,6 +69,6 @@ function CurrentPage() {
     case 'config':
       return <Configuration />
     default:
-      return <Missing />
+      return <NotFound />
   }
 }

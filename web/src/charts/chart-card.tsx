@@ -7,8 +7,8 @@ import { rangeQuery } from '../routing/time-range.ts'
 import { now } from '../shell/now.ts'
 import { type Chart, describeChart, type Line, type Point } from './chart.ts'
 import './chart.css'
-import { At } from '../parts/moment.tsx'
-import { Table } from '../parts/table.tsx'
+import { Table } from '../components/table.tsx'
+import { ClockTime } from '../components/times.tsx'
 import { Plot } from './plot.tsx'
 
 interface ChartCardProps {
@@ -88,7 +88,7 @@ function ChartTable({ chart, series }: { readonly chart: Chart; readonly series:
         rows={series.points.toReversed()}
         keyOf={({ at }) => String(at)}
         columns={[
-          { title: 'Time', cell: ({ at }) => <At at={at} /> },
+          { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
           ...chart.lines.map(({ name, value }) => ({
             title: name,
             end: true,

@@ -2,13 +2,13 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { session, sessionError, signIn } from '../api/session.ts'
-import { Brand } from '../parts/icon.tsx'
-import { Note } from '../parts/states.tsx'
+import { Logo } from '../components/icon.tsx'
+import { Note } from '../components/states.tsx'
 import { replaceAddress, route } from '../routing/location.ts'
 import { ThemeSwitch } from '../shell/theme-switch.tsx'
 import './sign-in.css'
 
-const unknown = 'Invalid or expired token. Check that you copied all of it.'
+const invalidToken = 'Invalid or expired token. Check that you copied all of it.'
 
 /** Keeps the address, so that the user arrives at the requested page. */
 export function SignIn() {
@@ -39,14 +39,14 @@ export function SignIn() {
       <form class="card stack" onSubmit={submit}>
         <div class="row spread">
           <span class="brand">
-            <Brand /> Toolway
+            <Logo /> Toolway
           </span>
           <ThemeSwitch />
         </div>
         <h1>Sign in</h1>
         {error.value && (
           <Note tone="bad">
-            <p>{error.value.status === 401 ? unknown : error.value.message}</p>
+            <p>{error.value.status === 401 ? invalidToken : error.value.message}</p>
           </Note>
         )}
         <div class="stack tight">

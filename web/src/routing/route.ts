@@ -1,6 +1,6 @@
 /** The current page. Filters and time ranges are in the query, not here. */
 export type Route =
-  | { readonly page: PageName | 'sign-in' | 'missing' }
+  | { readonly page: PageName | 'sign-in' | 'not-found' }
   | { readonly page: 'servers' | 'tools'; readonly name: string }
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
@@ -8,19 +8,19 @@ export type Route =
 export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
 export type PageName = (typeof pages)[number]
 
-/** Unknown paths are `missing`. */
+/** Unknown paths are `not-found`. */
 export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [page, rest, ...more] = parts
   if (page === undefined) return { page: 'overview' }
-  if (more.length > 0) return { page: 'missing' }
-  if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'missing' }
+  if (more.length > 0) return { page: 'not-found' }
+  if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'not-found' }
   const item = decode(rest)
-  if (item === undefined) return { page: 'missing' }
+  if (item === undefined) return { page: 'not-found' }
   if (page === 'servers' || page === 'tools') return { page, name: item }
   if (page === 'calls') return { page, id: item }
   if (page === 'errors') return { page, code: item }
-  return { page: 'missing' }
+  return { page: 'not-found' }
 }
 
 const isPage = (text: string): text is PageName => text !== 'overview' && (pages as readonly string[]).includes(text)

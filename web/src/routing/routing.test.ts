@@ -18,7 +18,7 @@ describe('G10: addresses', () => {
   })
 
   test.each(['/nothing', '/servers/a/b', '/policy/x', '/tools/%', '/overview', '/errors'])('%s is nowhere', (path) => {
-    expect(parseRoute(path)).toEqual({ page: 'missing' })
+    expect(parseRoute(path)).toEqual({ page: 'not-found' })
   })
 
   test('a slash at the end changes nothing', () => {

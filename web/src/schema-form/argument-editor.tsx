@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { Tabs } from '../parts/tabs.tsx'
+import { Tabs } from '../components/tabs.tsx'
 import type { Problem } from './check.ts'
 import { fieldOf } from './field.ts'
 import { FormField } from './form-field.tsx'
@@ -7,7 +7,7 @@ import { Members } from './object-field.tsx'
 import type { Schema } from './schema.ts'
 import './schema-form.css'
 import { useEffect, useId } from 'preact/hooks'
-import { jsonFrom } from './typed-text.ts'
+import { parseJson } from './parse-input.ts'
 
 interface EditorProps {
   readonly schema: Schema
@@ -16,24 +16,24 @@ interface EditorProps {
   /** `text` is given if the value was typed as JSON: it may contain numbers that JavaScript rounds. */
   onChange(value: unknown, text?: string): void
   /** Reports whether the JSON is invalid at the moment and cannot be sent. */
-  onBroken(broken: boolean): void
+  onInvalidJson(broken: boolean): void
 }
 
 const names = { form: 'Form', json: 'JSON' } as const
 
 /** Edits the arguments of a tool, as a form generated from its schema or as JSON. */
-export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: EditorProps) {
+export function ArgumentEditor({ schema, value, problems, onChange, onInvalidJson }: EditorProps) {
   const view = useSignal<keyof typeof names>('form')
-  const show = (name: keyof typeof names) => {
+  const switchView = (name: keyof typeof names) => {
     if (name === view.value) return
     view.value = name
     // Send what is shown: the other view shows the parsed value, not the text.
     onChange(value)
   }
   return (
-    <Tabs label="Argument editor" names={names} value={view.value} onChange={show}>
+    <Tabs label="Argument editor" names={names} value={view.value} onChange={switchView}>
       {view.value === 'json' ? (
-        <RawJson value={value} onChange={onChange} onBroken={onBroken} />
+        <RawJson value={value} onChange={onChange} onInvalidJson={onInvalidJson} />
       ) : (
         <Form schema={schema} value={value} problems={problems} onChange={onChange} />
       )}
@@ -41,9 +41,9 @@ export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: 
   )
 }
 
-function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onBroken'>) {
+function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onInvalidJson'>) {
   const field = fieldOf(schema, schema)
-  const place = {
+  const props = {
     label: 'arguments',
     schema,
     root: schema,
@@ -54,33 +54,33 @@ function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onBroken
     depth: 0,
     onChange,
   }
-  if (field.kind !== 'object') return <FormField {...place} />
+  if (field.kind !== 'object') return <FormField {...props} />
   if (field.properties.length === 0 && field.others === undefined)
     return <p class="quiet">This tool takes no arguments.</p>
   return (
     <div class="form">
-      <Members {...place} field={field} nest={(props) => <FormField {...props} />} />
+      <Members {...props} field={field} nest={(props) => <FormField {...props} />} />
     </div>
   )
 }
 
-interface RawProps {
+interface RawJsonProps {
   readonly value: unknown
   onChange(value: unknown, text: string): void
-  onBroken(broken: boolean): void
+  onInvalidJson(broken: boolean): void
 }
 
-function RawJson({ value, onChange, onBroken }: RawProps) {
+function RawJson({ value, onChange, onInvalidJson }: RawJsonProps) {
   const id = useId()
   const text = useSignal(JSON.stringify(value ?? {}, null, 2))
-  const read = jsonFrom(text.value)
-  const broken = 'error' in read
+  const parsed = parseJson(text.value)
+  const invalid = 'error' in parsed
   // When the editor closes, the last valid value remains.
-  useEffect(() => () => onBroken(false), [])
+  useEffect(() => () => onInvalidJson(false), [])
   const typed = (next: string) => {
     text.value = next
-    const now = jsonFrom(next)
-    onBroken('error' in now)
+    const now = parseJson(next)
+    onInvalidJson('error' in now)
     if ('value' in now) onChange(now.value, next)
   }
   return (
@@ -88,16 +88,16 @@ function RawJson({ value, onChange, onBroken }: RawProps) {
       <textarea
         class="input mono raw"
         aria-label="Arguments as JSON"
-        aria-invalid={broken}
-        aria-describedby={broken ? id : undefined}
+        aria-invalid={invalid}
+        aria-describedby={invalid ? id : undefined}
         rows={Math.min(24, Math.max(8, text.value.split('\n').length + 1))}
         spellcheck={false}
         value={text.value}
         onInput={({ currentTarget }) => typed(currentTarget.value)}
       />
-      {broken && (
+      {invalid && (
         <p id={id} class="problem">
-          Invalid JSON: {read.error}
+          Invalid JSON: {parsed.error}
         </p>
       )}
     </div>

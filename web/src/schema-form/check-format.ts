@@ -1,4 +1,4 @@
-const shapes: Readonly<Record<string, { readonly fits: (text: string) => boolean; readonly example: string }>> = {
+const formats: Readonly<Record<string, { readonly fits: (text: string) => boolean; readonly example: string }>> = {
   date: { fits: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isTime(text), example: '2026-03-01' },
   'date-time': {
     fits: (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) && isTime(text),
@@ -17,13 +17,13 @@ const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
 /** Unknown formats accept everything. */
 export function formatProblem(value: unknown, format: unknown): string | undefined {
-  const shape = shapeOf(format)
-  if (!shape || typeof value !== 'string' || shape.fits(value)) return undefined
-  return `must look like ${shape.example}`
+  const known = formatOf(format)
+  if (!known || typeof value !== 'string' || known.fits(value)) return undefined
+  return `must look like ${known.example}`
 }
 
 /** Example for the placeholder of an empty field. */
-export const exampleOf = (format: unknown): string | undefined => shapeOf(format)?.example
+export const exampleOf = (format: unknown): string | undefined => formatOf(format)?.example
 
-const shapeOf = (format: unknown) =>
-  typeof format === 'string' && Object.hasOwn(shapes, format) ? shapes[format] : undefined
+const formatOf = (format: unknown) =>
+  typeof format === 'string' && Object.hasOwn(formats, format) ? formats[format] : undefined

@@ -15,24 +15,24 @@ export interface Problem {
 /** State of one check. Steps and nested variants are limited, because a schema can be infinite. */
 interface Check {
   readonly root: Schema
-  steps: number
-  choices: number
+  stepsLeft: number
+  unionsLeft: number
 }
 
-const begin = (root: Schema): Check => ({ root, steps: 20_000, choices: 32 })
+const newCheck = (root: Schema): Check => ({ root, stepsLeft: 20_000, unionsLeft: 32 })
 
 /** Messages for the user. The gateway validates again, with more keywords: this only saves a round trip. */
 export const problemsOf = (value: unknown, schema: unknown, root: Schema): readonly Problem[] =>
-  check(begin(root), value, schema, [], true)
+  check(newCheck(root), value, schema, [], true)
 
 /** Index of the variant that matches best. */
 export const bestVariant = (value: unknown, variants: readonly Variant[], root: Schema): number =>
-  value === undefined ? 0 : nearest(begin(root), value, variants, []).index
+  value === undefined ? 0 : bestMatch(newCheck(root), value, variants, []).index
 
 function check(run: Check, value: unknown, schema: unknown, path: Path, required: boolean): readonly Problem[] {
   const here = (message: string | undefined): Problem[] => (message === undefined ? [] : [{ path, message }])
-  if (value === undefined) return required ? [absent(path)] : []
-  if (run.steps-- <= 0 || run.choices <= 0 || path.length > 64) return []
+  if (value === undefined) return required ? [missingProblem(path)] : []
+  if (run.stepsLeft-- <= 0 || run.unionsLeft <= 0 || path.length > 64) return []
   const field = fieldOf(schema, run.root, required)
   // Null as default means the same as leaving the value out.
   if (value === null && !required && field.schema.default === null) return []
@@ -40,9 +40,9 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
     case 'any':
       return []
     case 'fixed':
-      return here(sameJson(value, field.value) ? undefined : `must be ${JSON.stringify(field.value)}`)
+      return here(equalJson(value, field.value) ? undefined : `must be ${JSON.stringify(field.value)}`)
     case 'choice':
-      return here(field.values.some((one) => sameJson(one, value)) ? undefined : 'must be one of the listed values')
+      return here(field.values.some((one) => equalJson(one, value)) ? undefined : 'must be one of the listed values')
     case 'null':
       return here(value === null ? undefined : 'must be null')
     case 'boolean':
@@ -52,64 +52,64 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
     case 'text':
       return here(textProblem(value, field.schema) ?? formatProblem(value, field.schema.format))
     case 'variants':
-      return nearest(run, value, field.variants, path).problems
+      return bestMatch(run, value, field.variants, path).problems
     case 'object':
-      return isObject(value) ? members(run, value, field, path) : here('must be an object')
+      return isObject(value) ? checkMembers(run, value, field, path) : here('must be an object')
     case 'list':
-      return Array.isArray(value) ? items(run, value, field, path) : here('must be a list')
+      return Array.isArray(value) ? checkItems(run, value, field, path) : here('must be a list')
   }
 }
 
-function members(run: Check, value: Schema, field: Field & { kind: 'object' }, path: Path): readonly Problem[] {
+function checkMembers(run: Check, value: Schema, field: Field & { kind: 'object' }, path: Path): readonly Problem[] {
   const { properties, others, schema } = field
   const known = new Set(properties.map(({ name }) => name))
   const missing = requiredOf(schema).filter((name) => !known.has(name) && value[name] === undefined)
   const extra = Object.keys(value).filter((name) => !known.has(name))
   return [
     ...properties.flatMap(({ name, schema, required }) => check(run, value[name], schema, [...path, name], required)),
-    ...missing.map((name) => absent([...path, name])),
+    ...missing.map((name) => missingProblem([...path, name])),
     ...extra.flatMap((name) =>
       schema.additionalProperties === false
         ? [{ path: [...path, name], message: 'is not a known property' }]
-        : filled(run, value[name], others ?? true, [...path, name]),
+        : checkFilled(run, value[name], others ?? true, [...path, name]),
     ),
   ]
 }
 
-function items(run: Check, value: unknown[], field: Field & { kind: 'list' }, path: Path): readonly Problem[] {
+function checkItems(run: Check, value: unknown[], field: Field & { kind: 'list' }, path: Path): readonly Problem[] {
   const { minItems, maxItems, uniqueItems } = field.schema
-  const few = typeof minItems === 'number' && value.length < minItems
-  const many = typeof maxItems === 'number' && value.length > maxItems
-  const twice = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
-  const at = (index: number) => field.first[index] ?? field.items ?? true
+  const tooFew = typeof minItems === 'number' && value.length < minItems
+  const tooMany = typeof maxItems === 'number' && value.length > maxItems
+  const duplicates = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
+  const schemaAt = (index: number) => field.first[index] ?? field.items ?? true
   return [
-    ...(few ? [{ path, message: `must have at least ${pluralize(minItems, 'item')}` }] : []),
-    ...(many ? [{ path, message: `must have at most ${pluralize(maxItems, 'item')}` }] : []),
-    ...(twice ? [{ path, message: 'must not contain duplicates' }] : []),
-    ...value.flatMap((item, index) => filled(run, item, at(index), [...path, index])),
+    ...(tooFew ? [{ path, message: `must have at least ${pluralize(minItems, 'item')}` }] : []),
+    ...(tooMany ? [{ path, message: `must have at most ${pluralize(maxItems, 'item')}` }] : []),
+    ...(duplicates ? [{ path, message: 'must not contain duplicates' }] : []),
+    ...value.flatMap((item, index) => checkFilled(run, item, schemaAt(index), [...path, index])),
   ]
 }
 
 /** New items and properties are null until they are filled in: if null is invalid, they are missing. */
-function filled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
+function checkFilled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
   const problems = check(run, value, schema, path, true)
-  return value === null && problems.length > 0 ? [absent(path)] : problems
+  return value === null && problems.length > 0 ? [missingProblem(path)] : problems
 }
 
 /** The variant with the fewest problems. Problems of the value itself count more than those of nested values. */
-function nearest(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
-  run.choices--
-  const tried = variants.map(({ schema }, index) => {
+function bestMatch(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
+  run.unionsLeft--
+  const results = variants.map(({ schema }, index) => {
     const problems = check(run, value, schema, path, true)
     return { index, problems, weight: problems.reduce((sum, one) => sum + 8 ** (path.length - one.path.length), 0) }
   })
-  run.choices++
-  return tried.reduce((best, one) => (one.weight < best.weight ? one : best))
+  run.unionsLeft++
+  return results.reduce((best, one) => (one.weight < best.weight ? one : best))
 }
 
-const absent = (path: Path): Problem => ({ path, message: 'is required', missing: true })
+const missingProblem = (path: Path): Problem => ({ path, message: 'is required', missing: true })
 
-const sameJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)
+const equalJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)
 
 /** The first problem only. */
 function numberProblem(value: unknown, schema: Schema): string | undefined {

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { exampleOf } from './check-format.ts'
 import type { ControlProps } from './field-props.ts'
-import { jsonFrom, numberFrom, shownText, textFrom } from './typed-text.ts'
+import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
 
 const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   id,
@@ -22,19 +22,19 @@ const inputTypes: Readonly<Record<string, string>> = {
 export function TextControl(props: ControlProps) {
   const { value, schema, onChange } = props
   const placeholder = exampleOf(schema.format) ?? ''
-  const given = {
+  const inputProps = {
     ...attributes(props),
     class: 'input',
     placeholder,
-    value: shownText(value),
+    value: toInputText(value),
     autocomplete: 'off' as const,
     spellcheck: false,
     onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
-      onChange(textFrom(event.currentTarget.value)),
+      onChange(parseText(event.currentTarget.value)),
   }
-  if (typeof schema.format !== 'string') return <textarea {...given} rows={1} />
+  if (typeof schema.format !== 'string') return <textarea {...inputProps} rows={1} />
   // Preact's types do not allow an input type that is a variable.
-  return <input {...given} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
+  return <input {...inputProps} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
 }
 
 export function NumberControl(props: ControlProps) {
@@ -46,8 +46,8 @@ export function NumberControl(props: ControlProps) {
       type="text"
       inputMode={schema.type === 'integer' ? 'numeric' : 'decimal'}
       autocomplete="off"
-      value={shownText(value)}
-      onInput={(event) => onChange(numberFrom(event.currentTarget.value))}
+      value={toInputText(value)}
+      onInput={(event) => onChange(parseNumber(event.currentTarget.value))}
     />
   )
 }
@@ -85,7 +85,7 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
       <option value="">{required ? 'choose…' : 'not set'}</option>
       {values.map((one, position) => (
         <option key={JSON.stringify(one)} value={String(position)}>
-          {shownText(one)}
+          {toInputText(one)}
         </option>
       ))}
     </select>
@@ -96,7 +96,7 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
 export function JsonControl(props: ControlProps) {
   const { value, onChange } = props
   const typed = useSignal(value === undefined ? '' : JSON.stringify(value, null, 2))
-  const read = jsonFrom(typed.value)
+  const parsed = parseJson(typed.value)
   return (
     <>
       <textarea
@@ -108,11 +108,11 @@ export function JsonControl(props: ControlProps) {
         value={typed.value}
         onInput={({ currentTarget }) => {
           typed.value = currentTarget.value
-          const now = jsonFrom(currentTarget.value)
+          const now = parseJson(currentTarget.value)
           onChange('value' in now ? now.value : undefined)
         }}
       />
-      {'error' in read && <p class="problem">Invalid JSON: {read.error}</p>}
+      {'error' in parsed && <p class="problem">Invalid JSON: {parsed.error}</p>}
     </>
   )
 }

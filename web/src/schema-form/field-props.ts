@@ -20,7 +20,7 @@ export interface FieldProps {
 }
 
 /** Renders nested fields; passed down to avoid an import cycle. */
-export type Nest = (props: FieldProps) => VNode
+export type RenderField = (props: FieldProps) => VNode
 
 export interface ControlProps {
   readonly id: string

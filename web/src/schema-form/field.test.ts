@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { type Field, fieldOf } from './field.ts'
-import { plain } from './schema.ts'
+import { resolveSchema } from './schema.ts'
 
 const kind = (schema: unknown, required = true) => fieldOf(schema, {}, required).kind
 const labels = (field: Field) => (field.kind === 'variants' ? field.variants.map(({ label }) => label) : field.kind)
@@ -75,7 +75,10 @@ describe('G10: what a schema looks like in a form', () => {
 describe('G10: references', () => {
   test('are followed within the document, and keep what stands beside them', () => {
     const root = { $defs: { 'a/b': { type: 'string', description: 'theirs' } } }
-    expect(plain({ $ref: '#/$defs/a~1b', description: 'mine' }, root)).toEqual({ type: 'string', description: 'mine' })
+    expect(resolveSchema({ $ref: '#/$defs/a~1b', description: 'mine' }, root)).toEqual({
+      type: 'string',
+      description: 'mine',
+    })
   })
 
   test('that lead nowhere, elsewhere or in a circle leave everything open', () => {
@@ -88,6 +91,9 @@ describe('G10: references', () => {
   test('allOf adds up properties and required names', () => {
     const root = { $defs: { base: { properties: { id: { type: 'string' } }, required: ['id'] } } }
     const schema = { allOf: [{ $ref: '#/$defs/base' }, { properties: { size: {} }, required: ['size'] }] }
-    expect(plain(schema, root)).toEqual({ properties: { id: { type: 'string' }, size: {} }, required: ['id', 'size'] })
+    expect(resolveSchema(schema, root)).toEqual({
+      properties: { id: { type: 'string' }, size: {} },
+      required: ['id', 'size'],
+    })
   })
 })

@@ -1,4 +1,4 @@
-import { isObject, objectAt, plain, requiredOf, type Schema } from './schema.ts'
+import { isObject, objectAt, requiredOf, resolveSchema, type Schema } from './schema.ts'
 import { type Variant, variantsOf } from './variants.ts'
 
 export interface Property {
@@ -19,14 +19,14 @@ export type Field = Readonly<{ schema: Schema }> &
   )
 
 /** Limit for unions that contain only one variant, which may be a union again. */
-const deepest = 8
+const maxNesting = 8
 
 /**
  * For optional values, `null` is not offered besides other types: leaving the value out means the same, and most
  * Python servers declare every optional argument as "this or null".
  */
-export function fieldOf(given: unknown, root: Schema, required = true, left = deepest): Field {
-  const schema = plain(given, root)
+export function fieldOf(given: unknown, root: Schema, required = true, left = maxNesting): Field {
+  const schema = resolveSchema(given, root)
   if (left === 0) return { kind: 'any', schema: {} }
   if ('const' in schema) return { kind: 'fixed', schema, value: schema.const }
   if (Array.isArray(schema.enum)) return choice(schema, schema.enum, required)
@@ -36,12 +36,12 @@ export function fieldOf(given: unknown, root: Schema, required = true, left = de
     return choice(schema, values, required)
   }
   if (variants.length > 1) return { kind: 'variants', schema, variants }
-  if (variants[0]) return fieldOf(described(variants[0].schema, schema), root, required, left - 1)
-  return typed(schema)
+  if (variants[0]) return fieldOf(withUnionTexts(variants[0].schema, schema), root, required, left - 1)
+  return fieldByType(schema)
 }
 
 /** Keeps title, description and default of the union. */
-const described = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
+const withUnionTexts = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
   ...(title !== undefined && { title }),
   ...(description !== undefined && { description }),
   ...(value !== undefined && { default: value }),
@@ -54,7 +54,7 @@ const choice = (schema: Schema, values: readonly unknown[], required: boolean): 
   values: required ? values : values.filter((value) => value !== null),
 })
 
-function typed(schema: Schema): Field {
+function fieldByType(schema: Schema): Field {
   switch (typeOf(schema)) {
     case 'string':
       return { kind: 'text', schema }

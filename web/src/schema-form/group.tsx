@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { Icon } from '../parts/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import type { Problem } from './check.ts'
 import type { FieldProps } from './field-props.ts'
 import { type Path, samePath } from './path.ts'

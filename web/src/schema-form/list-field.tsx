@@ -1,11 +1,11 @@
-import { typeText } from './describe.ts'
+import { describeType } from './describe.ts'
 import type { Field } from './field.ts'
-import type { FieldProps, Nest } from './field-props.ts'
+import type { FieldProps, RenderField } from './field-props.ts'
 import { Add, Group } from './group.tsx'
-import { initialOf } from './initial.ts'
+import { initialValue } from './initial-value.ts'
 import { withItem, withoutItem } from './path.ts'
 
-type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly nest: Nest }
+type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly nest: RenderField }
 
 /** An optional list without items is omitted. */
 export function ListField({ field, nest, ...props }: ListProps) {
@@ -16,7 +16,7 @@ export function ListField({ field, nest, ...props }: ListProps) {
   const { maxItems, description } = field.schema
   const full = typeof maxItems === 'number' && items.length >= maxItems
   return (
-    <Group props={props} type={typeText(field.schema, root)} note={description}>
+    <Group props={props} type={describeType(field.schema, root)} note={description}>
       {items.map((item, index) => (
         <div key={index}>
           {nest({
@@ -34,7 +34,9 @@ export function ListField({ field, nest, ...props }: ListProps) {
           })}
         </div>
       ))}
-      {!full && <Add what="item" onClick={() => change([...items, initialOf(schemaAt(items.length), root) ?? null])} />}
+      {!full && (
+        <Add what="item" onClick={() => change([...items, initialValue(schemaAt(items.length), root) ?? null])} />
+      )}
     </Group>
   )
 }

@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals'
 import type { Field } from './field.ts'
-import type { FieldProps, Nest } from './field-props.ts'
+import type { FieldProps, RenderField } from './field-props.ts'
 import { Add, Group } from './group.tsx'
-import { initialOf } from './initial.ts'
+import { initialValue } from './initial-value.ts'
 import { withMember } from './path.ts'
 import { isObject } from './schema.ts'
 
-type ObjectProps = FieldProps & { readonly field: Field & { readonly kind: 'object' }; readonly nest: Nest }
+type ObjectProps = FieldProps & { readonly field: Field & { readonly kind: 'object' }; readonly nest: RenderField }
 
 /** An optional object is omitted until the user adds it. */
 export function ObjectField({ field, nest, ...props }: ObjectProps) {
@@ -16,7 +16,7 @@ export function ObjectField({ field, nest, ...props }: ObjectProps) {
   return (
     <Group props={remove ? { ...props, remove } : props} type="object" note={description}>
       {value === undefined ? (
-        <Add what={label} onClick={() => onChange(initialOf(field.schema, root))} />
+        <Add what={label} onClick={() => onChange(initialValue(field.schema, root))} />
       ) : (
         <Members {...props} field={field} nest={nest} />
       )}
@@ -29,7 +29,7 @@ export function Members({ field, nest, value, root, path, problems, depth, onCha
   const object = isObject(value) ? value : {}
   const known = new Set(field.properties.map(({ name }) => name))
   const others = Object.keys(object).filter((name) => !known.has(name))
-  const place = (name: string, schema: unknown, required: boolean): FieldProps => ({
+  const memberProps = (name: string, schema: unknown, required: boolean): FieldProps => ({
     label: name,
     schema,
     root,
@@ -43,12 +43,12 @@ export function Members({ field, nest, value, root, path, problems, depth, onCha
   return (
     <>
       {field.properties.map(({ name, schema, required }) => (
-        <div key={name}>{nest(place(name, schema, required))}</div>
+        <div key={name}>{nest(memberProps(name, schema, required))}</div>
       ))}
       {others.map((name) => (
         <div key={`+${name}`}>
           {nest({
-            ...place(name, field.others ?? true, true),
+            ...memberProps(name, field.others ?? true, true),
             value: object[name] ?? undefined,
             onChange: (next) => onChange(withMember(object, name, next ?? null)),
             remove: () => onChange(withMember(object, name, undefined)),
@@ -56,16 +56,16 @@ export function Members({ field, nest, value, root, path, problems, depth, onCha
         </div>
       ))}
       {field.others !== undefined && (
-        <AddNamed
+        <AddProperty
           taken={(name) => Object.hasOwn(object, name)}
-          add={(name) => onChange(withMember(object, name, initialOf(field.others, root) ?? null))}
+          add={(name) => onChange(withMember(object, name, initialValue(field.others, root) ?? null))}
         />
       )}
     </>
   )
 }
 
-function AddNamed({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {
+function AddProperty({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {
   const name = useSignal('')
   const free = name.value !== '' && !taken(name.value)
   return (

@@ -1,4 +1,4 @@
-import { limitsText, typeText } from './describe.ts'
+import { describeConstraints, describeType } from './describe.ts'
 import { fieldOf } from './field.ts'
 import type { Schema } from './schema.ts'
 import './schema-form.css'
@@ -51,7 +51,7 @@ function Property({ name, schema, required, root, depth }: PropertyProps) {
       <div class="field-head">
         <code>{name}</code>
         {required && <span class="required">required</span>}
-        <span class="quiet small">{[typeText(schema, root), ...limitsText(own, root)].join(' · ')}</span>
+        <span class="quiet small">{[describeType(schema, root), ...describeConstraints(own, root)].join(' · ')}</span>
       </div>
       {typeof own.description === 'string' && <p class="field-note">{own.description}</p>}
       <SchemaView schema={schema} root={root} depth={depth + 1} />

@@ -5,22 +5,25 @@ export const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Limit for circular references. */
-const hops = 32
+const maxReferences = 32
 
 /** Resolves references within the document and merges `allOf`. */
-export function plain(schema: unknown, root: Schema, left = hops): Schema {
+export function resolveSchema(schema: unknown, root: Schema, left = maxReferences): Schema {
   if (!isObject(schema) || left === 0) return schema === false ? { not: {} } : {}
   if (typeof schema.$ref === 'string') {
     const { $ref, ...beside } = schema
-    return merged(plain(pointedAt($ref as string, root), root, left - 1), plain(beside, root, left - 1))
+    return mergeSchemas(
+      resolveSchema(resolvePointer($ref as string, root), root, left - 1),
+      resolveSchema(beside, root, left - 1),
+    )
   }
   if (!Array.isArray(schema.allOf)) return schema
   const { allOf, ...own } = schema
-  return (allOf as unknown[]).map((part) => plain(part, root, left - 1)).reduce(merged, own)
+  return (allOf as unknown[]).map((part) => resolveSchema(part, root, left - 1)).reduce(mergeSchemas, own)
 }
 
 /** Merges properties and required names; otherwise the second schema wins. */
-export function merged(first: Schema, second: Schema): Schema {
+export function mergeSchemas(first: Schema, second: Schema): Schema {
   const both = { ...first, ...second }
   const properties = { ...objectAt(first, 'properties'), ...objectAt(second, 'properties') }
   const required = [...new Set([...requiredOf(first), ...requiredOf(second)])]
@@ -40,19 +43,19 @@ export const requiredOf = (schema: Schema): readonly string[] =>
   Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
 
 /** Resolves `#` and `#/$defs/a`. External references accept everything. */
-function pointedAt(reference: string, root: Schema): unknown {
+function resolvePointer(reference: string, root: Schema): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return {}
   let found: unknown = root
   for (const part of reference.slice(2).split('/')) {
-    const key = unescaped(part)
+    const key = unescapePointer(part)
     found =
       typeof found === 'object' && found !== null && Object.hasOwn(found, key) ? (found as Schema)[key] : undefined
   }
   return found
 }
 
-function unescaped(part: string): string {
+function unescapePointer(part: string): string {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
   } catch {

@@ -1,22 +1,22 @@
 import { useSignal } from '@preact/signals'
 import { bestVariant } from './check.ts'
 import type { Field } from './field.ts'
-import type { FieldProps, Nest } from './field-props.ts'
+import type { FieldProps, RenderField } from './field-props.ts'
 import { Group } from './group.tsx'
-import { initialOf } from './initial.ts'
+import { initialValue } from './initial-value.ts'
 
-type VariantsProps = FieldProps & { readonly field: Field & { readonly kind: 'variants' }; readonly nest: Nest }
+type VariantsProps = FieldProps & { readonly field: Field & { readonly kind: 'variants' }; readonly nest: RenderField }
 
 /** A union: the user selects a variant first. */
 export function VariantsField({ field, nest, ...props }: VariantsProps) {
   const { label, value, root, required, onChange } = props
   const unset = !required && value === undefined
-  const chosen = useSignal(bestVariant(value, field.variants, root))
-  const variant = field.variants[chosen.value] ?? field.variants[0]
-  const choose = (text: string) => {
+  const selected = useSignal(bestVariant(value, field.variants, root))
+  const variant = field.variants[selected.value] ?? field.variants[0]
+  const select = (text: string) => {
     if (text === '') return onChange(undefined)
-    chosen.value = Number(text)
-    onChange(initialOf(field.variants[chosen.value]?.schema, root))
+    selected.value = Number(text)
+    onChange(initialValue(field.variants[selected.value]?.schema, root))
   }
   const { description } = field.schema
   return (
@@ -24,8 +24,8 @@ export function VariantsField({ field, nest, ...props }: VariantsProps) {
       <select
         class="input"
         aria-label={`Type of ${label}`}
-        value={unset ? '' : String(chosen.value)}
-        onChange={({ currentTarget }) => choose(currentTarget.value)}
+        value={unset ? '' : String(selected.value)}
+        onChange={({ currentTarget }) => select(currentTarget.value)}
       >
         {!required && <option value="">not set</option>}
         {field.variants.map((one, index) => (
@@ -35,7 +35,7 @@ export function VariantsField({ field, nest, ...props }: VariantsProps) {
         ))}
       </select>
       {!unset && variant && (
-        <div key={chosen.value}>
+        <div key={selected.value}>
           {nest({
             ...withoutRemove(props),
             label: variant.label,

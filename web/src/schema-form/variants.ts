@@ -1,4 +1,4 @@
-import { isObject, merged, objectAt, plain, requiredOf, type Schema } from './schema.ts'
+import { isObject, mergeSchemas, objectAt, requiredOf, resolveSchema, type Schema } from './schema.ts'
 
 export interface Variant {
   readonly label: string
@@ -10,7 +10,9 @@ export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   const { oneOf, anyOf, ...common } = schema
   const parts = [oneOf, anyOf].find((list): list is unknown[] => Array.isArray(list) && list.length > 0)
   if (parts) {
-    const schemas = parts.map((part) => plain(part, root)).map((part) => ({ part, whole: whole(common, part) }))
+    const schemas = parts
+      .map((part) => resolveSchema(part, root))
+      .map((part) => ({ part, whole: withUnionKeywords(common, part) }))
     return schemas.map(({ part, whole }, index) => ({
       label: labelOf(part, root) ?? `option ${index + 1}`,
       schema: whole,
@@ -22,9 +24,9 @@ export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
 }
 
 /** Merges a variant with the keywords of the union, except those that describe the union. */
-function whole(common: Schema, part: Schema): Schema {
+function withUnionKeywords(common: Schema, part: Schema): Schema {
   const { title: _, description: __, default: ___, $schema: ____, $defs: _____, ...rules } = common
-  return merged(rules, part)
+  return mergeSchemas(rules, part)
 }
 
 /** Label of a variant: its title, discriminator, required properties or type. */
@@ -32,13 +34,13 @@ function labelOf(part: Schema, root: Schema): string | undefined {
   if (typeof part.title === 'string') return part.title
   if ('const' in part) return JSON.stringify(part.const)
   for (const [name, property] of Object.entries(objectAt(part, 'properties'))) {
-    const { const: word } = plain(property, root)
+    const { const: word } = resolveSchema(property, root)
     if (typeof word === 'string') return `${name}: ${word}`
   }
   const required = requiredOf(part)
   if (required.length > 0) return `with ${required.join(', ')}`
   if (part.type === 'array') {
-    const { type } = isObject(part.items) ? plain(part.items, root) : {}
+    const { type } = isObject(part.items) ? resolveSchema(part.items, root) : {}
     return typeof type === 'string' ? `list of ${type}s` : 'list'
   }
   return typeof part.type === 'string' ? part.type : undefined

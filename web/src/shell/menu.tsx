@@ -1,5 +1,5 @@
 import { liveOverview } from '../api/live.ts'
-import { Icon } from '../parts/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
 import { type PageName, pages, pathTo } from '../routing/route.ts'
 

@@ -3,15 +3,15 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { liveOverview, streamState } from '../api/live.ts'
 import { noAgent, session, signOut } from '../api/session.ts'
-import { Brand, Icon } from '../parts/icon.tsx'
-import { streamLooks } from '../parts/looks.ts'
-import { Mark } from '../parts/mark.tsx'
-import { attempt, Notices } from '../parts/notices.tsx'
+import { Icon, Logo } from '../components/icon.tsx'
+import { Notices, withNotice } from '../components/notices.tsx'
+import { StatusBadge } from '../components/status-badge.tsx'
+import { streamStatuses } from '../components/statuses.ts'
 import { path } from '../routing/location.ts'
 import { pathTo } from '../routing/route.ts'
-import { ShortcutHelp } from './help.tsx'
 import { helpShown } from './keyboard.ts'
 import { Menu } from './menu.tsx'
+import { ShortcutHelp } from './shortcut-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
 /** Navigation and everything else around a page. */
@@ -41,7 +41,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           <Icon name="menu" />
         </button>
         <a class="brand" href="/">
-          <Brand /> Toolway
+          <Logo /> Toolway
         </a>
         <LiveState />
       </header>
@@ -50,7 +50,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       {open.value && <div class="curtain" onClick={() => (open.value = false)} />}
       <aside class="side" aria-label="Toolway" data-open={open.value || undefined}>
         <a class="brand" href="/">
-          <Brand /> Toolway
+          <Logo /> Toolway
         </a>
         <Menu />
         <div class="side-foot">
@@ -92,7 +92,7 @@ function Account() {
       </span>
       <span class="quiet">acting as {user.agent === noAgent ? 'no agent' : user.agent}</span>
       {user.authenticated ? (
-        <button type="button" class="button tiny" onClick={() => void attempt(signOut, () => 'Signed out.')}>
+        <button type="button" class="button tiny" onClick={() => void withNotice(signOut, () => 'Signed out.')}>
           <Icon name="leave" size={13} /> Sign out
         </button>
       ) : (
@@ -130,7 +130,7 @@ function LiveState() {
   const state = streamState.value
   return (
     <span class="live" title={streamHints[state]}>
-      <Mark look={streamLooks[state]} />
+      <StatusBadge status={streamStatuses[state]} />
     </span>
   )
 }

@@ -1,4 +1,4 @@
-import { Icon } from '../parts/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import { setTheme, type Theme, theme } from './theme.ts'
 
 const next: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' }

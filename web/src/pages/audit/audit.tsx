@@ -2,25 +2,25 @@ import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.t
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { isAdmin } from '../../api/session.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { LoadMore } from '../../components/load-more.tsx'
+import { Page, RefreshButton } from '../../components/page.tsx'
+import { AdminsOnly, EmptyState, Loaded } from '../../components/states.tsx'
+import { Table } from '../../components/table.tsx'
 import { pluralize } from '../../format/number.ts'
-import { Code } from '../../parts/code.tsx'
-import { More } from '../../parts/more.tsx'
-import { Page, Refresh } from '../../parts/page.tsx'
-import { AdminsOnly, Empty, Loaded } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
 import { query, replaceAddress } from '../../routing/location.ts'
 import { parseTime } from '../../routing/time-range.ts'
 import '../calls/calls.css'
-import { Choose, Search, When, Word } from '../../parts/filters.tsx'
-import { Icon } from '../../parts/icon.tsx'
+import { SearchField, SelectFilter, TextFilter, TimeFilter } from '../../components/filters.tsx'
+import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { auditColumns } from './audit-columns.tsx'
-import { keyOf } from './audit-row.ts'
-import { Chain } from './chain.tsx'
+import { recordKey } from './audit-row.ts'
+import { HashChain } from './hash-chain.tsx'
 import { RecordPanel } from './record-panel.tsx'
 
 export function Audit() {
-  if (isAdmin.value) return <Records />
+  if (isAdmin.value) return <AuditLog />
   return (
     <Page title="Audit">
       <AdminsOnly what="the audit log" />
@@ -28,47 +28,51 @@ export function Audit() {
   )
 }
 
-function Records() {
-  const given = (name: string) => query.value.get(name) || undefined
+function AuditLog() {
+  const param = (name: string) => query.value.get(name) || undefined
   const filter = {
-    agent: given('agent'),
-    server: given('server'),
-    tool: given('tool'),
-    parent: given('parent'),
-    decision: given('decision'),
-    text: given('q'),
+    agent: param('agent'),
+    server: param('server'),
+    tool: param('tool'),
+    parent: param('parent'),
+    decision: param('decision'),
+    text: param('q'),
     from: parseTime(query.value.get('from')),
     to: parseTime(query.value.get('to')),
   }
   const audit = usePages<AuditPage>((cursor) => queries.audit({ ...filter, cursor }), JSON.stringify(filter))
   const rows = audit.pages.flatMap((page) => page.rows)
-  const chosen = rows.find((row) => keyOf(row) === query.value.get('record'))
+  const selected = rows.find((row) => recordKey(row) === query.value.get('record'))
   const filtered = Object.values(filter).some((value) => value !== undefined)
   return (
     <Page
       title="Audit"
       note="Every call and denial. Arguments are recorded and redacted as configured."
-      actions={<Refresh onClick={audit.first.reload} busy={audit.first.loading} />}
+      actions={<RefreshButton onClick={audit.first.reload} busy={audit.first.loading} />}
     >
-      <Chain />
+      <HashChain />
       <AuditFilters />
-      <div class={chosen ? 'split' : ''}>
+      <div class={selected ? 'split' : ''}>
         <div class="card split-list">
-          <Source page={audit.pages.at(0)} />
-          <Loaded of={audit.first} what="the audit log">
+          <RecordSource page={audit.pages.at(0)} />
+          <Loaded resource={audit.first} what="the audit log">
             {() =>
-              rows.length === 0 ? <NoRecords filtered={filtered} /> : <List audit={audit} rows={rows} chosen={chosen} />
+              rows.length === 0 ? (
+                <NoRecords filtered={filtered} />
+              ) : (
+                <RecordTable audit={audit} rows={rows} selected={selected} />
+              )
             }
           </Loaded>
         </div>
-        {chosen && <RecordPanel key={keyOf(chosen)} row={chosen} />}
+        {selected && <RecordPanel key={recordKey(selected)} row={selected} />}
       </div>
     </Page>
   )
 }
 
 /** Tells whose records are shown, if there are several replicas. */
-function Source({ page }: { readonly page: AuditPage | undefined }) {
+function RecordSource({ page }: { readonly page: AuditPage | undefined }) {
   if (page?.source === undefined) return null
   const { source, behind } = page
   if (source === 'local') {
@@ -78,29 +82,29 @@ function Source({ page }: { readonly page: AuditPage | undefined }) {
       </p>
     )
   }
-  const waiting = behind?.records
+  const pending = behind?.records
     ? ` Not copied there yet: ${pluralize(behind.records, 'record')} of this replica.`
     : ''
-  return <p class="quiet">{`Records of all replicas, from PostgreSQL.${waiting}`}</p>
+  return <p class="quiet">{`Records of all replicas, from PostgreSQL.${pending}`}</p>
 }
 
-interface ListProps {
+interface RecordTableProps {
   readonly audit: PagedList<AuditPage>
   readonly rows: readonly AuditRow[]
-  readonly chosen: AuditRow | undefined
+  readonly selected: AuditRow | undefined
 }
 
-function List({ audit, rows, chosen }: ListProps) {
+function RecordTable({ audit, rows, selected }: RecordTableProps) {
   return (
     <>
       <Table
         label="Audit records"
         rows={rows}
-        keyOf={keyOf}
-        columns={auditColumns(chosen !== undefined)}
-        current={(row) => row === chosen}
+        keyOf={recordKey}
+        columns={auditColumns(selected !== undefined)}
+        current={(row) => row === selected}
       />
-      <More of={audit} shown={rows.length} things="records" />
+      <LoadMore list={audit} shown={rows.length} itemName="records" />
     </>
   )
 }
@@ -108,22 +112,22 @@ function List({ audit, rows, chosen }: ListProps) {
 function NoRecords({ filtered }: { readonly filtered: boolean }) {
   if (filtered) {
     return (
-      <Empty title="No matching records">
+      <EmptyState title="No matching records">
         <p class="quiet">
           Records must match every filter. Use <code>*</code> as a wildcard in agent, server and tool; the search looks
           in the arguments and also accepts <code>name=value</code>.
         </p>
-      </Empty>
+      </EmptyState>
     )
   }
   return (
-    <Empty title="No records yet">
+    <EmptyState title="No records yet">
       <p>
         Every call is recorded before it starts and after it ends. Records are chained by hashes, so that changes to
         them are detected.
       </p>
-      <Code text="toolway audit tail" label="Command to follow the audit log" />
-    </Empty>
+      <CodeBlock text="toolway audit tail" label="Command to follow the audit log" />
+    </EmptyState>
   )
 }
 
@@ -137,14 +141,14 @@ const decisions = [
 function AuditFilters() {
   return (
     <div class="filters">
-      <Search label="Search arguments" />
-      <Word label="Agent" name="agent" placeholder="ci, team.*" />
-      <Word label="Server" name="server" placeholder="github" />
-      <Word label="Tool" name="tool" placeholder="delete_*" />
-      <Word label="Caused by" name="parent" placeholder="chat or call ID" />
-      <Choose label="Decision" name="decision" options={decisions} all="any" />
-      <When label="From" name="from" />
-      <When label="To" name="to" />
+      <SearchField label="Search arguments" />
+      <TextFilter label="Agent" name="agent" placeholder="ci, team.*" />
+      <TextFilter label="Server" name="server" placeholder="github" />
+      <TextFilter label="Tool" name="tool" placeholder="delete_*" />
+      <TextFilter label="Caused by" name="parent" placeholder="chat or call ID" />
+      <SelectFilter label="Decision" name="decision" options={decisions} all="any" />
+      <TimeFilter label="From" name="from" />
+      <TimeFilter label="To" name="to" />
       {query.value.size > 0 && (
         <button type="button" class="button" onClick={() => replaceAddress(pathTo('audit'))}>
           <Icon name="close" size={12} /> Clear

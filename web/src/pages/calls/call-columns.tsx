@@ -1,10 +1,10 @@
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { type Column, RowLink } from '../../components/table.tsx'
+import { ClockTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { At } from '../../parts/moment.tsx'
-import { Name } from '../../parts/name.tsx'
-import { type Column, RowLink } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 
@@ -12,7 +12,7 @@ import { pathTo } from '../../routing/route.ts'
 export const callLink = (id: string): string => pathTo('calls', id) + (query.value.size > 0 ? `?${query.value}` : '')
 
 /** Server and tool, or else the operation. */
-export const whatOf = ({ server, name, operation }: CallView): string =>
+export const targetOf = ({ server, name, operation }: CallView): string =>
   [server, name].filter((part) => part !== '').join('.') || operation
 
 /** Only what differs from the usual case, a tool call made directly by an agent. */
@@ -22,31 +22,31 @@ const notesOf = ({ operation, parent }: CallView): string =>
 /** Fewer columns (`narrow`) while a call is open beside the list. */
 export function callColumns(narrow: boolean): readonly Column<CallView>[] {
   const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
-    { title: 'Time', cell: ({ at }) => <At at={at} /> },
+    { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
     {
       title: 'Target',
-      clip: true,
+      truncate: true,
       cell: (call) => (
         <>
           <RowLink href={callLink(call.id)}>
-            <Name of={whatOf(call)} />
+            <BreakableName of={targetOf(call)} />
           </RowLink>
           {notesOf(call) !== '' && <span class="sub">{notesOf(call)}</span>}
         </>
       ),
     },
-    { title: 'Agent', from: 'middle', alone: true, cell: ({ agent }) => agent },
+    { title: 'Agent', minScreen: 'middle', alone: true, cell: ({ agent }) => agent },
     {
       title: 'Outcome',
       cell: ({ outcome, code }) => (
         <>
-          <Mark look={outcomeLooks[outcome]} />
+          <StatusBadge status={outcomeStatuses[outcome]} />
           {code !== null && <span class="sub">{code}</span>}
         </>
       ),
     },
-    { title: 'Cache', from: 'wide', alone: true, cell: ({ cache }) => cache ?? '' },
-    { title: 'Duration', end: true, cell: ({ ms }) => formatDuration(ms) },
+    { title: 'Cache', minScreen: 'wide', alone: true, cell: ({ cache }) => cache ?? '' },
+    { title: 'Duration', alignEnd: true, cell: ({ ms }) => formatDuration(ms) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

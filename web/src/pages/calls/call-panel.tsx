@@ -3,18 +3,18 @@ import { queries } from '../../api/endpoints.ts'
 import { liveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { ClockTime, RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { Copy } from '../../parts/copy.tsx'
-import { Icon } from '../../parts/icon.tsx'
-import { JsonTree } from '../../parts/json-tree.tsx'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Ago, At } from '../../parts/moment.tsx'
-import { Loaded } from '../../parts/states.tsx'
 import { query } from '../../routing/location.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { callLink, whatOf } from './call-columns.tsx'
+import { callLink, targetOf } from './call-columns.tsx'
 import { Timeline } from './timeline.tsx'
 
 export function CallPanel({ id }: { readonly id: string }) {
@@ -31,26 +31,26 @@ export function CallPanel({ id }: { readonly id: string }) {
     <aside class="card split-detail" aria-label="Call">
       <div class="card-head">
         <h2 data-focus tabIndex={-1}>
-          {shown ? whatOf(shown) : 'Call'}
+          {shown ? targetOf(shown) : 'Call'}
         </h2>
         <a class="button plain icon tiny" href={back} data-back aria-label="Close call" title="Close (Esc)">
           <Icon name="close" size={14} />
         </a>
       </div>
       <div class="card-body stack">
-        <Loaded of={call} what="the call">
-          {(data) => <Detail call={data} />}
+        <Loaded resource={call} what="the call">
+          {(data) => <CallDetails call={data} />}
         </Loaded>
       </div>
     </aside>
   )
 }
 
-function Detail({ call }: { readonly call: CallDetail }) {
+function CallDetails({ call }: { readonly call: CallDetail }) {
   return (
     <>
       <p class="row">
-        <Mark look={outcomeLooks[call.outcome]} chip /> {formatDuration(call.ms)}
+        <StatusBadge status={outcomeStatuses[call.outcome]} chip /> {formatDuration(call.ms)}
       </p>
       <CallFacts call={call} />
       <section class="stack tight">
@@ -64,8 +64,8 @@ function Detail({ call }: { readonly call: CallDetail }) {
             {call.children.map((child) => (
               <li key={child.id} class="row spread">
                 <span class="row">
-                  <Mark look={outcomeLooks[child.outcome]} />
-                  <a href={callLink(child.id)}>{whatOf(child)}</a>
+                  <StatusBadge status={outcomeStatuses[child.outcome]} />
+                  <a href={callLink(child.id)}>{targetOf(child)}</a>
                 </span>
                 <span class="quiet">{formatDuration(child.ms)}</span>
               </li>
@@ -78,12 +78,12 @@ function Detail({ call }: { readonly call: CallDetail }) {
   )
 }
 
-interface RecordsProps {
+interface AuditRecordsProps {
   readonly begin: AuditRow | null
   readonly end: AuditRow | null
 }
 
-function AuditRecords({ begin, end }: RecordsProps) {
+function AuditRecords({ begin, end }: AuditRecordsProps) {
   return (
     <section class="stack tight">
       <h3>Audit records</h3>
@@ -109,7 +109,7 @@ function CallFacts({ call }: { readonly call: CallDetail }) {
     <dl class="facts">
       <dt>Started</dt>
       <dd>
-        <At at={call.at} /> (<Ago at={call.at} />)
+        <ClockTime at={call.at} /> (<RelativeTime at={call.at} />)
       </dd>
       <dt>Agent</dt>
       <dd>
@@ -176,7 +176,7 @@ function CallFacts({ call }: { readonly call: CallDetail }) {
       )}
       <dt>ID</dt>
       <dd class="row">
-        <code>{call.id}</code> <Copy text={call.id} label="Copy call ID" />
+        <code>{call.id}</code> <CopyButton text={call.id} label="Copy call ID" />
       </dd>
     </dl>
   )

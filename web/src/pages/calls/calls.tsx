@@ -4,26 +4,26 @@ import { filterCalls, mergeCalls } from '../../api/call-log.ts'
 import { queries } from '../../api/endpoints.ts'
 import { liveCalls, maxLiveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, LoadError, Loading } from '../../components/states.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { Table } from '../../components/table.tsx'
 import { formatCount, pluralize } from '../../format/number.ts'
-import { Choose, Search } from '../../parts/filters.tsx'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Page } from '../../parts/page.tsx'
-import { Empty, Failed, Loading } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
 import { callColumns } from './call-columns.tsx'
 import { CallPanel } from './call-panel.tsx'
 import './calls.css'
-import { Code } from '../../parts/code.tsx'
-import { Icon } from '../../parts/icon.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { Icon } from '../../components/icon.tsx'
 import { pathTo } from '../../routing/route.ts'
 
-const outcomes = Object.entries(outcomeLooks).map(([value, { word }]) => [value, word] as const)
+const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [value, label] as const)
 
 /** Live list of calls, with the details of one call beside it. */
 export function Calls({ id }: { readonly id: string | undefined }) {
-  const wanted = (name: string) => query.value.get(name) ?? ''
-  const filter = { agent: wanted('agent'), server: wanted('server'), outcome: wanted('outcome'), text: wanted('q') }
+  const param = (name: string) => query.value.get(name) ?? ''
+  const filter = { agent: param('agent'), server: param('server'), outcome: param('outcome'), text: param('q') }
   // Loads matching calls that are older than those of the event stream.
   const earlier = useResource(queries.calls({ ...filter, limit: maxLiveCalls }), JSON.stringify(filter), {
     withoutStream: true,
@@ -41,12 +41,12 @@ export function Calls({ id }: { readonly id: string | undefined }) {
       actions={<PauseButton paused={paused} />}
     >
       <div class="filters">
-        <Search label="Search calls" />
-        <Choose label="Agent" name="agent" options={names('agent')} all="all" />
-        <Choose label="Server" name="server" options={names('server')} all="all" />
-        <Choose label="Outcome" name="outcome" options={outcomes} all="any" />
+        <SearchField label="Search calls" />
+        <SelectFilter label="Agent" name="agent" options={names('agent')} all="all" />
+        <SelectFilter label="Server" name="server" options={names('server')} all="all" />
+        <SelectFilter label="Outcome" name="outcome" options={outcomes} all="any" />
       </div>
-      {earlier.error && <Failed error={earlier.error} what="earlier calls" retry={earlier.reload} />}
+      {earlier.error && <LoadError error={earlier.error} what="earlier calls" retry={earlier.reload} />}
       <div class={id === undefined ? '' : 'split'}>
         <div class="card split-list">
           {waiting && <Loading what="the calls" />}
@@ -78,42 +78,42 @@ export function Calls({ id }: { readonly id: string | undefined }) {
 function NoCalls({ filtered }: { readonly filtered: boolean }) {
   if (filtered) {
     return (
-      <Empty title="No matching calls">
+      <EmptyState title="No matching calls">
         <p class="quiet">
           Only the most recent calls are kept here. <a href={pathTo('audit')}>The audit log</a> has all of them.
         </p>
-      </Empty>
+      </EmptyState>
     )
   }
   return (
-    <Empty title="No calls yet">
+    <EmptyState title="No calls yet">
       <p>
         Calls appear here as soon as they start. <a href="/">Connect a client</a>, or make a call yourself:
       </p>
-      <Code text="toolway call native.hash data=hello algorithm=sha256" label="Command to make a call" />
+      <CodeBlock text="toolway call native.hash data=hello algorithm=sha256" label="Command to make a call" />
       <p class="quiet">
         Or <a href={pathTo('tools')}>try a tool</a> in the browser.
       </p>
-    </Empty>
+    </EmptyState>
   )
 }
 
 /** Pauses the list and counts the calls that arrive meanwhile. */
 function PauseButton({ paused }: { readonly paused: Signal<readonly CallView[] | undefined> }) {
-  const held = paused.value
-  const known = new Set(held?.map(({ id }) => id))
-  const missed = held ? liveCalls.value.filter(({ id }) => !known.has(id)).length : 0
+  const frozen = paused.value
+  const known = new Set(frozen?.map(({ id }) => id))
+  const newCalls = frozen ? liveCalls.value.filter(({ id }) => !known.has(id)).length : 0
   return (
     <>
-      {held && <span class="quiet">{formatCount(missed)} new</span>}
+      {frozen && <span class="quiet">{formatCount(newCalls)} new</span>}
       <button
         type="button"
         class="button"
         data-pause
-        title={held ? 'Resume live updates (p)' : 'Pause live updates (p)'}
-        onClick={() => (paused.value = held ? undefined : liveCalls.peek())}
+        title={frozen ? 'Resume live updates (p)' : 'Pause live updates (p)'}
+        onClick={() => (paused.value = frozen ? undefined : liveCalls.peek())}
       >
-        <Icon name={held ? 'play' : 'pause'} size={14} /> {held ? 'Resume' : 'Pause'}
+        <Icon name={frozen ? 'play' : 'pause'} size={14} /> {frozen ? 'Resume' : 'Pause'}
       </button>
     </>
   )

@@ -1,10 +1,10 @@
 import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
 import { formatDuration } from '../../format/duration.ts'
 import { now } from '../../shell/now.ts'
-import { barsOf } from './bars.ts'
+import { timelineBars } from './timeline-bars.ts'
 
 export function Timeline({ call }: { readonly call: CallDetail }) {
-  const bars = barsOf(call, now.value)
+  const bars = timelineBars(call, now.value)
   if (bars.length === 0) {
     return <p class="quiet">This call was never sent to a server: it was refused, or Toolway answered it.</p>
   }

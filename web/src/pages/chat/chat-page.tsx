@@ -2,19 +2,19 @@ import { useEffect } from 'preact/hooks'
 import type { ChatView } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { Icon } from '../../parts/icon.tsx'
-import { Page } from '../../parts/page.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
 import { Composer } from './composer.tsx'
 import './chat.css'
-import { Code } from '../../parts/code.tsx'
-import { startAnew, turns } from './talk.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { startNewChat, turns } from './conversation.ts'
 import { TurnView } from './turn-view.tsx'
 
 export function ChatPage() {
   const chat = useResource(queries.chat, 'chat')
-  const anew = (
-    <button type="button" class="button" onClick={startAnew}>
+  const newChatButton = (
+    <button type="button" class="button" onClick={startNewChat}>
       <Icon name="add" size={14} /> New chat
     </button>
   )
@@ -22,9 +22,9 @@ export function ChatPage() {
     <Page
       title="Chat"
       note="Ask something that needs tools. Calls are real: the rules of the agent apply, and the audit log records them."
-      actions={turns.value.length > 0 && anew}
+      actions={turns.value.length > 0 && newChatButton}
     >
-      <Loaded of={chat} what="the models">
+      <Loaded resource={chat} what="the models">
         {({ models }: ChatView) => (models.length === 0 ? <NoModel /> : <Conversation models={models} />)}
       </Loaded>
     </Page>
@@ -32,12 +32,13 @@ export function ChatPage() {
 }
 
 /** Follow the conversation only if the user is this close to its end, and has not scrolled up. */
-const nearPx = 240
+const followWithinPx = 240
 
 function Conversation({ models }: ChatView) {
   useEffect(() => {
     const { scrollHeight, scrollTop, clientHeight } = document.documentElement
-    if (turns.value.length > 0 && scrollHeight - scrollTop - clientHeight < nearPx) window.scrollTo(0, scrollHeight)
+    if (turns.value.length > 0 && scrollHeight - scrollTop - clientHeight < followWithinPx)
+      window.scrollTo(0, scrollHeight)
   }, [turns.value])
   return (
     <div class="stack">
@@ -64,13 +65,13 @@ chat:
 function NoModel() {
   return (
     <div class="card">
-      <Empty title="No model is configured">
+      <EmptyState title="No model is configured">
         <p>
           Chat needs a language model. Any server with an OpenAI-compatible API works: add it under <code>models</code>{' '}
           and set <code>chat.model</code> to its name.
         </p>
-        <Code text={example} label="Example configuration with a model" />
-      </Empty>
+        <CodeBlock text={example} label="Example configuration with a model" />
+      </EmptyState>
     </div>
   )
 }

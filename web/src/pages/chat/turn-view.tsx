@@ -1,21 +1,21 @@
 import { isAdmin } from '../../api/session.ts'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { Note } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount } from '../../format/number.ts'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Name } from '../../parts/name.tsx'
-import { Note } from '../../parts/states.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { stageNames, type ToolRun, type Turn } from './turn.ts'
 
 export function TurnView({ turn }: { readonly turn: Turn }) {
-  const { asked, id, calls, thinking, text, notes, error, state, tokens } = turn
+  const { question, id, calls, thinking, text, notes, error, state, tokens } = turn
   return (
     <li class="turn stack tight">
       <p class="asked">
         <span class="hidden">You: </span>
-        {asked}
+        {question}
       </p>
       {calls.length > 0 && <ToolRuns runs={calls} chat={id} />}
       {thinking !== '' && (
@@ -57,22 +57,22 @@ function statusOf({ state, stage }: Turn): string {
   return { answered: 'Answered', stopped: 'Stopped', failed: 'Failed' }[state]
 }
 
-interface RunsProps {
+interface ToolRunsProps {
   readonly runs: readonly ToolRun[]
   /** ID of the chat, which is the parent of its calls in the audit log. */
   readonly chat: string | undefined
 }
 
-function ToolRuns({ runs, chat }: RunsProps) {
+function ToolRuns({ runs, chat }: ToolRunsProps) {
   return (
     <ul class="runs" aria-label="Tools">
       {runs.map((run) => (
         <li key={run.call}>
           <details>
             <summary class="row">
-              <Mark look={outcomeLooks[run.state]} />
+              <StatusBadge status={outcomeStatuses[run.state]} />
               <code>
-                <Name of={run.name} />
+                <BreakableName of={run.name} />
               </code>
               {run.ms !== undefined && <span class="quiet">{formatDuration(run.ms)}</span>}
             </summary>

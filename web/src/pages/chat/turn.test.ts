@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
 import { createEventParser } from '../../api/chat.ts'
-import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
+import { applyEvent, failedTurn, historyOf, newTurn, stoppedTurn, type Turn } from './turn.ts'
 
-const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = begun('Hi')): Turn => events.reduce(withTold, turn)
+const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = newTurn('Hi')): Turn =>
+  events.reduce(applyEvent, turn)
 
 const call = (id: string): ChatStreamEvent => ({
   kind: 'call',
@@ -31,7 +32,7 @@ describe('G10: a turn of a chat', () => {
       end,
     ])
     expect(turn).toMatchObject({
-      ...{ asked: 'Hi', id: 'chat-1', stage: 'execute', thinking: 'Hm.', text: 'Hello' },
+      ...{ question: 'Hi', id: 'chat-1', stage: 'execute', thinking: 'Hm.', text: 'Hello' },
       ...{ state: 'answered', notes: ['A note.'], tokens: 7, error: undefined },
     })
     expect(turn.calls.map(({ call, state, ms }) => [call, state, ms])).toEqual([
@@ -46,16 +47,16 @@ describe('G10: a turn of a chat', () => {
       { kind: 'error', code: 'TIMEOUT', message: 'Late.' },
     ])
     expect(turn).toMatchObject({ text: 'Hel', state: 'failed', error: { code: 'TIMEOUT', message: 'Late.' } })
-    expect(stopped(turn)).toBe(turn)
-    expect(stopped(begun('Hi')).state).toBe('stopped')
+    expect(stoppedTurn(turn)).toBe(turn)
+    expect(stoppedTurn(newTurn('Hi')).state).toBe('stopped')
   })
 
   test('what was said goes with the next question, what was never answered does not', () => {
     const answered = turnAfter([{ kind: 'text', text: 'Hello' }, end])
-    const half = stopped(turnAfter([{ kind: 'text', text: 'Hel' }], begun('Again')))
-    const silent = stopped(begun('Nothing'))
-    const broken = failed(turnAfter([{ kind: 'text', text: 'x' }]), { code: 'C', message: 'M' })
-    expect(messagesOf([answered, half, silent, broken]).map(({ role, content }) => `${role}: ${content}`)).toEqual([
+    const half = stoppedTurn(turnAfter([{ kind: 'text', text: 'Hel' }], newTurn('Again')))
+    const silent = stoppedTurn(newTurn('Nothing'))
+    const broken = failedTurn(turnAfter([{ kind: 'text', text: 'x' }]), { code: 'C', message: 'M' })
+    expect(historyOf([answered, half, silent, broken]).map(({ role, content }) => `${role}: ${content}`)).toEqual([
       'user: Hi',
       'assistant: Hello',
       'user: Again',

@@ -2,7 +2,7 @@ import type { ChatStageName, ChatStreamEvent } from '../../../../src/serve/admin
 
 /** One question of the user and the answer to it. */
 export interface Turn {
-  readonly asked: string
+  readonly question: string
   /** ID of the chat in the audit log; known once the answer starts. */
   readonly id: string | undefined
   readonly stage: ChatStageName | undefined
@@ -25,13 +25,13 @@ export interface ToolRun {
   readonly text: string
 }
 
-export const begun = (asked: string): Turn => ({
-  ...{ asked, id: undefined, stage: undefined, calls: [], thinking: '', text: '' },
+export const newTurn = (question: string): Turn => ({
+  ...{ question, id: undefined, stage: undefined, calls: [], thinking: '', text: '' },
   ...{ state: 'running', notes: [], error: undefined, tokens: undefined },
 })
 
 /** Applies one event of the response stream. */
-export function withTold(turn: Turn, event: ChatStreamEvent): Turn {
+export function applyEvent(turn: Turn, event: ChatStreamEvent): Turn {
   switch (event.kind) {
     case 'start':
       return { ...turn, id: event.id }
@@ -56,25 +56,28 @@ export function withTold(turn: Turn, event: ChatStreamEvent): Turn {
       return { ...turn, state: 'answered', notes, tokens: usage.promptTokens + usage.completionTokens }
     }
     case 'error':
-      return failed(turn, event)
+      return failedTurn(turn, event)
   }
 }
 
-export const stopped = (turn: Turn): Turn => (turn.state === 'running' ? { ...turn, state: 'stopped' } : turn)
+export const stoppedTurn = (turn: Turn): Turn => (turn.state === 'running' ? { ...turn, state: 'stopped' } : turn)
 
-export const failed = (turn: Turn, { code, message }: { readonly code: string; readonly message: string }): Turn => ({
+export const failedTurn = (
+  turn: Turn,
+  { code, message }: { readonly code: string; readonly message: string },
+): Turn => ({
   ...turn,
   state: 'failed',
   error: { code, message },
 })
 
 /** History for the next request, without turns that failed or have no answer. */
-export const messagesOf = (turns: readonly Turn[]) =>
-  turns.flatMap(({ asked, text, state }) =>
+export const historyOf = (turns: readonly Turn[]) =>
+  turns.flatMap(({ question, text, state }) =>
     text === '' || state === 'failed'
       ? []
       : [
-          { role: 'user' as const, content: asked },
+          { role: 'user' as const, content: question },
           { role: 'assistant' as const, content: text },
         ],
   )

@@ -1,15 +1,15 @@
 import { useSignal } from '@preact/signals'
-import { Copy } from '../../parts/copy.tsx'
-import { Search } from '../../parts/filters.tsx'
-import { JsonTree } from '../../parts/json-tree.tsx'
-import { Card } from '../../parts/page.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { SearchField } from '../../components/filters.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { Card } from '../../components/page.tsx'
 import { query } from '../../routing/location.ts'
-import { narrowed } from './narrow.ts'
+import { filterTree } from './filter-tree.ts'
 
 /** The effective configuration as a searchable tree. */
 export function ConfigTree({ config }: { readonly config: Readonly<Record<string, unknown>> }) {
   const text = query.value.get('q') ?? ''
-  const found = narrowed(config, text)
+  const matching = filterTree(config, text)
   const expanded = useSignal(false)
   const open = expanded.value || text !== '' ? 99 : 1
   return (
@@ -17,7 +17,7 @@ export function ConfigTree({ config }: { readonly config: Readonly<Record<string
       title="Effective configuration"
       side={
         <span class="row">
-          <Search label="Search keys and values" />
+          <SearchField label="Search keys and values" />
           <button
             type="button"
             class="button tiny"
@@ -26,17 +26,17 @@ export function ConfigTree({ config }: { readonly config: Readonly<Record<string
           >
             {expanded.value ? 'Collapse all' : 'Expand all'}
           </button>
-          <Copy text={JSON.stringify(config, null, 2)} label="Copy the configuration as JSON" />
+          <CopyButton text={JSON.stringify(config, null, 2)} label="Copy the configuration as JSON" />
         </span>
       }
     >
       <p class="quiet small">
         Includes all defaults. Durations are in milliseconds, sizes in bytes; secrets are masked.
       </p>
-      {found === undefined ? (
+      {matching === undefined ? (
         <p>No key or value contains “{text}”.</p>
       ) : (
-        <JsonTree key={`${text} ${open}`} value={found} open={open} />
+        <JsonTree key={`${text} ${open}`} value={matching} open={open} />
       )}
     </Card>
   )

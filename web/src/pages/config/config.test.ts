@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { withoutExcerpt } from '../../format/excerpt.ts'
-import { narrowed } from './narrow.ts'
+import { filterTree } from './filter-tree.ts'
 
 const config = {
   server: { host: '127.0.0.1', port: 4322 },
@@ -11,18 +11,18 @@ const config = {
 }
 
 test('G10: a search in the configuration keeps what leads to a find', () => {
-  expect(narrowed(config, 'example.com')).toEqual({ mcpServers: { github: { url: 'https://mcp.example.com' } } })
-  expect(narrowed(config, ' PORT ')).toEqual({ server: { port: 4322 } })
+  expect(filterTree(config, 'example.com')).toEqual({ mcpServers: { github: { url: 'https://mcp.example.com' } } })
+  expect(filterTree(config, ' PORT ')).toEqual({ server: { port: 4322 } })
 })
 
 test('G10: a key that fits keeps all that is below it, also by its path', () => {
-  expect(narrowed(config, 'github')).toEqual({ mcpServers: { github: config.mcpServers.github } })
-  expect(narrowed(config, 'memory.command')).toEqual({ mcpServers: { memory: { command: 'npx' } } })
+  expect(filterTree(config, 'github')).toEqual({ mcpServers: { github: config.mcpServers.github } })
+  expect(filterTree(config, 'memory.command')).toEqual({ mcpServers: { memory: { command: 'npx' } } })
 })
 
 test('G10: nothing asked is everything, nothing found is nothing', () => {
-  expect(narrowed(config, '')).toBe(config)
-  expect(narrowed(config, 'nowhere')).toBeUndefined()
+  expect(filterTree(config, '')).toBe(config)
+  expect(filterTree(config, 'nowhere')).toBeUndefined()
 })
 
 test('G8: an error in the history is told without the lines of the file', () => {

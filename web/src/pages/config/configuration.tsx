@@ -3,17 +3,17 @@ import { actions, queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { Action } from '../../parts/action.tsx'
-import { Code } from '../../parts/code.tsx'
-import { Copy } from '../../parts/copy.tsx'
-import { attempt } from '../../parts/notices.tsx'
-import { Card, Page } from '../../parts/page.tsx'
-import { AdminsOnly, Loaded, Note } from '../../parts/states.tsx'
+import { ActionButton } from '../../components/action-button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { withNotice } from '../../components/notices.tsx'
+import { Card, Page } from '../../components/page.tsx'
+import { AdminsOnly, Loaded, Note } from '../../components/states.tsx'
 import { ConfigTree } from './config-tree.tsx'
-import { History } from './history.tsx'
+import { ReloadHistory } from './reload-history.tsx'
 
 export function Configuration() {
-  if (isAdmin.value) return <Whole />
+  if (isAdmin.value) return <ConfigurationView />
   return (
     <Page title="Configuration">
       <AdminsOnly what="the configuration" />
@@ -21,10 +21,10 @@ export function Configuration() {
   )
 }
 
-function Whole() {
+function ConfigurationView() {
   const config = useResource(queries.config, `config ${liveReload.value?.at}`)
   const reload = async () => {
-    await attempt(actions.reload, (event) =>
+    await withNotice(actions.reload, (event) =>
       event.ok
         ? `Reloaded: ${event.changes.length === 0 ? 'no effective changes.' : event.changes.join('; ')}`
         : `Reload failed; the configuration did not change: ${event.error}`,
@@ -35,16 +35,16 @@ function Whole() {
     <Page
       title="Configuration"
       note="Files are reloaded when they change. An invalid configuration is not applied."
-      actions={<Action name="Reload now" icon="refresh" run={reload} />}
+      actions={<ActionButton name="Reload now" icon="refresh" run={reload} />}
     >
-      <Loaded of={config} what="the configuration">
-        {(data) => <Parts config={data} />}
+      <Loaded resource={config} what="the configuration">
+        {(data) => <ConfigurationCards config={data} />}
       </Loaded>
     </Page>
   )
 }
 
-function Parts({ config }: { readonly config: ConfigView }) {
+function ConfigurationCards({ config }: { readonly config: ConfigView }) {
   return (
     <>
       {config.reload.lastError !== null && (
@@ -52,7 +52,7 @@ function Parts({ config }: { readonly config: ConfigView }) {
           <p>
             <strong>The last reload failed. The previous configuration is still active.</strong>
           </p>
-          <Code text={config.reload.lastError} label="Reload error" />
+          <CodeBlock text={config.reload.lastError} label="Reload error" />
         </Note>
       )}
       {config.warnings.length > 0 && (
@@ -73,7 +73,8 @@ function Parts({ config }: { readonly config: ConfigView }) {
             <ol class="stack tight">
               {config.files.map(({ path, dialect }) => (
                 <li key={path} class="row">
-                  <code>{path}</code> <span class="chip">{dialect}</span> <Copy text={path} label="Copy the path" />
+                  <code>{path}</code> <span class="chip">{dialect}</span>{' '}
+                  <CopyButton text={path} label="Copy the path" />
                 </li>
               ))}
               {config.files.length > 1 && (
@@ -82,7 +83,7 @@ function Parts({ config }: { readonly config: ConfigView }) {
             </ol>
           )}
         </Card>
-        <History reload={config.reload} history={config.history} />
+        <ReloadHistory reload={config.reload} history={config.history} />
       </div>
       <ConfigTree config={config.config} />
     </>
@@ -96,7 +97,7 @@ function NoFiles() {
         No configuration file found; the defaults apply. Searched: <code>--config</code>, <code>TOOLWAY_CONFIG</code>,{' '}
         <code>./toolway.yaml</code>, <code>./.mcp.json</code>, and the configuration folder of the user.
       </p>
-      <Code text="toolway init" label="Command to create a configuration" />
+      <CodeBlock text="toolway init" label="Command to create a configuration" />
     </div>
   )
 }

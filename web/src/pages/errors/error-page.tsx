@@ -1,23 +1,23 @@
 import { useResource } from '../../api/resource.ts'
-import { Page } from '../../parts/page.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
 import './prose.css'
-import { Code } from '../../parts/code.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
 import { pathTo } from '../../routing/route.ts'
-import { type Block, type Piece, piecesOf } from './markdown.ts'
+import { type Block, type InlinePart, parseInline } from './markdown.ts'
 
 /** Documentation of an error code. */
 export function ErrorPage({ code }: { readonly code: string }) {
-  const page = useResource(async () => (await import('./pages.ts')).pageOf(code), code)
+  const page = useResource(async () => (await import('./pages.ts')).errorPage(code), code)
   return (
     <Page title={code}>
       <div class="card">
-        <Loaded of={page} what="the page">
+        <Loaded resource={page} what="the page">
           {(blocks) =>
             blocks === null ? (
-              <Empty title="Unknown error code">
+              <EmptyState title="Unknown error code">
                 <p class="quiet">This code is not one of Toolway's. It may come from a server.</p>
-              </Empty>
+              </EmptyState>
             ) : (
               <div class="card-body stack prose">
                 {blocks.slice(1).map((block, index) => (
@@ -37,13 +37,13 @@ function BlockView({ block }: { readonly block: Block }) {
     case 'heading':
       return <h2>{block.text}</h2>
     case 'code':
-      return <Code text={block.text} label={`Example: ${block.text.slice(0, 40)}`} />
+      return <CodeBlock text={block.text} label={`Example: ${block.text.slice(0, 40)}`} />
     case 'list':
       return (
         <ul class="bullets">
           {block.items.map((item) => (
             <li key={item}>
-              <Line text={item} />
+              <InlineText text={item} />
             </li>
           ))}
         </ul>
@@ -57,7 +57,7 @@ function BlockView({ block }: { readonly block: Block }) {
               <>
                 <dt>{name}</dt>
                 <dd>
-                  <Line text={value} />
+                  <InlineText text={value} />
                 </dd>
               </>
             ))}
@@ -66,19 +66,19 @@ function BlockView({ block }: { readonly block: Block }) {
     default:
       return (
         <p>
-          <Line text={block.text} />
+          <InlineText text={block.text} />
         </p>
       )
   }
 }
 
-function Line({ text }: { readonly text: string }) {
-  return piecesOf(text).map((piece, index) => <PieceView key={index} piece={piece} />)
+function InlineText({ text }: { readonly text: string }) {
+  return parseInline(text).map((piece, index) => <InlinePartView key={index} piece={piece} />)
 }
 
 /** Only links to other error codes work; the rest of the documentation is not bundled. */
-function PieceView({ piece: { text, code, link } }: { readonly piece: Piece }) {
-  const other = link === undefined ? null : /^([A-Z_]+)\.md$/.exec(link)
-  if (other) return <a href={pathTo('errors', other[1] ?? '')}>{text}</a>
+function InlinePartView({ piece: { text, code, link } }: { readonly piece: InlinePart }) {
+  const errorLink = link === undefined ? null : /^([A-Z_]+)\.md$/.exec(link)
+  if (errorLink) return <a href={pathTo('errors', errorLink[1] ?? '')}>{text}</a>
   return code ? <code>{text}</code> : text
 }

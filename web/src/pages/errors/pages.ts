@@ -1,4 +1,4 @@
-import { type Block, blocksOf } from './markdown.ts'
+import { type Block, parseBlocks } from './markdown.ts'
 
 /** The documentation is bundled as a separate chunk, so that no other site is needed. */
 const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
@@ -8,7 +8,7 @@ const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
 })
 
 /** Null for unknown codes. */
-export function pageOf(code: string): readonly Block[] | null {
+export function errorPage(code: string): readonly Block[] | null {
   const page = pages[`../../../../docs/errors/${code}.md`]
-  return page === undefined ? null : blocksOf(page)
+  return page === undefined ? null : parseBlocks(page)
 }

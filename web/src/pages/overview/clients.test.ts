@@ -11,7 +11,7 @@ test('G10: every snippet names the endpoint, and none has a token in it', () => 
 })
 
 test('G10: snippets for JSON files are JSON', () => {
-  for (const { name, place, text } of Object.values(clientsFor(url))) {
-    if (place.endsWith('.json')) expect(() => JSON.parse(text), name).not.toThrow()
+  for (const { name, target, text } of Object.values(clientsFor(url))) {
+    if (target.endsWith('.json')) expect(() => JSON.parse(text), name).not.toThrow()
   }
 })

@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
-import { Code } from '../../parts/code.tsx'
-import { Copy } from '../../parts/copy.tsx'
-import { Card } from '../../parts/page.tsx'
-import { Tabs } from '../../parts/tabs.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Card } from '../../components/page.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { clientsFor } from './clients.ts'
 
 /** The endpoint, and how to connect each client to it. */
@@ -14,7 +14,7 @@ export function Connect({ endpoint }: { readonly endpoint: string }) {
   const address = (
     <span class="row">
       <code>{endpoint}</code>
-      <Copy text={endpoint} label="Copy address" />
+      <CopyButton text={endpoint} label="Copy address" />
     </span>
   )
   return (
@@ -22,8 +22,8 @@ export function Connect({ endpoint }: { readonly endpoint: string }) {
       <Tabs label="Client" names={names} value={chosen.value} onChange={(key) => (chosen.value = key)}>
         {client && (
           <div class="stack tight">
-            <p class="quiet small">{client.place}</p>
-            <Code text={client.text} label={`For ${client.name}`} />
+            <p class="quiet small">{client.target}</p>
+            <CodeBlock text={client.text} label={`For ${client.name}`} />
             <p class="quiet small">
               <code>TOOLWAY_TOKEN</code> is the token that <code>toolway serve</code> prints.{' '}
               <code>toolway connect</code> edits the client's configuration for you, with preview and undo.

@@ -1,5 +1,5 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
-import { Note } from '../../parts/states.tsx'
+import { Note } from '../../components/states.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { Connect } from './connect.tsx'
 

@@ -1,24 +1,24 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
+import { Tile, Tiles } from '../../components/tiles.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatExactCount, formatRate, formatRatio, formatShare, pluralize } from '../../format/number.ts'
-import { Tile, Tiles } from '../../parts/tile.tsx'
 
 /** Call statistics are those of the last minute. */
 export function OverviewTiles({ of }: { readonly of: Overview }) {
   const { calls, cache, tokens } = of
-  const of100 = (part: number) => (calls.calls === 0 ? 'no calls' : `${formatShare(part, calls.calls)} of calls`)
+  const shareOfCalls = (part: number) => (calls.calls === 0 ? 'no calls' : `${formatShare(part, calls.calls)} of calls`)
   return (
     <Tiles label="Statistics">
       <Tile
         name="Calls per second"
         value={formatRate(calls.perSecond)}
-        sub={`${formatCount(calls.calls)} in the last minute`}
+        detail={`${formatCount(calls.calls)} in the last minute`}
         title={formatExactCount(calls.calls)}
       />
       <Tile
         name="Latency p50"
         value={formatDuration(calls.p50Ms)}
-        sub={
+        detail={
           calls.p50Ms === null ? (
             'no calls'
           ) : (
@@ -29,17 +29,17 @@ export function OverviewTiles({ of }: { readonly of: Overview }) {
           )
         }
       />
-      <Tile name="Errors" value={formatCount(calls.errors)} sub={of100(calls.errors)} />
-      <Tile name="Denials" value={formatCount(calls.denials)} sub={of100(calls.denials)} />
+      <Tile name="Errors" value={formatCount(calls.errors)} detail={shareOfCalls(calls.errors)} />
+      <Tile name="Denials" value={formatCount(calls.denials)} detail={shareOfCalls(calls.denials)} />
       <Tile
         name="Cache hit rate"
         value={formatRatio(cache.hitRate)}
-        sub={`${formatCount(cache.hits)} hits · ${formatCount(cache.joined)} joined`}
+        detail={`${formatCount(cache.hits)} hits · ${formatCount(cache.joined)} joined`}
       />
       <Tile
         name="Tokens saved"
         value={formatCount(tokens.saved)}
-        sub={
+        detail={
           tokens.direct === 0
             ? 'no tools yet'
             : `${formatShare(tokens.saved, tokens.direct)} of ${formatCount(tokens.direct)}`
@@ -48,7 +48,7 @@ export function OverviewTiles({ of }: { readonly of: Overview }) {
       <Tile
         name="In flight"
         value={formatCount(of.inFlight)}
-        sub={`${formatCount(of.queued)} queued · ${pluralize(of.sessions, 'session')}`}
+        detail={`${formatCount(of.queued)} queued · ${pluralize(of.sessions, 'session')}`}
       />
     </Tiles>
   )

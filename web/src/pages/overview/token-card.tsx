@@ -1,16 +1,16 @@
 import type { TokenAccount } from '../../../../src/serve/admin/contract.ts'
+import { Card } from '../../components/page.tsx'
 import { formatCount, formatShare, pluralize } from '../../format/number.ts'
-import { Card } from '../../parts/page.tsx'
 import { pathTo } from '../../routing/route.ts'
-import { Bar } from './bar.tsx'
+import { StackedBar } from './stacked-bar.tsx'
 
-interface TokenProps {
+interface TokenCardProps {
   readonly of: TokenAccount
   readonly tools: number
 }
 
 /** Context tokens of the tool definitions, and how many of them Toolway saves (B8). */
-export function TokenCard({ of, tools }: TokenProps) {
+export function TokenCard({ of, tools }: TokenCardProps) {
   if (of.direct === 0) {
     return (
       <Card title="Context cost">
@@ -21,19 +21,19 @@ export function TokenCard({ of, tools }: TokenProps) {
   return (
     <Card title="Context cost" side={<a href={pathTo('tools')}>{pluralize(tools, 'tool')}</a>}>
       <div class="stack tight">
-        <Bar
+        <StackedBar
           parts={[
             { key: 'exposed', size: of.exposed, tone: 'info' },
             { key: 'saved', size: of.saved, tone: 'quiet' },
           ]}
         />
-        {of.saved > 0 ? <Saved of={of} /> : <NothingSaved of={of} />}
+        {of.saved > 0 ? <SavedTokens of={of} /> : <NoSavings of={of} />}
       </div>
     </Card>
   )
 }
 
-function Saved({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
+function SavedTokens({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
   return (
     <p>
       All tool definitions together take <strong>{formatCount(direct)}</strong> tokens. A model reads only{' '}
@@ -43,7 +43,7 @@ function Saved({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }
 }
 
 /** With `expose: both`, a model reads all definitions and those of the meta-tools. */
-function NothingSaved({ of: { direct, exposed } }: { readonly of: TokenAccount }) {
+function NoSavings({ of: { direct, exposed } }: { readonly of: TokenAccount }) {
   return (
     <>
       <p>

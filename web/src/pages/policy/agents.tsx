@@ -1,11 +1,11 @@
 import type { AgentView, TokenAccount } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatShare } from '../../format/number.ts'
-import { Code } from '../../parts/code.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { type Column, RowLink, Table } from '../../parts/table.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
@@ -20,12 +20,12 @@ const columns: readonly Column<AgentView>[] = [
       </>
     ),
   },
-  { title: 'Tools', end: true, cell: ({ tools }) => formatCount(tools) },
-  { title: 'Exposure', from: 'middle', cell: ({ expose }) => expose },
-  { title: 'Context', end: true, from: 'wide', cell: ({ tokens }) => <Context of={tokens} /> },
+  { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
+  { title: 'Exposure', minScreen: 'middle', cell: ({ expose }) => expose },
+  { title: 'Context', alignEnd: true, minScreen: 'wide', cell: ({ tokens }) => <Context of={tokens} /> },
   {
     title: 'Limits',
-    from: 'middle',
+    minScreen: 'middle',
     cell: ({ perMinute, concurrency }) =>
       [
         perMinute !== null && `${formatCount(perMinute)} per minute`,
@@ -34,10 +34,10 @@ const columns: readonly Column<AgentView>[] = [
         .filter(Boolean)
         .join(', ') || 'none of its own',
   },
-  { title: 'Calls', end: true, cell: ({ calls }) => formatCount(calls.calls) },
-  { title: 'p95', end: true, from: 'middle', cell: ({ calls }) => formatDuration(calls.p95Ms) },
-  { title: 'Errors', end: true, from: 'wide', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
-  { title: 'Denials', end: true, cell: ({ calls }) => formatCount(calls.denials) },
+  { title: 'Calls', alignEnd: true, cell: ({ calls }) => formatCount(calls.calls) },
+  { title: 'p95', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatDuration(calls.p95Ms) },
+  { title: 'Errors', alignEnd: true, minScreen: 'wide', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
+  { title: 'Denials', alignEnd: true, cell: ({ calls }) => formatCount(calls.denials) },
 ]
 
 /** Context tokens of the tools, and the share that is saved (B8). */
@@ -53,7 +53,7 @@ function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount
 export function Agents() {
   const agents = useResource(queries.agents, 'agents', { every: 15_000 })
   return (
-    <Loaded of={agents} what="the agents">
+    <Loaded resource={agents} what="the agents">
       {(rows) => (
         <>
           {rows.length > 0 && (
@@ -85,17 +85,17 @@ const example = `agents:
 /** Introduces agents, if there is none or only one. */
 function NoAgents() {
   return (
-    <Empty title="Give each agent its own rules">
+    <EmptyState title="Give each agent its own rules">
       <p>
         Without <code>agents</code> in the configuration, there is a single user who may use everything. As soon as one
         agent is configured, everything that is not allowed is denied:
       </p>
-      <Code text={example} label="Example: agents in toolway.yaml" />
+      <CodeBlock text={example} label="Example: agents in toolway.yaml" />
       <p>Then create a key for each agent and check what it may do:</p>
-      <Code
+      <CodeBlock
         text={'toolway keys create ci --agent researcher\ntoolway why researcher filesystem.write_file'}
         label="Commands for keys and rules"
       />
-    </Empty>
+    </EmptyState>
   )
 }

@@ -3,41 +3,41 @@ import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
 import { liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
+import { ActionButton } from '../../components/action-button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { withNotice } from '../../components/notices.tsx'
+import { Card, Page } from '../../components/page.tsx'
+import { Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { breakerStatuses, healthStatuses } from '../../components/statuses.ts'
+import { ElapsedTime, RelativeTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, pluralize } from '../../format/number.ts'
-import { Action } from '../../parts/action.tsx'
-import { Code } from '../../parts/code.tsx'
-import { breakerLooks, healthLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Ago, Lasting } from '../../parts/moment.tsx'
-import { attempt } from '../../parts/notices.tsx'
-import { Card, Page } from '../../parts/page.tsx'
-import { Loaded } from '../../parts/states.tsx'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { FigureTiles } from '../figures.tsx'
+import { StatTiles } from '../stat-tiles.tsx'
 
 export function ServerPage({ name }: { readonly name: string }) {
-  const asked = useResource(queries.server(name), name, { every: 5000 })
+  const loaded = useResource(queries.server(name), name, { every: 5000 })
   const live = liveServers.value?.find((server) => server.name === name)
-  const server = { ...asked, data: asked.data && { ...asked.data, ...live } }
+  const server = { ...loaded, data: loaded.data && { ...loaded.data, ...live } }
   const { data } = server
   return (
     <Page
       title={name}
       heading={
         <span class="row">
-          {name} {data && <Mark look={healthLooks[data.health]} chip />}
+          {name} {data && <StatusBadge status={healthStatuses[data.health]} chip />}
         </span>
       }
       note={data?.description}
       back={{ href: pathTo('servers'), name: 'Servers' }}
-      actions={data && <ServerActions server={data} done={asked.reload} />}
+      actions={data && <ServerActions server={data} onDone={loaded.reload} />}
     >
-      <Loaded of={server} what={`the server ${name}`}>
+      <Loaded resource={server} what={`the server ${name}`}>
         {(data) => (
           <>
-            <FigureTiles of={data.calls} label={`Statistics of ${name}`} />
+            <StatTiles of={data.calls} label={`Statistics of ${name}`} />
             <div class="row">
               <a class="button" href={withQuery(pathTo('tools'), { server: name })}>
                 View tools
@@ -66,7 +66,7 @@ function Stderr({ lines, transport }: { readonly lines: readonly string[]; reado
   return (
     <Card title="Recent output">
       {lines.length > 0 ? (
-        <Code text={lines.join('\n')} label="End of stderr" wrap />
+        <CodeBlock text={lines.join('\n')} label="End of stderr" wrap />
       ) : (
         <p class="quiet">
           {transport !== 'stdio'
@@ -87,9 +87,9 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
       <dl class="facts">
         <dt>Health</dt>
         <dd>
-          <Mark look={healthLooks[server.health]} />{' '}
+          <StatusBadge status={healthStatuses[server.health]} />{' '}
           <span class="quiet">
-            <Lasting since={server.since} />
+            <ElapsedTime since={server.since} />
           </span>
         </dd>
         {server.reason !== '' && (
@@ -106,7 +106,7 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
         )}
         <dt>Breaker</dt>
         <dd>
-          <Mark look={breakerLooks[server.breaker]} />
+          <StatusBadge status={breakerStatuses[server.breaker]} />
         </dd>
         <dt>Transport</dt>
         <dd>{server.transport}</dd>
@@ -124,7 +124,7 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
         <dd>
           {process ? (
             <>
-              <code>{process.pid}</code>, started <Ago at={process.startedAt} />,{' '}
+              <code>{process.pid}</code>, started <RelativeTime at={process.startedAt} />,{' '}
               {pluralize(process.restarts, 'restart')}
             </>
           ) : server.transport === 'stdio' && !isAdmin.value ? (
@@ -140,33 +140,34 @@ function ServerFacts({ server }: { readonly server: ServerDetail }) {
   )
 }
 
-interface ActionsProps {
+interface ServerActionsProps {
   readonly server: ServerDetail
-  done(): void
+  onDone(): void
 }
 
-function ServerActions({ server: { name, paused, health, transport }, done }: ActionsProps) {
-  const run = (action: ServerAction, said: string) => async () => {
-    await attempt(
+function ServerActions({ server: { name, paused, health, transport }, onDone }: ServerActionsProps) {
+  const run = (action: ServerAction, message: string) => async () => {
+    await withNotice(
       async () => updateLiveServer(await actions.server(name, action)),
-      () => said,
+      () => message,
     )
-    done()
+    onDone()
   }
   // Can be enabled only in the configuration.
   if (health === 'disabled' && !paused) return <span class="quiet">Disabled in the configuration</span>
-  if (paused) return <Action name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />
+  if (paused)
+    return <ActionButton name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />
   const signIn = () =>
-    attempt(
+    withNotice(
       async () => location.assign((await actions.signIn(name)).url),
       () => `Opening the sign-in page of ${name}…`,
     )
   return (
     <>
-      {health === 'needs-auth' && <Action name="Sign in" icon="play" kind="primary" run={signIn} />}
-      <Action name="Refresh tools" run={run('refresh', `Refreshed the tools of ${name}.`)} />
+      {health === 'needs-auth' && <ActionButton name="Sign in" icon="play" kind="primary" run={signIn} />}
+      <ActionButton name="Refresh tools" run={run('refresh', `Refreshed the tools of ${name}.`)} />
       {transport !== 'in-process' && (
-        <Action
+        <ActionButton
           name="Restart"
           icon="refresh"
           confirm={{
@@ -176,7 +177,7 @@ function ServerActions({ server: { name, paused, health, transport }, done }: Ac
           run={run('restart', `Restarted ${name}.`)}
         />
       )}
-      <Action
+      <ActionButton
         name="Turn off"
         icon="pause"
         kind="danger"

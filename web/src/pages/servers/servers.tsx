@@ -2,40 +2,40 @@ import type { ServerHealth, ServerView } from '../../../../src/serve/admin/contr
 import { queries } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { Page, RefreshButton } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { breakerStatuses, healthStatuses } from '../../components/statuses.ts'
+import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { ElapsedTime } from '../../components/times.tsx'
 import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatRate, formatShare, pluralize } from '../../format/number.ts'
-import { Code } from '../../parts/code.tsx'
-import { Choose, Search } from '../../parts/filters.tsx'
-import { breakerLooks, healthLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Lasting } from '../../parts/moment.tsx'
-import { Name } from '../../parts/name.tsx'
-import { Page, Refresh } from '../../parts/page.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { type Column, RowLink, Table } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 
-const states = Object.keys(healthLooks) as ServerHealth[]
+const states = Object.keys(healthStatuses) as ServerHealth[]
 
 /** All servers, unhealthy ones first. */
 export function Servers() {
-  const asked = useResource(queries.servers, 'servers', { withoutStream: true })
-  const servers = { ...asked, data: liveServers.value ?? asked.data }
+  const loaded = useResource(queries.servers, 'servers', { withoutStream: true })
+  const servers = { ...loaded, data: liveServers.value ?? loaded.data }
   return (
     <Page
       title="Servers"
       note="MCP servers behind this gateway."
-      actions={<Refresh onClick={asked.reload} busy={asked.loading} />}
+      actions={<RefreshButton onClick={loaded.reload} busy={loaded.loading} />}
     >
-      <Loaded of={servers} what="the servers">
+      <Loaded resource={servers} what="the servers">
         {(all) =>
           all.length === 0 ? (
             <div class="card">
               <NoServers />
             </div>
           ) : (
-            <List all={all} />
+            <ServerList all={all} />
           )
         }
       </Loaded>
@@ -43,7 +43,7 @@ export function Servers() {
   )
 }
 
-function List({ all }: { readonly all: readonly ServerView[] }) {
+function ServerList({ all }: { readonly all: readonly ServerView[] }) {
   const text = (query.value.get('q') ?? '').toLowerCase()
   const health = query.value.get('health') ?? ''
   const rows = all
@@ -53,16 +53,16 @@ function List({ all }: { readonly all: readonly ServerView[] }) {
   return (
     <>
       <div class="filters">
-        <Search label="Search servers" />
-        <Choose label="Health" name="health" options={states} all="any" />
+        <SearchField label="Search servers" />
+        <SelectFilter label="Health" name="health" options={states} all="any" />
       </div>
       <div class="card">
         {rows.length === 0 ? (
-          <Empty title="No matching servers">
+          <EmptyState title="No matching servers">
             <p class="quiet">
               There {all.length === 1 ? 'is' : 'are'} {pluralize(all.length, 'server')}, but none matches the filters.
             </p>
-          </Empty>
+          </EmptyState>
         ) : (
           <Table label="Servers" rows={rows} keyOf={({ name }) => name} columns={serverColumns} />
         )}
@@ -92,30 +92,30 @@ const example = `mcpServers:
 
 function NoServers() {
   return (
-    <Empty title="No servers yet">
+    <EmptyState title="No servers yet">
       <p>
         Toolway's native tools already work. Add servers in the configuration: it is reloaded when you save the file,
         and clients stay connected.
       </p>
       <p>Import the servers that your editors use:</p>
-      <Code text="toolway init" label="Command to import servers from your editors" />
+      <CodeBlock text="toolway init" label="Command to import servers from your editors" />
       <p>
         Or add them to <code>toolway.yaml</code>:
       </p>
-      <Code text={example} label="Example: servers in toolway.yaml" />
+      <CodeBlock text={example} label="Example: servers in toolway.yaml" />
       <a href={pathTo('config')}>See which files are read</a>
-    </Empty>
+    </EmptyState>
   )
 }
 
 const serverColumns: readonly Column<ServerView>[] = [
   {
     title: 'Server',
-    clip: true,
+    truncate: true,
     cell: ({ name, description }) => (
       <>
         <RowLink href={pathTo('servers', name)}>
-          <Name of={name} />
+          <BreakableName of={name} />
         </RowLink>
         {description !== '' && <span class="sub">{description}</span>}
       </>
@@ -125,18 +125,18 @@ const serverColumns: readonly Column<ServerView>[] = [
     title: 'Health',
     cell: ({ health, reason, since, paused }) => (
       <>
-        <Mark look={healthLooks[health]} title={reason}>
+        <StatusBadge status={healthStatuses[health]} title={reason}>
           {paused ? 'turned off' : health}
-        </Mark>
+        </StatusBadge>
         <span class="sub">
-          <Lasting since={since} />
+          <ElapsedTime since={since} />
         </span>
       </>
     ),
   },
   {
     title: 'Transport',
-    from: 'middle',
+    minScreen: 'middle',
     cell: ({ transport, era, protocolVersion }) => (
       <>
         {transport}
@@ -148,17 +148,17 @@ const serverColumns: readonly Column<ServerView>[] = [
   },
   {
     title: 'Breaker',
-    from: 'wide',
-    cell: ({ breaker }) => <Mark look={breakerLooks[breaker]} />,
+    minScreen: 'wide',
+    cell: ({ breaker }) => <StatusBadge status={breakerStatuses[breaker]} />,
   },
-  { title: 'Tools', end: true, cell: ({ tools }) => formatCount(tools) },
-  { title: 'Calls/s', end: true, from: 'middle', cell: ({ calls }) => formatRate(calls.perSecond) },
-  { title: 'p95', end: true, cell: ({ calls }) => formatDuration(calls.p95Ms) },
-  { title: 'Errors', end: true, from: 'middle', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
+  { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
+  { title: 'Calls/s', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatRate(calls.perSecond) },
+  { title: 'p95', alignEnd: true, cell: ({ calls }) => formatDuration(calls.p95Ms) },
+  { title: 'Errors', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
   {
     title: 'Restarts',
-    end: true,
-    from: 'wide',
+    alignEnd: true,
+    minScreen: 'wide',
     cell: ({ process }) => (process ? formatCount(process.restarts) : ''),
   },
 ]

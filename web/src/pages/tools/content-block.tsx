@@ -1,15 +1,15 @@
-import { Code } from '../../parts/code.tsx'
-import { JsonTree } from '../../parts/json-tree.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import './content-block.css'
-import { dataUrl, pretty } from './media.ts'
+import { dataUrl, indentJson } from './media.ts'
 
 /** One content block of a result. Nothing in it is fetched or executed: servers are not trusted. */
 export function ContentBlock({ block }: { readonly block: unknown }) {
   if (!isObject(block)) return <JsonTree value={block} name="content" />
   switch (block.type) {
     case 'text':
-      return <Code text={pretty(String(block.text ?? ''))} label="Text" wrap />
+      return <CodeBlock text={indentJson(String(block.text ?? ''))} label="Text" wrap />
     case 'image': {
       const source = dataUrl(block, 'image')
       return source ? (
@@ -38,7 +38,7 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
             Resource <code>{String(resource.uri)}</code>
           </p>
           {typeof resource.text === 'string' ? (
-            <Code text={resource.text} label="Resource text" wrap />
+            <CodeBlock text={resource.text} label="Resource text" wrap />
           ) : (
             <JsonTree value={resource} />
           )}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { dataUrl, pretty } from './media.ts'
+import { dataUrl, indentJson } from './media.ts'
 
 test('G10: images and sounds come from the answer itself', () => {
   expect(dataUrl({ data: 'aGk=', mimeType: 'image/png' }, 'image')).toBe('data:image/png;base64,aGk=')
@@ -16,7 +16,7 @@ test.each([
 })
 
 test('G10: JSON in a text is laid out, other texts are not touched', () => {
-  expect(pretty('{"a":1}')).toBe('{\n  "a": 1\n}')
-  expect(pretty('{ not JSON')).toBe('{ not JSON')
-  expect(pretty('12')).toBe('12')
+  expect(indentJson('{"a":1}')).toBe('{\n  "a": 1\n}')
+  expect(indentJson('{ not JSON')).toBe('{ not JSON')
+  expect(indentJson('12')).toBe('12')
 })

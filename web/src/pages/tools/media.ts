@@ -9,7 +9,7 @@ export function dataUrl({ data, mimeType }: Schema, kind: 'image' | 'audio'): st
 }
 
 /** Indents JSON; other text is unchanged. */
-export function pretty(text: string): string {
+export function indentJson(text: string): string {
   if (!/^\s*[[{]/.test(text)) return text
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

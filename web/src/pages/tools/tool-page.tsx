@@ -3,26 +3,26 @@ import { useState } from 'preact/hooks'
 import type { ToolDetail, ToolPermission } from '../../../../src/serve/admin/contract.ts'
 import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
+import { AccessBadge } from '../../components/access-badge.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Card, Page } from '../../components/page.tsx'
+import { EmptyState, Loaded, Note } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { allowedStatus, deniedStatus, pinStatuses } from '../../components/statuses.ts'
+import { Table } from '../../components/table.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { pluralize } from '../../format/number.ts'
-import { Access } from '../../parts/access.tsx'
-import { Code } from '../../parts/code.tsx'
-import { Copy } from '../../parts/copy.tsx'
-import { allowedLook, deniedLook, pinLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Card, Page } from '../../parts/page.tsx'
-import { Empty, Loaded, Note } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
-import { Tabs } from '../../parts/tabs.tsx'
 import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import { SchemaView } from '../../schema-form/schema-view.tsx'
-import { FigureTiles } from '../figures.tsx'
+import { StatTiles } from '../stat-tiles.tsx'
 import { TryIt } from './try-it.tsx'
 
 const views = { about: 'Definition', try: 'Try it', who: 'Who may use it' } as const
-const words = ['about', 'try', 'who'] as const
+const viewNames = ['about', 'try', 'who'] as const
 
 export function ToolPage({ name }: { readonly name: string }) {
   const tool = useResource(queries.tool(name), name)
@@ -32,24 +32,24 @@ export function ToolPage({ name }: { readonly name: string }) {
       title={name}
       heading={
         <span class="row">
-          {name} <Copy text={name} label="Copy tool name" />
+          {name} <CopyButton text={name} label="Copy tool name" />
         </span>
       }
-      note={data && <Line tool={data} />}
+      note={data && <ToolSummary tool={data} />}
       back={{ href: pathTo('tools'), name: 'Tools' }}
     >
-      <Loaded of={tool} what={`the tool ${name}`}>
-        {(data) => <Views tool={data} />}
+      <Loaded resource={tool} what={`the tool ${name}`}>
+        {(data) => <ToolViews tool={data} />}
       </Loaded>
     </Page>
   )
 }
 
-function Line({ tool }: { readonly tool: ToolDetail }) {
+function ToolSummary({ tool }: { readonly tool: ToolDetail }) {
   return (
     <span class="row">
-      <Access access={tool.access} />
-      <Mark look={pinLooks[tool.pin]} chip />
+      <AccessBadge access={tool.access} />
+      <StatusBadge status={pinStatuses[tool.pin]} chip />
       <span class="chip">{pluralize(tool.tokens, 'token')}</span>
       <span>
         <code>{tool.tool}</code> on <a href={pathTo('servers', tool.server)}>{tool.server}</a>
@@ -58,8 +58,8 @@ function Line({ tool }: { readonly tool: ToolDetail }) {
   )
 }
 
-function Views({ tool }: { readonly tool: ToolDetail }) {
-  const view = choiceParam(query.value, 'view', words)
+function ToolViews({ tool }: { readonly tool: ToolDetail }) {
+  const view = choiceParam(query.value, 'view', viewNames)
   // Keeps the form's value while other views are shown.
   const [draft] = useState(() => ({ value: undefined as unknown }))
   return (
@@ -90,7 +90,7 @@ function Views({ tool }: { readonly tool: ToolDetail }) {
         {view === 'try' && <TryIt tool={tool} draft={draft} />}
         {view === 'who' && <Permissions tool={tool} />}
       </Tabs>
-      {view === 'about' && <FigureTiles of={tool.calls} label={`Statistics of ${tool.name}`} />}
+      {view === 'about' && <StatTiles of={tool.calls} label={`Statistics of ${tool.name}`} />}
     </>
   )
 }
@@ -110,7 +110,7 @@ function Definition({ tool }: { readonly tool: ToolDetail }) {
         }
       >
         {raw.value ? (
-          <Code text={JSON.stringify(tool.definition, null, 2)} label="Definition" />
+          <CodeBlock text={JSON.stringify(tool.definition, null, 2)} label="Definition" />
         ) : (
           <p class="description">{tool.description}</p>
         )}
@@ -135,17 +135,17 @@ function Permissions({ tool }: { readonly tool: ToolDetail }) {
   if (tool.agents.length === 0) {
     return (
       <div class="card">
-        <Empty title="No agents are configured">
+        <EmptyState title="No agents are configured">
           <p>
             There is a single user, who may use everything. As soon as one agent is configured, everything that is not
             allowed is denied.
           </p>
           <a href={pathTo('policy')}>How to write rules</a>
-        </Empty>
+        </EmptyState>
       </div>
     )
   }
-  const asked = `${tool.server}.${tool.tool}`
+  const qualifiedName = `${tool.server}.${tool.tool}`
   return (
     <div class="card">
       <Table<ToolPermission>
@@ -154,13 +154,16 @@ function Permissions({ tool }: { readonly tool: ToolDetail }) {
         keyOf={({ agent }) => agent}
         columns={[
           { title: 'Agent', cell: ({ agent }) => <strong>{agent}</strong> },
-          { title: 'Permission', cell: ({ allowed }) => <Mark look={allowed ? allowedLook : deniedLook} /> },
+          {
+            title: 'Permission',
+            cell: ({ allowed }) => <StatusBadge status={allowed ? allowedStatus : deniedStatus} />,
+          },
           { title: 'Rule', cell: ({ rule }) => <code>{rule}</code> },
           {
             title: 'Explanation',
-            end: true,
+            alignEnd: true,
             cell: ({ agent }) => (
-              <a href={withQuery(pathTo('policy'), { view: 'why', agent, tool: asked })}>
+              <a href={withQuery(pathTo('policy'), { view: 'why', agent, tool: qualifiedName })}>
                 Why<span class="hidden"> for {agent}</span>
               </a>
             ),

@@ -2,17 +2,17 @@ import type { ToolPage, ToolView } from '../../../../src/serve/admin/contract.ts
 import { queries } from '../../api/endpoints.ts'
 import { type PagedList, usePages } from '../../api/paged.ts'
 import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
+import { AccessBadge } from '../../components/access-badge.tsx'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { LoadMore } from '../../components/load-more.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { pinStatuses } from '../../components/statuses.ts'
+import { type Column, RowLink, Table } from '../../components/table.tsx'
 import { formatCount } from '../../format/number.ts'
-import { Access } from '../../parts/access.tsx'
-import { Code } from '../../parts/code.tsx'
-import { Choose, Search } from '../../parts/filters.tsx'
-import { pinLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { More } from '../../parts/more.tsx'
-import { Name } from '../../parts/name.tsx'
-import { Page } from '../../parts/page.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { type Column, RowLink, Table } from '../../parts/table.tsx'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 
@@ -26,70 +26,70 @@ export function Tools() {
   return (
     <Page title="Tools" note="Tools as agents see them, with the tokens that each definition takes.">
       <div class="filters">
-        <Search label="Search tools" />
-        <Choose label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
+        <SearchField label="Search tools" />
+        <SelectFilter label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
       </div>
       <div class="card">
-        <Loaded of={tools.first} what="the tools">
-          {() => <List tools={tools} filtered={text !== '' || server !== ''} />}
+        <Loaded resource={tools.first} what="the tools">
+          {() => <ToolList tools={tools} filtered={text !== '' || server !== ''} />}
         </Loaded>
       </div>
     </Page>
   )
 }
 
-function List({ tools, filtered }: { readonly tools: PagedList<ToolPage>; readonly filtered: boolean }) {
+function ToolList({ tools, filtered }: { readonly tools: PagedList<ToolPage>; readonly filtered: boolean }) {
   const rows = tools.pages.flatMap((page) => page.tools)
-  if (rows.length === 0) return filtered ? <NoneFits /> : <NoTools />
+  if (rows.length === 0) return filtered ? <NoMatchingTools /> : <NoTools />
   return (
     <>
       <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} />
-      <More of={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} things="tools" />
+      <LoadMore list={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} itemName="tools" />
     </>
   )
 }
 
-function NoneFits() {
+function NoMatchingTools() {
   return (
-    <Empty title="No matching tools">
+    <EmptyState title="No matching tools">
       <p class="quiet">The search matches names and descriptions. Try fewer words, or search all servers.</p>
-    </Empty>
+    </EmptyState>
   )
 }
 
 function NoTools() {
   return (
-    <Empty title="No tools">
+    <EmptyState title="No tools">
       <p>
         Either no server has connected yet, or your agent may not use any of their tools. Check the{' '}
         <a href={pathTo('servers')}>servers</a> and the <a href={pathTo('policy')}>policy</a>.
       </p>
-      <Code text="toolway tools list" label="Command to list the tools" />
-    </Empty>
+      <CodeBlock text="toolway tools list" label="Command to list the tools" />
+    </EmptyState>
   )
 }
 
 const toolColumns: readonly Column<ToolView>[] = [
   {
     title: 'Tool',
-    clip: true,
+    truncate: true,
     cell: ({ name, description }) => (
       <>
         <RowLink href={pathTo('tools', name)}>
-          <Name of={name} />
+          <BreakableName of={name} />
         </RowLink>
         <span class="sub">{description}</span>
       </>
     ),
   },
-  { title: 'Server', from: 'middle', cell: ({ server }) => server },
-  { title: 'Access', cell: ({ access }) => <Access access={access} /> },
+  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
+  { title: 'Access', cell: ({ access }) => <AccessBadge access={access} /> },
   {
     title: 'Definition',
-    from: 'middle',
+    minScreen: 'middle',
     cell: ({ pin, flags }) => (
       <>
-        <Mark look={pinLooks[pin]} />
+        <StatusBadge status={pinStatuses[pin]} />
         {flags.length > 0 && (
           <span class="sub tone-warn" title={flags.join('\n')}>
             {flags.length === 1 ? flags[0] : `${flags.length} flags`}
@@ -98,5 +98,5 @@ const toolColumns: readonly Column<ToolView>[] = [
       </>
     ),
   },
-  { title: 'Tokens', end: true, cell: ({ tokens }) => formatCount(tokens) },
+  { title: 'Tokens', alignEnd: true, cell: ({ tokens }) => formatCount(tokens) },
 ]

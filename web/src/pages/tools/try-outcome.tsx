@@ -1,29 +1,29 @@
 import { useSignal } from '@preact/signals'
 import type { TryResult } from '../../../../src/serve/admin/contract.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { Note } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { Tabs } from '../../components/tabs.tsx'
 import { formatDuration } from '../../format/duration.ts'
-import { Code } from '../../parts/code.tsx'
-import { JsonTree } from '../../parts/json-tree.tsx'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Note } from '../../parts/states.tsx'
-import { Tabs } from '../../parts/tabs.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { objectAt } from '../../schema-form/schema.ts'
 import { ContentBlock } from './content-block.tsx'
 
 export function TryOutcome({ of }: { readonly of: TryResult }) {
-  const refusal = of.error ?? refusalIn(of.result)
-  const look = outcomeLooks[outcomeOf(of, refusal)]
+  const error = of.error ?? errorIn(of.result)
+  const status = outcomeStatuses[outcomeOf(of, error)]
   return (
     <div class="stack" data-testid="outcome">
       <p class="row spread" role="status">
         <span class="row">
-          <Mark look={look} chip /> {formatDuration(of.ms)}
+          <StatusBadge status={status} chip /> {formatDuration(of.ms)}
         </span>
         <a href={pathTo('calls', of.call)}>Timeline and audit record</a>
       </p>
-      {refusal && <Refusal of={refusal} />}
-      {!refusal && of.result && <ResultView key={of.call} result={of.result} />}
+      {error && <CallError of={error} />}
+      {!error && of.result && <ResultView key={of.call} result={of.result} />}
     </div>
   )
 }
@@ -35,7 +35,7 @@ function outcomeOf({ result }: TryResult, refusal: TryResult['error'] | undefine
 }
 
 /** Toolway's own errors are returned as tool results, so that models can react to them; `_meta` marks them. */
-function refusalIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
+function errorIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
   const { code, rule } = objectAt(objectAt(result ?? {}, '_meta'), 'dev.toolway/error')
   if (typeof code !== 'string') return undefined
   const [first] = Array.isArray(result?.content) ? result.content : []
@@ -43,12 +43,12 @@ function refusalIn(result: TryResult['result']): NonNullable<TryResult['error']>
   return { code, message, ...(typeof rule === 'string' && { rule }) }
 }
 
-interface RefusalProps {
+interface CallErrorProps {
   readonly of: { readonly code: string; readonly message: string; readonly rule?: string }
 }
 
 /** Why a call was refused or failed: message, code and rule. */
-function Refusal({ of: { code, message, rule } }: RefusalProps) {
+function CallError({ of: { code, message, rule } }: CallErrorProps) {
   return (
     <Note tone="bad">
       <p>{message}</p>
@@ -72,8 +72,8 @@ function Refusal({ of: { code, message, rule } }: RefusalProps) {
   )
 }
 
-const plain = { shown: 'Content', raw: 'JSON' }
-const withStructured = { shown: 'Content', structured: 'Structured', raw: 'JSON' }
+const tabs = { shown: 'Content', raw: 'JSON' }
+const tabsWithStructured = { shown: 'Content', structured: 'Structured', raw: 'JSON' }
 
 function ResultView({ result }: { readonly result: Readonly<Record<string, unknown>> }) {
   const view = useSignal('shown')
@@ -82,7 +82,7 @@ function ResultView({ result }: { readonly result: Readonly<Record<string, unkno
   return (
     <Tabs<string>
       label="Result views"
-      names={structured === undefined ? plain : withStructured}
+      names={structured === undefined ? tabs : tabsWithStructured}
       value={view.value}
       onChange={(next) => (view.value = next)}
     >
@@ -93,7 +93,7 @@ function ResultView({ result }: { readonly result: Readonly<Record<string, unkno
           blocks.map((block, index) => <ContentBlock key={index} block={block} />)
         ))}
       {view.value === 'structured' && <JsonTree value={structured} open={4} />}
-      {view.value === 'raw' && <Code text={JSON.stringify(result, null, 2)} label="Full result" />}
+      {view.value === 'raw' && <CodeBlock text={JSON.stringify(result, null, 2)} label="Full result" />}
     </Tabs>
   )
 }
