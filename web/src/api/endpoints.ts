@@ -59,10 +59,10 @@ export const actions = {
   server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
   signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
   /** The arguments are JSON text, because parsing would round large numbers. */
-  tryTool: (name: string, given: string, agent: string | undefined) =>
+  tryTool: (name: string, args: string, agent: string | undefined) =>
     request<TryResult>(`tools/${encode(name)}/call`, {
       method: 'POST',
-      text: `{"arguments":${given}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
+      text: `{"arguments":${args}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
     }),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),

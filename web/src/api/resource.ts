@@ -13,22 +13,22 @@ export interface Resource<T> {
 
 interface Options {
   /** Polling interval in milliseconds, while the page is visible. */
-  readonly every?: number
+  readonly pollEveryMs?: number
   /** Poll every ten seconds while the event stream is down. */
-  readonly withoutStream?: boolean
+  readonly pollWhenOffline?: boolean
 }
 
 /** Loads on mount, when `key` changes, after the event stream reconnects, and on `reload`. */
 export function useResource<T>(
   load: (signal: AbortSignal) => Promise<T>,
   key: string,
-  { every, withoutStream }: Options = {},
+  { pollEveryMs, pollWhenOffline }: Options = {},
 ): Resource<T> {
   const state = useSignal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: true })
   const reloadCount = useSignal(0)
   const reconnects = reconnections.value
 
-  // `key` is the dependency instead of `ask`, which is a new function on every render.
+  // `key` is the dependency instead of `load`, which is a new function on every render.
   useEffect(() => {
     const controller = new AbortController()
     state.value = { ...state.peek(), loading: true }
@@ -48,7 +48,7 @@ export function useResource<T>(
   const reload = () => {
     reloadCount.value++
   }
-  const interval = every ?? (withoutStream && streamState.value !== 'live' ? 10_000 : undefined)
+  const interval = pollEveryMs ?? (pollWhenOffline && streamState.value !== 'live' ? 10_000 : undefined)
   useEffect(() => {
     if (interval === undefined) return
     const timer = setInterval(() => {

@@ -91,7 +91,7 @@ function ChartTable({ chart, series }: { readonly chart: Chart; readonly series:
           { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
           ...chart.lines.map(({ name, value }) => ({
             title: name,
-            end: true,
+            alignEnd: true,
             cell: (point: Point) => {
               const number = value(point)
               return number === null ? noValue : chart.format(number)

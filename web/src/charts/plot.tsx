@@ -25,7 +25,12 @@ export function Plot({ chart, series, events }: PlotProps) {
       onHover: (index) => latest.current.onHover(index),
       onSelect: (from, to) => latest.current.onSelect(from, to),
     }
-    const controller = createPlot(element.current as HTMLDivElement, chart, stableEvents, (made) => (plot.value = made))
+    const controller = createPlot(
+      element.current as HTMLDivElement,
+      chart,
+      stableEvents,
+      (current) => (plot.value = current),
+    )
     return () => controller.abort()
   }, [chart, dark])
 
@@ -41,7 +46,12 @@ export function Plot({ chart, series, events }: PlotProps) {
 }
 
 /** Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
-function createPlot(host: HTMLElement, chart: Chart, events: PlotEvents, done: (plot: uPlot) => void): AbortController {
+function createPlot(
+  host: HTMLElement,
+  chart: Chart,
+  events: PlotEvents,
+  onReady: (plot: uPlot) => void,
+): AbortController {
   const controller = new AbortController()
   void import('uplot').then(({ default: UPlot }) => {
     if (controller.signal.aborted) return
@@ -52,7 +62,7 @@ function createPlot(host: HTMLElement, chart: Chart, events: PlotEvents, done: (
       observer.disconnect()
       plot.destroy()
     })
-    done(plot)
+    onReady(plot)
   })
   return controller
 }

@@ -17,7 +17,7 @@ export const formatRate = (number: number): string =>
   (number < 10 ? twoDigits : number < 100_000 ? whole : compact).format(number)
 
 /** `3.2%`; the placeholder if the total is 0. */
-export const formatShare = (part: number, of: number): string => (of > 0 ? percent.format(part / of) : noValue)
+export const formatShare = (part: number, total: number): string => (total > 0 ? percent.format(part / total) : noValue)
 
 export const formatRatio = (value: number | null): string => (value === null ? noValue : percent.format(value))
 

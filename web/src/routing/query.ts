@@ -17,5 +17,5 @@ export const withQuery = (path: string, values: QueryChanges): string => path + 
 /** The parameter if it is one of the words, else the first word. */
 export function choiceParam<Word extends string>(query: URLSearchParams, name: string, allowed: readonly Word[]): Word {
   const value = query.get(name)
-  return allowed.find((word) => word === value) ?? (allowed[0] as Word)
+  return allowed.find((choice) => choice === value) ?? (allowed[0] as Word)
 }

@@ -55,11 +55,11 @@ function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onInvali
     onChange,
   }
   if (field.kind !== 'object') return <FormField {...props} />
-  if (field.properties.length === 0 && field.others === undefined)
+  if (field.properties.length === 0 && field.additional === undefined)
     return <p class="quiet">This tool takes no arguments.</p>
   return (
     <div class="form">
-      <Members {...props} field={field} nest={(props) => <FormField {...props} />} />
+      <Members {...props} field={field} renderField={(props) => <FormField {...props} />} />
     </div>
   )
 }
@@ -77,7 +77,7 @@ function RawJson({ value, onChange, onInvalidJson }: RawJsonProps) {
   const invalid = 'error' in parsed
   // When the editor closes, the last valid value remains.
   useEffect(() => () => onInvalidJson(false), [])
-  const typed = (next: string) => {
+  const onInput = (next: string) => {
     text.value = next
     const now = parseJson(next)
     onInvalidJson('error' in now)
@@ -93,7 +93,7 @@ function RawJson({ value, onChange, onInvalidJson }: RawJsonProps) {
         rows={Math.min(24, Math.max(8, text.value.split('\n').length + 1))}
         spellcheck={false}
         value={text.value}
-        onInput={({ currentTarget }) => typed(currentTarget.value)}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
       />
       {invalid && (
         <p id={id} class="problem">

@@ -1,4 +1,3 @@
-import { pluralize } from '../format/number.ts'
 import { formatProblem } from './check-format.ts'
 import { type Field, fieldOf } from './field.ts'
 import type { Path } from './path.ts'
@@ -61,7 +60,7 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
 }
 
 function checkMembers(run: Check, value: Schema, field: Field & { kind: 'object' }, path: Path): readonly Problem[] {
-  const { properties, others, schema } = field
+  const { properties, additional, schema } = field
   const known = new Set(properties.map(({ name }) => name))
   const missing = requiredOf(schema).filter((name) => !known.has(name) && value[name] === undefined)
   const extra = Object.keys(value).filter((name) => !known.has(name))
@@ -71,7 +70,7 @@ function checkMembers(run: Check, value: Schema, field: Field & { kind: 'object'
     ...extra.flatMap((name) =>
       schema.additionalProperties === false
         ? [{ path: [...path, name], message: 'is not a known property' }]
-        : checkFilled(run, value[name], others ?? true, [...path, name]),
+        : checkFilled(run, value[name], additional ?? true, [...path, name]),
     ),
   ]
 }
@@ -81,10 +80,10 @@ function checkItems(run: Check, value: unknown[], field: Field & { kind: 'list' 
   const tooFew = typeof minItems === 'number' && value.length < minItems
   const tooMany = typeof maxItems === 'number' && value.length > maxItems
   const duplicates = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
-  const schemaAt = (index: number) => field.first[index] ?? field.items ?? true
+  const schemaAt = (index: number) => field.prefixItems[index] ?? field.items ?? true
   return [
-    ...(tooFew ? [{ path, message: `must have at least ${pluralize(minItems, 'item')}` }] : []),
-    ...(tooMany ? [{ path, message: `must have at most ${pluralize(maxItems, 'item')}` }] : []),
+    ...(tooFew ? [{ path, message: `must have at least ${units(minItems, 'item')}` }] : []),
+    ...(tooMany ? [{ path, message: `must have at most ${units(maxItems, 'item')}` }] : []),
     ...(duplicates ? [{ path, message: 'must not contain duplicates' }] : []),
     ...value.flatMap((item, index) => checkFilled(run, item, schemaAt(index), [...path, index])),
   ]
@@ -111,6 +110,9 @@ const missingProblem = (path: Path): Problem => ({ path, message: 'is required',
 
 const equalJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)
 
+/** Exact numbers, not compact ones like `123K`. */
+const units = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
+
 /** The first problem only. */
 function numberProblem(value: unknown, schema: Schema): string | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number'
@@ -127,9 +129,9 @@ function numberProblem(value: unknown, schema: Schema): string | undefined {
 }
 
 /** Tolerates rounding: 0.3 is a multiple of 0.1. */
-function isMultiple(value: number, of: number): boolean {
-  const times = value / of
-  return Math.abs(times - Math.round(times)) < 1e-9 * Math.max(1, Math.abs(times))
+function isMultiple(value: number, divisor: number): boolean {
+  const quotient = value / divisor
+  return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient))
 }
 
 /** Patterns are left to the gateway: a malicious one would hang the browser. */
@@ -137,9 +139,7 @@ function textProblem(value: unknown, { minLength, maxLength }: Schema): string |
   if (typeof value !== 'string') return 'must be text'
   // JSON Schema counts code points, not UTF-16 units.
   const length = [...value].length
-  if (typeof minLength === 'number' && length < minLength)
-    return `must have at least ${pluralize(minLength, 'character')}`
-  if (typeof maxLength === 'number' && length > maxLength)
-    return `must have at most ${pluralize(maxLength, 'character')}`
+  if (typeof minLength === 'number' && length < minLength) return `must have at least ${units(minLength, 'character')}`
+  if (typeof maxLength === 'number' && length > maxLength) return `must have at most ${units(maxLength, 'character')}`
   return undefined
 }

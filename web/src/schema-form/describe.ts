@@ -31,11 +31,11 @@ const typeNames: Readonly<Record<string, string>> = {
 const listValues = (values: readonly unknown[]): string => values.map((value) => JSON.stringify(value)).join(' | ')
 
 /** Constraints: `1–64 characters`, `0 or more`, `email`. */
-export function describeConstraints(given: unknown, root: Schema): readonly string[] {
-  const schema = resolveSchema(given, root)
-  const ifSet = (key: string, write: (value: string) => string): string[] => {
+export function describeConstraints(schemaOrRef: unknown, root: Schema): readonly string[] {
+  const schema = resolveSchema(schemaOrRef, root)
+  const ifSet = (key: string, describe: (value: string) => string): string[] => {
     const value = schema[key]
-    return typeof value === 'number' || typeof value === 'string' ? [write(String(value))] : []
+    return typeof value === 'number' || typeof value === 'string' ? [describe(String(value))] : []
   }
   return [
     ...ifSet('format', (format) => format),
@@ -51,10 +51,10 @@ export function describeConstraints(given: unknown, root: Schema): readonly stri
   ]
 }
 
-function describeRange(least: unknown, most: unknown, unit: string): string[] {
-  const from = typeof least === 'number'
-  const to = typeof most === 'number'
-  if (from && to) return [least === most ? `${least}${unit}` : `${least}–${most}${unit}`]
-  if (from) return [`${least} or more${unit}`]
-  return to ? [`at most ${most}${unit}`] : []
+function describeRange(min: unknown, max: unknown, unit: string): string[] {
+  const from = typeof min === 'number'
+  const to = typeof max === 'number'
+  if (from && to) return [min === max ? `${min}${unit}` : `${min}–${max}${unit}`]
+  if (from) return [`${min} or more${unit}`]
+  return to ? [`at most ${max}${unit}`] : []
 }

@@ -63,12 +63,12 @@ describe('G10: what a schema looks like in a form', () => {
   })
 
   test('only objects that say so have room for other properties', () => {
-    const others = (additionalProperties: unknown) =>
+    const additional = (additionalProperties: unknown) =>
       fieldOf({ type: 'object', ...(additionalProperties !== undefined && { additionalProperties }) }, {})
-    expect(others({ type: 'string' })).toMatchObject({ others: { type: 'string' } })
-    expect(others(true)).toMatchObject({ others: true })
-    expect(others(undefined)).toMatchObject({ others: undefined })
-    expect(others(false)).toMatchObject({ others: undefined })
+    expect(additional({ type: 'string' })).toMatchObject({ additional: { type: 'string' } })
+    expect(additional(true)).toMatchObject({ additional: true })
+    expect(additional(undefined)).toMatchObject({ additional: undefined })
+    expect(additional(false)).toMatchObject({ additional: undefined })
   })
 })
 

@@ -13,8 +13,8 @@ export type Field = Readonly<{ schema: Schema }> &
     | { readonly kind: 'text' | 'number' | 'boolean' | 'null' | 'any' }
     | { readonly kind: 'choice'; readonly values: readonly unknown[] }
     | { readonly kind: 'fixed'; readonly value: unknown }
-    | { readonly kind: 'object'; readonly properties: readonly Property[]; readonly others: unknown }
-    | { readonly kind: 'list'; readonly first: readonly unknown[]; readonly items: unknown }
+    | { readonly kind: 'object'; readonly properties: readonly Property[]; readonly additional: unknown }
+    | { readonly kind: 'list'; readonly prefixItems: readonly unknown[]; readonly items: unknown }
     | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
   )
 
@@ -25,9 +25,9 @@ const maxNesting = 8
  * For optional values, `null` is not offered besides other types: leaving the value out means the same, and most
  * Python servers declare every optional argument as "this or null".
  */
-export function fieldOf(given: unknown, root: Schema, required = true, left = maxNesting): Field {
-  const schema = resolveSchema(given, root)
-  if (left === 0) return { kind: 'any', schema: {} }
+export function fieldOf(schemaOrRef: unknown, root: Schema, required = true, nestingLeft = maxNesting): Field {
+  const schema = resolveSchema(schemaOrRef, root)
+  if (nestingLeft === 0) return { kind: 'any', schema: {} }
   if ('const' in schema) return { kind: 'fixed', schema, value: schema.const }
   if (Array.isArray(schema.enum)) return choice(schema, schema.enum, required)
   const variants = variantsOf(schema, root).filter(({ schema: { type } }) => required || type !== 'null')
@@ -36,7 +36,7 @@ export function fieldOf(given: unknown, root: Schema, required = true, left = ma
     return choice(schema, values, required)
   }
   if (variants.length > 1) return { kind: 'variants', schema, variants }
-  if (variants[0]) return fieldOf(withUnionTexts(variants[0].schema, schema), root, required, left - 1)
+  if (variants[0]) return fieldOf(withUnionTexts(variants[0].schema, schema), root, required, nestingLeft - 1)
   return fieldByType(schema)
 }
 
@@ -69,8 +69,13 @@ function fieldByType(schema: Schema): Field {
       return objectField(schema)
     case 'array': {
       // Before 2020-12, tuples were an array of `items`.
-      const first = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
-      return { kind: 'list', schema, first, items: Array.isArray(schema.items) ? schema.additionalItems : schema.items }
+      const prefixItems = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
+      return {
+        kind: 'list',
+        schema,
+        prefixItems,
+        items: Array.isArray(schema.items) ? schema.additionalItems : schema.items,
+      }
     }
     default:
       return { kind: 'any', schema }
@@ -84,9 +89,14 @@ function objectField(schema: Schema): Field {
     schema: property,
     required: required.includes(name),
   }))
-  const others = schema.additionalProperties
+  const additional = schema.additionalProperties
   // Most schemas allow additional properties only by omission: offer them only if the schema mentions them.
-  return { kind: 'object', schema, properties, others: isObject(others) || others === true ? others : undefined }
+  return {
+    kind: 'object',
+    schema,
+    properties,
+    additional: isObject(additional) || additional === true ? additional : undefined,
+  }
 }
 
 /** The type, explicit or inferred from other keywords. */

@@ -18,9 +18,9 @@ export function FormField(props: FieldProps) {
   const { schema, root, required, depth } = props
   const field = fieldOf(schema, root, required)
   if (depth < maxDepth) {
-    if (field.kind === 'object') return <ObjectField {...props} field={field} nest={renderField} />
-    if (field.kind === 'list') return <ListField {...props} field={field} nest={renderField} />
-    if (field.kind === 'variants') return <VariantsField {...props} field={field} nest={renderField} />
+    if (field.kind === 'object') return <ObjectField {...props} field={field} renderField={renderField} />
+    if (field.kind === 'list') return <ListField {...props} field={field} renderField={renderField} />
+    if (field.kind === 'variants') return <VariantsField {...props} field={field} renderField={renderField} />
   }
   return <SingleField {...props} field={field} />
 }

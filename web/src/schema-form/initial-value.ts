@@ -5,8 +5,8 @@ import { resolveSchema, type Schema } from './schema.ts'
 const maxDepth = 12
 
 /** Initial value: defaults and required values only. Undefined means omitted. */
-export function initialValue(given: unknown, root: Schema, required = true, depth = 0): unknown {
-  const schema = resolveSchema(given, root)
+export function initialValue(schemaOrRef: unknown, root: Schema, required = true, depth = 0): unknown {
+  const schema = resolveSchema(schemaOrRef, root)
   if (schema.default !== undefined && (required || schema.default !== null)) return schema.default
   const field = fieldOf(schema, root, required)
   if (!required || depth >= maxDepth) return undefined
@@ -27,9 +27,9 @@ export function initialValue(given: unknown, root: Schema, required = true, dept
     }
     case 'list': {
       const least = typeof schema.minItems === 'number' ? Math.min(schema.minItems, 20) : 0
-      const length = Math.max(least, field.first.length)
+      const length = Math.max(least, field.prefixItems.length)
       return Array.from({ length }, (_, index) => {
-        return initialValue(field.first[index] ?? field.items ?? {}, root, true, depth + 1) ?? null
+        return initialValue(field.prefixItems[index] ?? field.items ?? {}, root, true, depth + 1) ?? null
       })
     }
     case 'variants':

@@ -5,13 +5,13 @@ import { Add, Group } from './group.tsx'
 import { initialValue } from './initial-value.ts'
 import { withItem, withoutItem } from './path.ts'
 
-type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly nest: RenderField }
+type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly renderField: RenderField }
 
 /** An optional list without items is omitted. */
-export function ListField({ field, nest, ...props }: ListProps) {
+export function ListField({ field, renderField, ...props }: ListProps) {
   const { value, root, required, path, problems, depth, onChange } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []
-  const schemaAt = (index: number) => field.first[index] ?? field.items ?? true
+  const schemaAt = (index: number) => field.prefixItems[index] ?? field.items ?? true
   const change = (next: readonly unknown[]) => onChange(next.length === 0 && !required ? undefined : next)
   const { maxItems, description } = field.schema
   const full = typeof maxItems === 'number' && items.length >= maxItems
@@ -19,7 +19,7 @@ export function ListField({ field, nest, ...props }: ListProps) {
     <Group props={props} type={describeType(field.schema, root)} note={description}>
       {items.map((item, index) => (
         <div key={index}>
-          {nest({
+          {renderField({
             label: `${index + 1}`,
             schema: schemaAt(index),
             root,

@@ -6,10 +6,13 @@ import { initialValue } from './initial-value.ts'
 import { withMember } from './path.ts'
 import { isObject } from './schema.ts'
 
-type ObjectProps = FieldProps & { readonly field: Field & { readonly kind: 'object' }; readonly nest: RenderField }
+type ObjectProps = FieldProps & {
+  readonly field: Field & { readonly kind: 'object' }
+  readonly renderField: RenderField
+}
 
 /** An optional object is omitted until the user adds it. */
-export function ObjectField({ field, nest, ...props }: ObjectProps) {
+export function ObjectField({ field, renderField, ...props }: ObjectProps) {
   const { value, root, required, onChange, label } = props
   const remove = props.remove ?? (!required && value !== undefined ? () => onChange(undefined) : undefined)
   const { description } = field.schema
@@ -18,14 +21,14 @@ export function ObjectField({ field, nest, ...props }: ObjectProps) {
       {value === undefined ? (
         <Add what={label} onClick={() => onChange(initialValue(field.schema, root))} />
       ) : (
-        <Members {...props} field={field} nest={nest} />
+        <Members {...props} field={field} renderField={renderField} />
       )}
     </Group>
   )
 }
 
 /** The properties of an object, and additional ones if the schema allows them. */
-export function Members({ field, nest, value, root, path, problems, depth, onChange }: ObjectProps) {
+export function Members({ field, renderField, value, root, path, problems, depth, onChange }: ObjectProps) {
   const object = isObject(value) ? value : {}
   const known = new Set(field.properties.map(({ name }) => name))
   const others = Object.keys(object).filter((name) => !known.has(name))
@@ -43,22 +46,22 @@ export function Members({ field, nest, value, root, path, problems, depth, onCha
   return (
     <>
       {field.properties.map(({ name, schema, required }) => (
-        <div key={name}>{nest(memberProps(name, schema, required))}</div>
+        <div key={name}>{renderField(memberProps(name, schema, required))}</div>
       ))}
       {others.map((name) => (
         <div key={`+${name}`}>
-          {nest({
-            ...memberProps(name, field.others ?? true, true),
+          {renderField({
+            ...memberProps(name, field.additional ?? true, true),
             value: object[name] ?? undefined,
             onChange: (next) => onChange(withMember(object, name, next ?? null)),
             remove: () => onChange(withMember(object, name, undefined)),
           })}
         </div>
       ))}
-      {field.others !== undefined && (
+      {field.additional !== undefined && (
         <AddProperty
           taken={(name) => Object.hasOwn(object, name)}
-          add={(name) => onChange(withMember(object, name, initialValue(field.others, root) ?? null))}
+          add={(name) => onChange(withMember(object, name, initialValue(field.additional, root) ?? null))}
         />
       )}
     </>

@@ -8,18 +8,18 @@ export const isObject = (value: unknown): value is Schema =>
 const maxReferences = 32
 
 /** Resolves references within the document and merges `allOf`. */
-export function resolveSchema(schema: unknown, root: Schema, left = maxReferences): Schema {
-  if (!isObject(schema) || left === 0) return schema === false ? { not: {} } : {}
+export function resolveSchema(schema: unknown, root: Schema, referencesLeft = maxReferences): Schema {
+  if (!isObject(schema) || referencesLeft === 0) return schema === false ? { not: {} } : {}
   if (typeof schema.$ref === 'string') {
-    const { $ref, ...beside } = schema
+    const { $ref, ...siblings } = schema
     return mergeSchemas(
-      resolveSchema(resolvePointer($ref as string, root), root, left - 1),
-      resolveSchema(beside, root, left - 1),
+      resolveSchema(resolvePointer($ref as string, root), root, referencesLeft - 1),
+      resolveSchema(siblings, root, referencesLeft - 1),
     )
   }
   if (!Array.isArray(schema.allOf)) return schema
   const { allOf, ...own } = schema
-  return (allOf as unknown[]).map((part) => resolveSchema(part, root, left - 1)).reduce(mergeSchemas, own)
+  return (allOf as unknown[]).map((part) => resolveSchema(part, root, referencesLeft - 1)).reduce(mergeSchemas, own)
 }
 
 /** Merges properties and required names; otherwise the second schema wins. */
@@ -46,13 +46,13 @@ export const requiredOf = (schema: Schema): readonly string[] =>
 function resolvePointer(reference: string, root: Schema): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return {}
-  let found: unknown = root
+  let target: unknown = root
   for (const part of reference.slice(2).split('/')) {
     const key = unescapePointer(part)
-    found =
-      typeof found === 'object' && found !== null && Object.hasOwn(found, key) ? (found as Schema)[key] : undefined
+    target =
+      typeof target === 'object' && target !== null && Object.hasOwn(target, key) ? (target as Schema)[key] : undefined
   }
-  return found
+  return target
 }
 
 function unescapePointer(part: string): string {

@@ -5,10 +5,13 @@ import type { FieldProps, RenderField } from './field-props.ts'
 import { Group } from './group.tsx'
 import { initialValue } from './initial-value.ts'
 
-type VariantsProps = FieldProps & { readonly field: Field & { readonly kind: 'variants' }; readonly nest: RenderField }
+type VariantsProps = FieldProps & {
+  readonly field: Field & { readonly kind: 'variants' }
+  readonly renderField: RenderField
+}
 
 /** A union: the user selects a variant first. */
-export function VariantsField({ field, nest, ...props }: VariantsProps) {
+export function VariantsField({ field, renderField, ...props }: VariantsProps) {
   const { label, value, root, required, onChange } = props
   const unset = !required && value === undefined
   const selected = useSignal(bestVariant(value, field.variants, root))
@@ -36,7 +39,7 @@ export function VariantsField({ field, nest, ...props }: VariantsProps) {
       </select>
       {!unset && variant && (
         <div key={selected.value}>
-          {nest({
+          {renderField({
             ...withoutRemove(props),
             label: variant.label,
             schema: variant.schema,

@@ -24,7 +24,7 @@ export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
       cell: (row) => (
         <>
           <RowLink href={recordLink(recordKey(row))}>
-            <BreakableName of={targetOf(row)} />
+            <BreakableName name={targetOf(row)} />
           </RowLink>
           <span class="sub">{argumentsText(row)}</span>
         </>

@@ -13,7 +13,7 @@ import { formatCount } from '../../format/number.ts'
 /** State of the hash chain, and a button to verify it. */
 export function HashChain() {
   const checking = useSignal(false)
-  const chain = useResource(queries.chain, 'chain', checking.value ? { every: 700 } : {})
+  const chain = useResource(queries.chain, 'chain', checking.value ? { pollEveryMs: 700 } : {})
   const state = chain.data?.state
   useEffect(() => {
     checking.value = state === 'checking'

@@ -29,7 +29,7 @@ export function callColumns(narrow: boolean): readonly Column<CallView>[] {
       cell: (call) => (
         <>
           <RowLink href={callLink(call.id)}>
-            <BreakableName of={targetOf(call)} />
+            <BreakableName name={targetOf(call)} />
           </RowLink>
           {notesOf(call) !== '' && <span class="sub">{notesOf(call)}</span>}
         </>

@@ -23,7 +23,7 @@ export function CallPanel({ id }: { readonly id: string }) {
   const call = useResource(
     queries.call(id),
     `${id} ${live?.outcome}`,
-    live?.outcome === 'running' ? { every: 1000 } : {},
+    live?.outcome === 'running' ? { pollEveryMs: 1000 } : {},
   )
   const back = pathTo('calls') + (query.value.size > 0 ? `?${query.value}` : '')
   const shown = call.data ?? live

@@ -26,7 +26,7 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   const filter = { agent: param('agent'), server: param('server'), outcome: param('outcome'), text: param('q') }
   // Loads matching calls that are older than those of the event stream.
   const earlier = useResource(queries.calls({ ...filter, limit: maxLiveCalls }), JSON.stringify(filter), {
-    withoutStream: true,
+    pollWhenOffline: true,
   })
   const paused = useSignal<readonly CallView[] | undefined>(undefined)
   const all = mergeCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * maxLiveCalls)

@@ -72,7 +72,7 @@ function ToolRuns({ runs, chat }: ToolRunsProps) {
             <summary class="row">
               <StatusBadge status={outcomeStatuses[run.state]} />
               <code>
-                <BreakableName of={run.name} />
+                <BreakableName name={run.name} />
               </code>
               {run.ms !== undefined && <span class="quiet">{formatDuration(run.ms)}</span>}
             </summary>

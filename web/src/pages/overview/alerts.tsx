@@ -6,7 +6,7 @@ import { pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
 
 /** Warnings; renders nothing if all is well. */
-export function Alerts({ of: { breakers, servers, reload } }: { readonly of: Overview }) {
+export function Alerts({ overview: { breakers, servers, reload } }: { readonly overview: Overview }) {
   const unhealthy = servers.unhealthy + servers['needs-auth'] + servers.degraded
   if (breakers.length === 0 && unhealthy === 0 && reload.lastError === null) return null
   return (

@@ -8,8 +8,8 @@ import { clientsFor } from './clients.ts'
 /** The endpoint, and how to connect each client to it. */
 export function Connect({ endpoint }: { readonly endpoint: string }) {
   const clients = clientsFor(endpoint)
-  const chosen = useSignal('claude')
-  const client = clients[chosen.value]
+  const selected = useSignal('claude')
+  const client = clients[selected.value]
   const names = Object.fromEntries(Object.entries(clients).map(([key, { name }]) => [key, name]))
   const address = (
     <span class="row">
@@ -19,7 +19,7 @@ export function Connect({ endpoint }: { readonly endpoint: string }) {
   )
   return (
     <Card title="Connect a client" side={address}>
-      <Tabs label="Client" names={names} value={chosen.value} onChange={(key) => (chosen.value = key)}>
+      <Tabs label="Client" names={names} value={selected.value} onChange={(key) => (selected.value = key)}>
         {client && (
           <div class="stack tight">
             <p class="quiet small">{client.target}</p>

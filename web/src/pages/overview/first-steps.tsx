@@ -4,8 +4,8 @@ import { pathTo } from '../../routing/route.ts'
 import { Connect } from './connect.tsx'
 
 /** Shown until the first call. */
-export function FirstSteps({ of }: { readonly of: Overview }) {
-  const servers = Object.values(of.servers).reduce((sum, number) => sum + number, 0)
+export function FirstSteps({ overview }: { readonly overview: Overview }) {
+  const servers = Object.values(overview.servers).reduce((sum, number) => sum + number, 0)
   return (
     <>
       <Note>
@@ -22,7 +22,7 @@ export function FirstSteps({ of }: { readonly of: Overview }) {
           {servers === 0 ? '3. ' : ''}Or <a href={pathTo('tools')}>try a tool</a> right here.
         </p>
       </Note>
-      <Connect endpoint={of.endpoint} />
+      <Connect endpoint={overview.endpoint} />
     </>
   )
 }

@@ -8,7 +8,7 @@ import { pathTo } from '../../routing/route.ts'
 import { StackedBar } from './stacked-bar.tsx'
 
 /** Number of servers by state. */
-export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
+export function HealthCard({ overview: { servers } }: { readonly overview: Overview }) {
   const states = (Object.keys(healthStatuses) as ServerHealth[]).filter((state) => servers[state] > 0)
   const all = states.reduce((sum, state) => sum + servers[state], 0)
   return (

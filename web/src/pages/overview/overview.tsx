@@ -22,7 +22,7 @@ import { TokenCard } from './token-card.tsx'
 
 export function Overview() {
   const range = parseRange(query.value)
-  const loaded = useResource(queries.overview, 'overview', { withoutStream: true })
+  const loaded = useResource(queries.overview, 'overview', { pollWhenOffline: true })
   const short = 'last' in range && (range.last === '5m' || range.last === '15m')
   const series = useResource(
     async (signal) => {
@@ -30,7 +30,7 @@ export function Overview() {
       return withoutPartialPoint(await queries.series(from, to)(signal), to)
     },
     JSON.stringify(range),
-    'last' in range ? { every: short ? 5000 : 20_000 } : {},
+    'last' in range ? { pollEveryMs: short ? 5000 : 20_000 } : {},
   )
   const overview = { ...loaded, data: liveOverview.value ?? loaded.data }
   const uptime =
@@ -45,9 +45,9 @@ export function Overview() {
       <Loaded resource={overview} what="the overview">
         {(data) => (
           <>
-            <Alerts of={data} />
-            {unused && <FirstSteps of={data} />}
-            <OverviewTiles of={data} />
+            <Alerts overview={data} />
+            {unused && <FirstSteps overview={data} />}
+            <OverviewTiles overview={data} />
           </>
         )}
       </Loaded>
@@ -62,8 +62,8 @@ export function Overview() {
       </Loaded>
       {overview.data && (
         <div class="grid-2">
-          <HealthCard of={overview.data} />
-          <TokenCard of={overview.data.tokens} tools={overview.data.tools} />
+          <HealthCard overview={overview.data} />
+          <TokenCard account={overview.data.tokens} tools={overview.data.tools} />
         </div>
       )}
       <StatisticsCard />

@@ -15,7 +15,7 @@ import { query, setQuery } from '../../routing/location.ts'
 import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
 
-const options: Readonly<Record<Stats['by'], string>> = {
+const groupingNames: Readonly<Record<Stats['by'], string>> = {
   server: 'Server',
   tool: 'Tool',
   agent: 'Agent',
@@ -26,12 +26,12 @@ const groupings = ['server', 'tool', 'agent', 'operation'] as const
 /** Statistics by server, tool, agent or operation (G9). */
 export function StatisticsCard() {
   const by = choiceParam(query.value, 'by', groupings)
-  const stats = useResource(queries.stats(by), by, { every: 10_000 })
+  const stats = useResource(queries.stats(by), by, { pollEveryMs: 10_000 })
   const sort = useSignal<SortBy>('calls')
   const groupControl = (
     <SegmentedControl
       label="Statistics by"
-      options={options}
+      options={groupingNames}
       value={by}
       onChange={(next) => setQuery({ by: next === 'server' ? '' : next })}
     />
@@ -94,7 +94,7 @@ const rowLink = (by: Stats['by'], name: string): string =>
   })[by]
 
 function statColumns(by: Stats['by'], sort: Signal<SortBy>): readonly Column<Row>[] {
-  const figure = (
+  const sortableColumn = (
     title: string,
     key: SortBy,
     cell: (row: Row) => string,
@@ -116,17 +116,17 @@ function statColumns(by: Stats['by'], sort: Signal<SortBy>): readonly Column<Row
       title: titles[by],
       cell: ({ name }) => (
         <RowLink href={rowLink(by, name)}>
-          <BreakableName of={name} />
+          <BreakableName name={name} />
         </RowLink>
       ),
     },
-    figure('Calls', 'calls', ({ calls }) => formatCount(calls)),
-    figure('Average', 'averageMs', ({ averageMs }) => formatDuration(averageMs), 'wide'),
-    figure('p50', 'p50Ms', ({ p50Ms }) => formatDuration(p50Ms), 'middle'),
-    figure('p95', 'p95Ms', ({ p95Ms }) => formatDuration(p95Ms)),
-    figure('p99', 'p99Ms', ({ p99Ms }) => formatDuration(p99Ms), 'middle'),
-    figure('Errors', 'errors', ({ errors, calls }) => formatShare(errors, calls)),
-    figure('Denials', 'denials', ({ denials }) => formatCount(denials), 'middle'),
+    sortableColumn('Calls', 'calls', ({ calls }) => formatCount(calls)),
+    sortableColumn('Average', 'averageMs', ({ averageMs }) => formatDuration(averageMs), 'wide'),
+    sortableColumn('p50', 'p50Ms', ({ p50Ms }) => formatDuration(p50Ms), 'middle'),
+    sortableColumn('p95', 'p95Ms', ({ p95Ms }) => formatDuration(p95Ms)),
+    sortableColumn('p99', 'p99Ms', ({ p99Ms }) => formatDuration(p99Ms), 'middle'),
+    sortableColumn('Errors', 'errors', ({ errors, calls }) => formatShare(errors, calls)),
+    sortableColumn('Denials', 'denials', ({ denials }) => formatCount(denials), 'middle'),
   ]
 }
 

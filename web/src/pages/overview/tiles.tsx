@@ -4,8 +4,8 @@ import { formatDuration } from '../../format/duration.ts'
 import { formatCount, formatExactCount, formatRate, formatRatio, formatShare, pluralize } from '../../format/number.ts'
 
 /** Call statistics are those of the last minute. */
-export function OverviewTiles({ of }: { readonly of: Overview }) {
-  const { calls, cache, tokens } = of
+export function OverviewTiles({ overview }: { readonly overview: Overview }) {
+  const { calls, cache, tokens } = overview
   const shareOfCalls = (part: number) => (calls.calls === 0 ? 'no calls' : `${formatShare(part, calls.calls)} of calls`)
   return (
     <Tiles label="Statistics">
@@ -47,8 +47,8 @@ export function OverviewTiles({ of }: { readonly of: Overview }) {
       />
       <Tile
         name="In flight"
-        value={formatCount(of.inFlight)}
-        detail={`${formatCount(of.queued)} queued · ${pluralize(of.sessions, 'session')}`}
+        value={formatCount(overview.inFlight)}
+        detail={`${formatCount(overview.queued)} queued · ${pluralize(overview.sessions, 'session')}`}
       />
     </Tiles>
   )

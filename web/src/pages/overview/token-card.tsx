@@ -5,13 +5,13 @@ import { pathTo } from '../../routing/route.ts'
 import { StackedBar } from './stacked-bar.tsx'
 
 interface TokenCardProps {
-  readonly of: TokenAccount
+  readonly account: TokenAccount
   readonly tools: number
 }
 
 /** Context tokens of the tool definitions, and how many of them Toolway saves (B8). */
-export function TokenCard({ of, tools }: TokenCardProps) {
-  if (of.direct === 0) {
+export function TokenCard({ account, tools }: TokenCardProps) {
+  if (account.direct === 0) {
     return (
       <Card title="Context cost">
         <p class="quiet">No tools yet, so there is no cost.</p>
@@ -23,17 +23,17 @@ export function TokenCard({ of, tools }: TokenCardProps) {
       <div class="stack tight">
         <StackedBar
           parts={[
-            { key: 'exposed', size: of.exposed, tone: 'info' },
-            { key: 'saved', size: of.saved, tone: 'quiet' },
+            { key: 'exposed', size: account.exposed, tone: 'info' },
+            { key: 'saved', size: account.saved, tone: 'quiet' },
           ]}
         />
-        {of.saved > 0 ? <SavedTokens of={of} /> : <NoSavings of={of} />}
+        {account.saved > 0 ? <SavedTokens account={account} /> : <NoSavings account={account} />}
       </div>
     </Card>
   )
 }
 
-function SavedTokens({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
+function SavedTokens({ account: { direct, exposed, saved } }: { readonly account: TokenAccount }) {
   return (
     <p>
       All tool definitions together take <strong>{formatCount(direct)}</strong> tokens. A model reads only{' '}
@@ -43,7 +43,7 @@ function SavedTokens({ of: { direct, exposed, saved } }: { readonly of: TokenAcc
 }
 
 /** With `expose: both`, a model reads all definitions and those of the meta-tools. */
-function NoSavings({ of: { direct, exposed } }: { readonly of: TokenAccount }) {
+function NoSavings({ account: { direct, exposed } }: { readonly account: TokenAccount }) {
   return (
     <>
       <p>

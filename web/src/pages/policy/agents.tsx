@@ -22,7 +22,7 @@ const columns: readonly Column<AgentView>[] = [
   },
   { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
   { title: 'Exposure', minScreen: 'middle', cell: ({ expose }) => expose },
-  { title: 'Context', alignEnd: true, minScreen: 'wide', cell: ({ tokens }) => <Context of={tokens} /> },
+  { title: 'Context', alignEnd: true, minScreen: 'wide', cell: ({ tokens }) => <ContextTokens account={tokens} /> },
   {
     title: 'Limits',
     minScreen: 'middle',
@@ -41,7 +41,7 @@ const columns: readonly Column<AgentView>[] = [
 ]
 
 /** Context tokens of the tools, and the share that is saved (B8). */
-function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
+function ContextTokens({ account: { direct, exposed, saved } }: { readonly account: TokenAccount }) {
   return (
     <>
       {formatCount(exposed)} tokens
@@ -51,7 +51,7 @@ function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount
 }
 
 export function Agents() {
-  const agents = useResource(queries.agents, 'agents', { every: 15_000 })
+  const agents = useResource(queries.agents, 'agents', { pollEveryMs: 15_000 })
   return (
     <Loaded resource={agents} what="the agents">
       {(rows) => (

@@ -29,7 +29,7 @@ function Explanation({ agent, tool }: { readonly agent: string; readonly tool: s
   const why = useResource<WhyView>(queries.why(agent, tool), `${agent} ${tool}`)
   return (
     <Loaded resource={why} what="the explanation">
-      {(data) => <Decision of={data} />}
+      {(data) => <Decision decision={data} />}
     </Loaded>
   )
 }
@@ -89,8 +89,8 @@ function ExplainForm({ agent, tool }: { readonly agent: string; readonly tool: s
 }
 
 /** A decision, the rule that made it, and all rules considered. */
-function Decision({ of }: { readonly of: WhyView }) {
-  const { agent, server, tool, allowed, rule, sentence, considered } = of
+function Decision({ decision }: { readonly decision: WhyView }) {
+  const { agent, server, tool, allowed, rule, sentence, considered } = decision
   const title = (
     <>
       {agent} {allowed ? 'may' : 'may not'} use {server}.{tool}

@@ -62,7 +62,7 @@ function MatrixTable({ agents, rows }: MatrixTableProps) {
             <th scope="col">Tool</th>
             {agents.map((agent) => (
               <th key={agent} scope="col">
-                <BreakableName of={agent} />
+                <BreakableName name={agent} />
               </th>
             ))}
           </tr>
@@ -72,10 +72,10 @@ function MatrixTable({ agents, rows }: MatrixTableProps) {
             <tr key={`${server}.${tool}`}>
               <th scope="row">
                 <span class="quiet">
-                  <BreakableName of={`${server}.`} />
+                  <BreakableName name={`${server}.`} />
                 </span>
                 <wbr />
-                <BreakableName of={tool} />
+                <BreakableName name={tool} />
               </th>
               {agents.map((agent, index) => (
                 <td key={agent}>

@@ -18,7 +18,7 @@ import { pathTo } from '../../routing/route.ts'
 import { StatTiles } from '../stat-tiles.tsx'
 
 export function ServerPage({ name }: { readonly name: string }) {
-  const loaded = useResource(queries.server(name), name, { every: 5000 })
+  const loaded = useResource(queries.server(name), name, { pollEveryMs: 5000 })
   const live = liveServers.value?.find((server) => server.name === name)
   const server = { ...loaded, data: loaded.data && { ...loaded.data, ...live } }
   const { data } = server
@@ -37,7 +37,7 @@ export function ServerPage({ name }: { readonly name: string }) {
       <Loaded resource={server} what={`the server ${name}`}>
         {(data) => (
           <>
-            <StatTiles of={data.calls} label={`Statistics of ${name}`} />
+            <StatTiles stats={data.calls} label={`Statistics of ${name}`} />
             <div class="row">
               <a class="button" href={withQuery(pathTo('tools'), { server: name })}>
                 View tools

@@ -20,7 +20,7 @@ const states = Object.keys(healthStatuses) as ServerHealth[]
 
 /** All servers, unhealthy ones first. */
 export function Servers() {
-  const loaded = useResource(queries.servers, 'servers', { withoutStream: true })
+  const loaded = useResource(queries.servers, 'servers', { pollWhenOffline: true })
   const servers = { ...loaded, data: liveServers.value ?? loaded.data }
   return (
     <Page
@@ -115,7 +115,7 @@ const serverColumns: readonly Column<ServerView>[] = [
     cell: ({ name, description }) => (
       <>
         <RowLink href={pathTo('servers', name)}>
-          <BreakableName of={name} />
+          <BreakableName name={name} />
         </RowLink>
         {description !== '' && <span class="sub">{description}</span>}
       </>

@@ -90,7 +90,7 @@ function ToolViews({ tool }: { readonly tool: ToolDetail }) {
         {view === 'try' && <TryIt tool={tool} draft={draft} />}
         {view === 'who' && <Permissions tool={tool} />}
       </Tabs>
-      {view === 'about' && <StatTiles of={tool.calls} label={`Statistics of ${tool.name}`} />}
+      {view === 'about' && <StatTiles stats={tool.calls} label={`Statistics of ${tool.name}`} />}
     </>
   )
 }

@@ -76,7 +76,7 @@ const toolColumns: readonly Column<ToolView>[] = [
     cell: ({ name, description }) => (
       <>
         <RowLink href={pathTo('tools', name)}>
-          <BreakableName of={name} />
+          <BreakableName name={name} />
         </RowLink>
         <span class="sub">{description}</span>
       </>

@@ -94,7 +94,7 @@ export function TryIt({ tool, draft }: TryItProps) {
           </p>
         )}
         {outcome.value instanceof ApiError && <LoadError error={outcome.value} what="the result" />}
-        {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome of={outcome.value} />}
+        {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome result={outcome.value} />}
       </Card>
     </div>
   )

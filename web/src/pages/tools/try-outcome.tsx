@@ -11,19 +11,19 @@ import { pathTo } from '../../routing/route.ts'
 import { objectAt } from '../../schema-form/schema.ts'
 import { ContentBlock } from './content-block.tsx'
 
-export function TryOutcome({ of }: { readonly of: TryResult }) {
-  const error = of.error ?? errorIn(of.result)
-  const status = outcomeStatuses[outcomeOf(of, error)]
+export function TryOutcome({ result }: { readonly result: TryResult }) {
+  const error = result.error ?? errorIn(result.result)
+  const status = outcomeStatuses[outcomeOf(result, error)]
   return (
     <div class="stack" data-testid="outcome">
       <p class="row spread" role="status">
         <span class="row">
-          <StatusBadge status={status} chip /> {formatDuration(of.ms)}
+          <StatusBadge status={status} chip /> {formatDuration(result.ms)}
         </span>
-        <a href={pathTo('calls', of.call)}>Timeline and audit record</a>
+        <a href={pathTo('calls', result.call)}>Timeline and audit record</a>
       </p>
-      {error && <CallError of={error} />}
-      {!error && of.result && <ResultView key={of.call} result={of.result} />}
+      {error && <CallError error={error} />}
+      {!error && result.result && <ResultView key={result.call} result={result.result} />}
     </div>
   )
 }
@@ -44,11 +44,11 @@ function errorIn(result: TryResult['result']): NonNullable<TryResult['error']> |
 }
 
 interface CallErrorProps {
-  readonly of: { readonly code: string; readonly message: string; readonly rule?: string }
+  readonly error: { readonly code: string; readonly message: string; readonly rule?: string }
 }
 
 /** Why a call was refused or failed: message, code and rule. */
-function CallError({ of: { code, message, rule } }: CallErrorProps) {
+function CallError({ error: { code, message, rule } }: CallErrorProps) {
   return (
     <Note tone="bad">
       <p>{message}</p>
