@@ -11,7 +11,7 @@ const outside = Object.entries(files).flatMap(([file, text]) =>
   })),
 )
 
-test('the dashboard knows the types of the admin contract, and nothing else of the gateway', () => {
+test('the dashboard imports only the types of the admin contract from the gateway', () => {
   expect(outside.length).toBeGreaterThan(20)
   expect(outside.filter(({ path, typesOnly }) => path !== 'src/serve/admin/contract.ts' || !typesOnly)).toEqual([])
 })

@@ -12,7 +12,7 @@ inBrowser('G10: a real gateway', () => {
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
-  test('asks who has no session for a token, refuses a wrong one, and leads to where one wanted to go', async () => {
+  test('asks for a token, rejects a wrong one, and then opens the requested page', async () => {
     await using visitor = await visit(world.browser, world.origin)
     const { page } = visitor
     await page.goto('/servers/memory')
@@ -45,7 +45,7 @@ inBrowser('G10: a real gateway', () => {
     await expectWhole(visitor)
   })
 
-  test('every page is whole', async () => {
+  test('every page has no serious axe violations, no overflow and no script errors', async () => {
     const { client } = world
     await client.callTool('everything__echo', { message: 'hello' })
     await client.callTool('filesystem__list_directory', { path: world.files })

@@ -3,7 +3,7 @@ import { inBrowser } from '../in-browser.ts'
 import { expectWhole, go, row, rows, tile, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
-inBrowser('G10: whoever runs a gateway', () => {
+inBrowser('G10: an operator', () => {
   let world: World
   beforeAll(async () => {
     world = await openWorld()
@@ -12,7 +12,7 @@ inBrowser('G10: whoever runs a gateway', () => {
 
   const call = (tool: string, args = {}) => world.client.callTool(tool, args).catch((error: unknown) => error)
 
-  test('sees figures grow while agents call', async () => {
+  test('sees statistics grow while agents make calls', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await title(page, 'Overview')
@@ -29,7 +29,7 @@ inBrowser('G10: whoever runs a gateway', () => {
     await expectWhole(visitor)
   })
 
-  test('restarts a server: another process, one restart more', async () => {
+  test('restarts a server: a new process, one more restart', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Servers')
@@ -46,7 +46,7 @@ inBrowser('G10: whoever runs a gateway', () => {
     await expectWhole(visitor)
   })
 
-  test('turns a server off and on: its tools go and come back', async () => {
+  test('turns a server off and on: its tools disappear and return', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Servers')
@@ -68,7 +68,7 @@ inBrowser('G10: whoever runs a gateway', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('J3: sees a breaker open, what it refuses, and how it closes again', async () => {
+  test('J3: sees a breaker open, reject calls and close again', async () => {
     await using glance = await world.visit()
     await using visitor = await world.visit()
     const { page } = visitor

@@ -4,7 +4,7 @@ import { inBrowser } from '../in-browser.ts'
 import { expectWhole, go, row, rows } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
-inBrowser('G8: a configuration that changes while somebody looks', () => {
+inBrowser('G8: configuration reload', () => {
   let world: World
   beforeAll(async () => {
     world = await openWorld()
@@ -16,7 +16,7 @@ inBrowser('G8: a configuration that changes while somebody looks', () => {
     mcpServers: { ...world.config.mcpServers, ...mcpServers },
   })
 
-  test('a new server appears by itself, the history tells what changed, and a mistake is shown with its reason', async () => {
+  test('a new server appears automatically, the history lists changes, and an invalid configuration shows its error', async () => {
     await using visitor = await world.visit()
     await using other = await world.visit()
     const { page } = visitor
@@ -36,7 +36,7 @@ inBrowser('G8: a configuration that changes while somebody looks', () => {
     await go(page, 'Tools')
     await page.getByRole('searchbox', { name: 'Search tools' }).fill('extra')
     await page.getByRole('heading', { name: 'No matching tools' }).waitFor()
-    // Nobody has needed the new server yet; whoever looks at the list sees its tools come.
+    // The server connects on first use, so its tools are not known yet; the open list updates.
     await other.page.getByRole('button', { name: 'Refresh tools' }).click()
     await row(page, 'Tools', 'extra__tool_1')
     await go(other.page, 'Servers')

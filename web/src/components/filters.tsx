@@ -70,7 +70,7 @@ export function TimeFilter({ label, name }: { readonly label: string; readonly n
     setQuery({ [name]: time === undefined ? undefined : new Date(time).toISOString() })
   }
   return (
-    <label class="filter when">
+    <label class="filter time-filter">
       <span>{label}</span>
       <input
         class="input"

@@ -5,7 +5,7 @@ import { pathText } from './path.ts'
 const told = (value: unknown, schema: unknown, root = {}) =>
   problemsOf(value, schema, root).map(({ path, message }) => `${pathText(path)} ${message}`.trim())
 
-describe('G10: what a form says about a value before it is sent', () => {
+describe('G10: validation of form values', () => {
   test.each([
     [5, { type: 'string' }, 'must be text'],
     ['', { type: 'string', minLength: 1 }, 'must have at least 1 character'],
@@ -31,7 +31,7 @@ describe('G10: what a form says about a value before it is sent', () => {
     expect(told(value, schema)).toEqual(expected === undefined ? [] : [expected])
   })
 
-  test('names the place of each problem', () => {
+  test('reports the path of each problem', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -51,7 +51,7 @@ describe('G10: what a form says about a value before it is sent', () => {
     ])
   })
 
-  test('null is fine where it is the default of what may be left out', () => {
+  test('null is valid if it is the default of an optional property', () => {
     const schema = {
       type: 'object',
       properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null } },
@@ -59,14 +59,14 @@ describe('G10: what a form says about a value before it is sent', () => {
     expect(told({ a: null }, schema)).toEqual([])
   })
 
-  test('an item that nobody has filled yet is missing, not wrong', () => {
+  test('an unfilled item is missing, not invalid', () => {
     const schema = { type: 'array', items: { type: 'number' } }
     expect(problemsOf([null], schema, {})).toMatchObject([{ path: [0], missing: true }])
     expect(problemsOf(['x'], schema, {})[0]).not.toHaveProperty('missing')
     expect(problemsOf([null], { type: 'array', items: { type: ['number', 'null'] } }, {})).toEqual([])
   })
 
-  test('speaks about the variant that a value is nearest to', () => {
+  test('reports the problems of the best matching variant', () => {
     const file = {
       type: 'object',
       properties: { kind: { const: 'file' }, path: { type: 'string' } },

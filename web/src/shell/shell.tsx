@@ -47,7 +47,7 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
       </header>
       {/* biome-ignore lint/a11y/noStaticElementInteractions: the menu button does the same by keyboard */}
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: the menu button does the same by keyboard */}
-      {open.value && <div class="curtain" onClick={() => (open.value = false)} />}
+      {open.value && <div class="backdrop" onClick={() => (open.value = false)} />}
       <aside class="side" aria-label="Toolway" data-open={open.value || undefined}>
         <a class="brand" href="/">
           <Logo /> Toolway

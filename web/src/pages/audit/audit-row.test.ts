@@ -14,7 +14,7 @@ const row = {
   latency_ms: 0.4,
 }
 
-test('G10: a record is read field by field', () => {
+test('G10: fields of a record', () => {
   expect(recordKey(row)).toBe('a:7')
   expect(recordKey({ ...row, replica: 'r' })).toBe('r:a:7')
   expect(targetOf(row)).toBe('github.delete_repository')
@@ -25,7 +25,7 @@ test('G10: a record is read field by field', () => {
   expect(argumentsText({ ...row, arguments: {} })).toBe('call_tool')
 })
 
-test('G10: a record with other fields is shown all the same', () => {
+test('G10: a record with unknown fields is shown, too', () => {
   const odd = { operation: 'gap', time: 'never', seq: { a: 1 }, latency_ms: null }
   expect([recordKey(odd), targetOf(odd), timeOf(odd), reasonOf(odd), latencyOf(odd)]).toEqual([':', 'gap', 0, '', null])
 })

@@ -13,7 +13,7 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
   const { question, id, calls, thinking, text, notes, error, state, tokens } = turn
   return (
     <li class="turn stack tight">
-      <p class="asked">
+      <p class="question">
         <span class="hidden">You: </span>
         {question}
       </p>
@@ -21,11 +21,11 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
       {thinking !== '' && (
         <details>
           <summary class="quiet small">Reasoning</summary>
-          <p class="said quiet">{thinking}</p>
+          <p class="message-text quiet">{thinking}</p>
         </details>
       )}
       {text !== '' && (
-        <p class="said">
+        <p class="message-text">
           <span class="hidden">Answer: </span>
           {text}
         </p>
@@ -77,8 +77,8 @@ function ToolRuns({ runs, chat }: ToolRunsProps) {
               {run.ms !== undefined && <span class="quiet">{formatDuration(run.ms)}</span>}
             </summary>
             <div class="stack tight">
-              <pre class="said small">{JSON.stringify(run.arguments, undefined, 2)}</pre>
-              {run.text !== '' && <p class="said small">{run.text}</p>}
+              <pre class="message-text small">{JSON.stringify(run.arguments, undefined, 2)}</pre>
+              {run.text !== '' && <p class="message-text small">{run.text}</p>}
               {chat !== undefined && isAdmin.value && (
                 <a class="small" href={withQuery(pathTo('audit'), { parent: chat, server: run.server })}>
                   Audit records of {run.server} in this chat

@@ -22,7 +22,7 @@ const end: ChatStreamEvent = {
 }
 
 describe('G10: a turn of a chat', () => {
-  test('comes to be from the events of its answer', () => {
+  test('is built from the events of the response', () => {
     const turn = turnAfter([
       { kind: 'start', id: 'chat-1', model: 'local' },
       { kind: 'stage', stage: 'execute', round: 1 },
@@ -41,7 +41,7 @@ describe('G10: a turn of a chat', () => {
     ])
   })
 
-  test('a failure keeps what there was; what is over cannot be stopped', () => {
+  test('keeps its text after a failure and cannot be stopped after its end', () => {
     const turn = turnAfter([
       { kind: 'text', text: 'Hel' },
       { kind: 'error', code: 'TIMEOUT', message: 'Late.' },
@@ -51,7 +51,7 @@ describe('G10: a turn of a chat', () => {
     expect(stoppedTurn(newTurn('Hi')).state).toBe('stopped')
   })
 
-  test('what was said goes with the next question, what was never answered does not', () => {
+  test('the history contains answered questions only', () => {
     const answered = turnAfter([{ kind: 'text', text: 'Hello' }, end])
     const half = stoppedTurn(turnAfter([{ kind: 'text', text: 'Hel' }], newTurn('Again')))
     const silent = stoppedTurn(newTurn('Nothing'))
@@ -65,7 +65,7 @@ describe('G10: a turn of a chat', () => {
   })
 })
 
-test('the data of events is read from pieces of any size', () => {
+test('events are parsed from chunks of any size', () => {
   const stream = 'data: {"a":1}\n\n: keep-alive\n\nid: 1\ndata: {"b":\ndata: 2}\n\ndata: half'
   for (const size of [1, 3, 1000]) {
     const told: string[] = []

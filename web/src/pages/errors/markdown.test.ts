@@ -7,7 +7,7 @@ const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
   eager: true,
 })
 
-test('E2: every page about an error becomes blocks, and none of its marks is left in them', () => {
+test('E2: every error page is parsed without leftover markup', () => {
   expect(Object.keys(pages).length).toBeGreaterThan(20)
   for (const [file, page] of Object.entries(pages)) {
     const blocks = parseBlocks(page)
@@ -42,7 +42,7 @@ test('E2: blocks of each kind', () => {
   ])
 })
 
-test('E2: pieces of a line', () => {
+test('E2: inline parts', () => {
   expect(parseInline('see `a[0]` or [B](b.md), [not a link')).toEqual([
     { text: 'see ' },
     { text: 'a[0]', code: true },

@@ -13,7 +13,7 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
     case 'image': {
       const source = dataUrl(block, 'image')
       return source ? (
-        <img class="shown-image" src={source} alt="Returned by the tool" />
+        <img class="result-image" src={source} alt="Returned by the tool" />
       ) : (
         <JsonTree value={block} name="image" />
       )
