@@ -31,7 +31,7 @@ export function ObjectField({ field, renderField, ...props }: ObjectProps) {
 export function Members({ field, renderField, value, root, path, problems, depth, onChange }: ObjectProps) {
   const object = isObject(value) ? value : {}
   const known = new Set(field.properties.map(({ name }) => name))
-  const others = Object.keys(object).filter((name) => !known.has(name))
+  const additionalNames = Object.keys(object).filter((name) => !known.has(name))
   const memberProps = (name: string, schema: unknown, required: boolean): FieldProps => ({
     label: name,
     schema,
@@ -48,7 +48,7 @@ export function Members({ field, renderField, value, root, path, problems, depth
       {field.properties.map(({ name, schema, required }) => (
         <div key={name}>{renderField(memberProps(name, schema, required))}</div>
       ))}
-      {others.map((name) => (
+      {additionalNames.map((name) => (
         <div key={`+${name}`}>
           {renderField({
             ...memberProps(name, field.additional ?? true, true),
@@ -70,7 +70,7 @@ export function Members({ field, renderField, value, root, path, problems, depth
 
 function AddProperty({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {
   const name = useSignal('')
-  const free = name.value !== '' && !taken(name.value)
+  const available = name.value !== '' && !taken(name.value)
   return (
     <div class="row">
       <input
@@ -83,7 +83,7 @@ function AddProperty({ taken, add }: { taken(name: string): boolean; add(name: s
       <Add
         what="property"
         onClick={() => {
-          if (!free) return
+          if (!available) return
           add(name.value)
           name.value = ''
         }}

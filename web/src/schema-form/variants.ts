@@ -12,10 +12,10 @@ export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   if (parts) {
     const schemas = parts
       .map((part) => resolveSchema(part, root))
-      .map((part) => ({ part, whole: withUnionKeywords(common, part) }))
-    return schemas.map(({ part, whole }, index) => ({
+      .map((part) => ({ part, merged: withUnionKeywords(common, part) }))
+    return schemas.map(({ part, merged }, index) => ({
       label: labelOf(part, root) ?? `option ${index + 1}`,
-      schema: whole,
+      schema: merged,
     }))
   }
   if (!Array.isArray(schema.type)) return []

@@ -110,10 +110,10 @@ function Account() {
  */
 function moveFocus(main: HTMLElement, from: string, to: string): void {
   const row = from.startsWith(`${to}/`) && rowOf(main, from)
-  const detail = main.querySelector<HTMLElement>('[data-focus]')
+  const panel = main.querySelector<HTMLElement>('[data-focus]')
   // Details open beside the list, whose scroll position stays.
-  if (!row && !detail) window.scrollTo(0, 0)
-  const target = row || detail || main.querySelector<HTMLElement>('h1')
+  if (!row && !panel) window.scrollTo(0, 0)
+  const target = row || panel || main.querySelector<HTMLElement>('h1')
   target?.focus({ preventScroll: !row })
 }
 

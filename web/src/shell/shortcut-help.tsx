@@ -18,10 +18,10 @@ export function ShortcutHelp() {
     <Dialog title="Keyboard shortcuts" onClose={() => (helpShown.value = false)}>
       <dl class="facts">
         {pages.map((page) => (
-          <ShortcutRow key={page} keys={['g', pageKeys[page]]} meaning={`go to ${pageTitles[page]}`} />
+          <ShortcutRow key={page} keys={['g', pageKeys[page]]} description={`go to ${pageTitles[page]}`} />
         ))}
-        {otherShortcuts.map(([keys, meaning]) => (
-          <ShortcutRow key={meaning} keys={keys} meaning={meaning} />
+        {otherShortcuts.map(([keys, description]) => (
+          <ShortcutRow key={description} keys={keys} description={description} />
         ))}
       </dl>
       <p class="quiet">
@@ -39,7 +39,7 @@ export function ShortcutHelp() {
   )
 }
 
-function ShortcutRow({ keys, meaning: description }: { readonly keys: readonly string[]; readonly meaning: string }) {
+function ShortcutRow({ keys, description }: { readonly keys: readonly string[]; readonly description: string }) {
   return (
     <>
       <dt class="row">

@@ -29,8 +29,8 @@ export function TryOutcome({ result }: { readonly result: TryResult }) {
 }
 
 /** Only denials by rules and limits name a rule. */
-function outcomeOf({ result }: TryResult, refusal: TryResult['error'] | undefined) {
-  if (refusal) return refusal.rule === undefined ? 'failed' : 'denied'
+function outcomeOf({ result }: TryResult, error: TryResult['error'] | undefined) {
+  if (error) return error.rule === undefined ? 'failed' : 'denied'
   return result?.isError === true ? 'tool_error' : 'answered'
 }
 
