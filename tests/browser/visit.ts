@@ -2,21 +2,21 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 
-/** Somebody at the dashboard, and what went wrong while they looked. */
+/** A browser page at the dashboard. */
 export interface Visit extends AsyncDisposable {
   readonly page: Page
   readonly context: BrowserContext
-  /** Errors of scripts, violations of the CSP, and requests to anybody else. Refusals of the API are none of them. */
+  /** Script errors, CSP violations and requests to other origins; not error responses of the API. */
   readonly troubles: readonly string[]
-  /** Serious and critical faults that axe finds on the page as it is. */
+  /** Serious and critical axe violations of the current page. */
   axe(): Promise<readonly string[]>
-  /** By how many pixels the page is wider than the window. */
+  /** Horizontal overflow in pixels. */
   overflow(): Promise<number>
 }
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-/** Opens a window, and signs in where a token is given. */
+/** Opens a page, and signs in if a token is given. */
 export async function visit(
   browser: Browser,
   origin: string,

@@ -1,12 +1,13 @@
 import { useEffect } from 'preact/hooks'
 import { startLive } from './api/live.ts'
-import { findSession, session, sessionError } from './api/session.ts'
+import { refreshSession, session, sessionError } from './api/session.ts'
+import { LoadError, Loading } from './components/states.tsx'
 import { Audit } from './pages/audit/audit.tsx'
 import { Calls } from './pages/calls/calls.tsx'
 import { ChatPage } from './pages/chat/chat-page.tsx'
 import { Configuration } from './pages/config/configuration.tsx'
 import { ErrorPage } from './pages/errors/error-page.tsx'
-import { Missing } from './pages/missing.tsx'
+import { NotFound } from './pages/not-found.tsx'
 import { Overview } from './pages/overview/overview.tsx'
 import { Policy } from './pages/policy/policy.tsx'
 import { ServerPage } from './pages/servers/server-page.tsx'
@@ -14,11 +15,9 @@ import { Servers } from './pages/servers/servers.tsx'
 import { SignIn } from './pages/sign-in.tsx'
 import { ToolPage } from './pages/tools/tool-page.tsx'
 import { Tools } from './pages/tools/tools.tsx'
-import { Failed, Loading } from './parts/states.tsx'
 import { route } from './routing/location.ts'
 import { Shell } from './shell/shell.tsx'
 
-/** Everything: the sign-in for those who must, the pages for the others. */
 export function App() {
   const known = typeof session.value === 'object'
   useEffect(() => (known ? startLive() : undefined), [known])
@@ -28,7 +27,7 @@ export function App() {
     return error ? (
       <main class="main">
         <h1 class="hidden">Toolway</h1>
-        <Failed error={error} what="the dashboard" retry={() => void findSession()} />
+        <LoadError error={error} what="the dashboard" retry={() => void refreshSession()} />
       </main>
     ) : (
       <Loading what="the dashboard" />
@@ -70,6 +69,6 @@ function CurrentPage() {
     case 'config':
       return <Configuration />
     default:
-      return <Missing />
+      return <NotFound />
   }
 }

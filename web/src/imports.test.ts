@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 
 const files = import.meta.glob<string>('./**/*.{ts,tsx}', { query: '?raw', import: 'default', eager: true })
 
-/** Every import that leaves this folder for the gateway's own source. */
+/** Imports from outside the dashboard, that is, from the gateway. */
 const outside = Object.entries(files).flatMap(([file, text]) =>
   [...text.matchAll(/import\s+(type\s+)?[^'"]*from '((?:\.\.\/)+src\/[^']+)'/g)].map(([, type, path = '']) => ({
     file,
@@ -11,7 +11,7 @@ const outside = Object.entries(files).flatMap(([file, text]) =>
   })),
 )
 
-test('the dashboard knows the types of the admin contract, and nothing else of the gateway', () => {
+test('the dashboard imports only the types of the admin contract from the gateway', () => {
   expect(outside.length).toBeGreaterThan(20)
   expect(outside.filter(({ path, typesOnly }) => path !== 'src/serve/admin/contract.ts' || !typesOnly)).toEqual([])
 })

@@ -1,7 +1,7 @@
 import './styles/tokens.css'
 import './styles/base.css'
 import './styles/controls.css'
-import './styles/parts.css'
+import './styles/components.css'
 import './styles/table.css'
 import './styles/shell.css'
 import { render } from 'preact'

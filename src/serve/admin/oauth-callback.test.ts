@@ -26,7 +26,7 @@ test('B6: the answer comes without a credential, and is a page that says how it 
     headers: { accept: 'text/html' },
   })
   expect(good.status).toBe(200)
-  expect(good.text).toContain('Toolway is signed in to files.')
+  expect(good.text).toContain('signed in to files')
   expect(good.headers['content-security-policy']).toContain("default-src 'none'")
   expect(good.headers['referrer-policy']).toBe('no-referrer')
   expect(people.asked.at(-1)?.given).toEqual({ code: 'c', state: 'known', iss: 'https://id' })

@@ -23,13 +23,14 @@ export async function answerCallback(
   const { searchParams } = new URL(request.url ?? '', 'http://localhost')
   try {
     const server = await admin.signedIn?.(searchParams)
-    if (server === undefined) throw new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
+    if (server === undefined)
+      throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
     const link = { href: `/servers/${encodeURIComponent(server)}`, text: `Back to ${server}` }
-    send(response, 200, plainPage(`Toolway is signed in to ${server}.`, link))
+    send(response, 200, plainPage(`Toolway is now signed in to ${server}.`, link))
   } catch (thrown) {
     const { code, message } = ToolwayError.from(thrown)
-    const link = { href: '/servers', text: 'Back to the servers' }
-    send(response, code === 'INTERNAL' ? 500 : 400, plainPage(`That did not work. ${message}`, link))
+    const link = { href: '/servers', text: 'Back to servers' }
+    send(response, code === 'INTERNAL' ? 500 : 400, plainPage(`Sign-in failed. ${message}`, link))
   }
 }
 

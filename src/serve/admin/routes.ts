@@ -92,7 +92,7 @@ export const routes: readonly Route[] = [
       answer: catalog.signInView,
       run({ caller, target, request }, { admin }) {
         if (admin.signIn) return admin.signIn(caller, target, callbackOf(request))
-        throw new ToolwayError('INVALID_ARGUMENTS', 'Nobody can sign in to servers here.')
+        throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
       },
     },
   ),

@@ -14,7 +14,7 @@ inBrowser('G10: with real servers', () => {
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
-  /** Finds a tool by its name, as somebody would, and opens the form. */
+  /** Searches for a tool and opens its form. */
   const trying = async (name: string): Promise<Visit> => {
     const visitor = await world.visit()
     const { page } = visitor
@@ -28,7 +28,7 @@ inBrowser('G10: with real servers', () => {
   const run = (page: Page) => page.getByRole('button', { name: 'Run', exact: true }).click()
   const outcome = (page: Page) => page.getByTestId('outcome')
 
-  test('a search narrows the tools; one says what it takes, what it costs and who may use it', async () => {
+  test('a search filters the tools; a tool shows its input, cost and permissions', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Tools')
@@ -43,7 +43,7 @@ inBrowser('G10: with real servers', () => {
     await expectWhole(visitor)
   })
 
-  test('a choice and a picture: what the form sends is what the server answers to', async () => {
+  test('a form with a choice returns an image', async () => {
     await using visitor = await trying('everything__get-annotated-message')
     const { page } = visitor
     await run(page)
@@ -53,11 +53,11 @@ inBrowser('G10: with real servers', () => {
     await run(page)
     await outcome(page).getByText('answered').waitFor()
     await outcome(page).getByText('Operation completed successfully').waitFor()
-    await outcome(page).getByRole('img', { name: 'Answer of the tool' }).waitFor()
+    await outcome(page).getByRole('img', { name: 'Returned by the tool' }).waitFor()
     await expectWhole(visitor)
   })
 
-  test('objects in lists: an entity made by hand is in the graph of the memory server', async () => {
+  test('objects in lists: a created entity is in the graph of the memory server', async () => {
     await using visitor = await trying('memory__create_entities')
     const { page } = visitor
     const entities = page.getByRole('group', { name: /^entities/ })
@@ -77,14 +77,14 @@ inBrowser('G10: with real servers', () => {
     expect(JSON.parse(graph)).toMatchObject({ name: 'Toolway', entityType: 'gateway' })
   })
 
-  test('a tool that overwrites is asked about, and then does what it says', async () => {
+  test('a destructive tool runs after confirmation', async () => {
     await using visitor = await trying('filesystem__write_file')
     const { page } = visitor
     const path = join(world.files, 'written.txt')
     await page.getByLabel('path').fill(path)
     await page.getByLabel('content').fill('by hand')
     await run(page)
-    const dialog = page.getByRole('dialog', { name: /for real/ })
+    const dialog = page.getByRole('dialog', { name: 'Run filesystem__write_file' })
     await dialog.getByRole('button', { name: 'Run' }).click()
     await outcome(page).getByText('answered').waitFor()
     expect(await readFile(path, 'utf8')).toBe('by hand')
@@ -95,7 +95,7 @@ inBrowser('G10: with real servers', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('G6, F11: a denied call shows its code and its rule, and stands among the calls and in the audit log', async () => {
+  test('G6, F11: a denied call shows its code and rule, and appears in the calls and the audit log', async () => {
     await using visitor = await trying('filesystem__move_file')
     const { page } = visitor
     await page.getByLabel('source').fill(join(world.files, 'notes.md'))
@@ -114,10 +114,10 @@ inBrowser('G10: with real servers', () => {
 
     await outcome(page).getByRole('link', { name: 'Timeline and audit record' }).click()
     const call = page.getByRole('complementary', { name: 'Call' })
-    await call.getByText('It was never sent').waitFor()
+    await call.getByText('never sent').waitFor()
     await call.locator('dl').getByText(rule).waitFor()
     await row(page, 'Calls', 'filesystem.move_file', 'denied', 'DENIED_BY_POLICY')
-    await call.getByRole('link', { name: 'why' }).click()
+    await call.getByRole('link', { name: 'Why?' }).click()
     await page.getByRole('heading', { name: 'researcher.junior may not use filesystem.move_file' }).waitFor()
 
     await go(page, 'Audit')
@@ -133,7 +133,7 @@ inBrowser('G10: with real servers', () => {
     await expectWhole(visitor)
   })
 
-  test('F11: the chain of the audit log is verified', async () => {
+  test('F11: the hash chain of the audit log can be verified', async () => {
     await world.client.callTool('everything__echo', { message: 'for the record' })
     await using visitor = await world.visit()
     const { page } = visitor
@@ -148,7 +148,7 @@ inBrowser('G10: with real servers', () => {
     await expectWhole(visitor)
   })
 
-  test('G6: the matrix of all agents leads to why each of them may or may not', async () => {
+  test('G6: the permission matrix links to the explanation of each decision', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Policy')
@@ -159,14 +159,14 @@ inBrowser('G10: with real servers', () => {
     await expectWhole(visitor)
     await page.getByTitle('researcher.junior, memory.read_graph: why?').click()
     await page.getByRole('heading', { name: 'researcher.junior may not use memory.read_graph' }).waitFor()
-    await page.getByText('What was considered, in order').waitFor()
+    await page.getByRole('heading', { name: 'Rules considered' }).waitFor()
     await expectWhole(visitor)
     await page.getByLabel('Agent').fill('researcher')
     await page.getByRole('button', { name: 'Explain' }).click()
     await page.getByRole('heading', { name: 'researcher may use memory.read_graph' }).waitFor()
   })
 
-  test('calls of agents appear as they happen', async () => {
+  test('calls of agents appear live', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Calls')

@@ -12,7 +12,7 @@ inBrowser('G10: a real gateway', () => {
   })
   afterAll(() => world[Symbol.asyncDispose]())
 
-  test('asks who has no session for a token, refuses a wrong one, and leads to where one wanted to go', async () => {
+  test('asks for a token, rejects a wrong one, and then opens the requested page', async () => {
     await using visitor = await visit(world.browser, world.origin)
     const { page } = visitor
     await page.goto('/servers/memory')
@@ -20,7 +20,7 @@ inBrowser('G10: a real gateway', () => {
     await expectWhole(visitor)
     await page.getByLabel('Token or API key').fill('not the token')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('alert').getByText('not known here').waitFor()
+    await page.getByRole('alert').getByText('Invalid or expired token').waitFor()
     await page.getByLabel('Token or API key').fill(world.toolway.token)
     await page.getByRole('button', { name: 'Sign in' }).click()
     await title(page, 'memory')
@@ -41,11 +41,11 @@ inBrowser('G10: a real gateway', () => {
     await visitor.page.goto(link)
     await title(visitor.page, 'Overview')
     expect(visitor.page.url()).toBe(`${origin}/`)
-    await visitor.page.getByText('nobody has called anything yet').waitFor()
+    await visitor.page.getByText('No calls have been made yet').waitFor()
     await expectWhole(visitor)
   })
 
-  test('every page is whole', async () => {
+  test('every page has no serious axe violations, no overflow and no script errors', async () => {
     const { client } = world
     await client.callTool('everything__echo', { message: 'hello' })
     await client.callTool('filesystem__list_directory', { path: world.files })
@@ -62,7 +62,7 @@ inBrowser('G10: a real gateway', () => {
     await link('filesystem')
     await title(page, 'filesystem')
     await expectWhole(visitor)
-    await link('Its tools')
+    await link('View tools')
     await title(page, 'Tools')
     await expectWhole(visitor)
     await link('filesystem__edit_file')
@@ -91,7 +91,7 @@ inBrowser('G10: a real gateway', () => {
     await title(page, 'CIRCUIT_OPEN')
     await expectWhole(visitor)
     await page.goto('/nowhere')
-    await title(page, 'Nothing here')
+    await title(page, 'Page not found')
     await expectWhole(visitor)
   })
 })

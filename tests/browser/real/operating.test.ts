@@ -3,7 +3,7 @@ import { inBrowser } from '../in-browser.ts'
 import { expectWhole, go, row, rows, tile, title } from './pages.ts'
 import { openWorld, type World } from './world.ts'
 
-inBrowser('G10: whoever runs a gateway', () => {
+inBrowser('G10: an operator', () => {
   let world: World
   beforeAll(async () => {
     world = await openWorld()
@@ -12,7 +12,7 @@ inBrowser('G10: whoever runs a gateway', () => {
 
   const call = (tool: string, args = {}) => world.client.callTool(tool, args).catch((error: unknown) => error)
 
-  test('sees figures grow while agents call', async () => {
+  test('sees statistics grow while agents make calls', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await title(page, 'Overview')
@@ -23,13 +23,13 @@ inBrowser('G10: whoever runs a gateway', () => {
     await expect.poll(calls, { timeout: 10_000 }).toBeGreaterThanOrEqual(before + 0.9)
     await page.getByRole('link', { name: 'All 5 servers' }).waitFor()
     await page.reload()
-    await row(page, 'Figures by server', 'everything')
+    await row(page, 'Statistics by server', 'everything')
     await page.getByRole('button', { name: 'Tool', exact: true }).click()
-    await row(page, 'Figures by tool', 'everything.get-sum')
+    await row(page, 'Statistics by tool', 'everything.get-sum')
     await expectWhole(visitor)
   })
 
-  test('restarts a server: another process, one restart more', async () => {
+  test('restarts a server: a new process, one more restart', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Servers')
@@ -40,13 +40,13 @@ inBrowser('G10: whoever runs a gateway', () => {
     await page.getByText('Knowledge Graph MCP Server running on stdio').waitFor()
     await page.getByRole('button', { name: 'Restart' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Restart' }).click()
-    await page.getByRole('status').getByText('memory was restarted.').waitFor()
+    await page.getByRole('status').getByText('Restarted memory').waitFor()
     await process.getByText('1 restart').waitFor()
     await expect.poll(() => process.locator('code').textContent()).not.toBe(before)
     await expectWhole(visitor)
   })
 
-  test('turns a server off and on: its tools go and come back', async () => {
+  test('turns a server off and on: its tools disappear and return', async () => {
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Servers')
@@ -63,24 +63,24 @@ inBrowser('G10: whoever runs a gateway', () => {
     await page.goto('/servers/filesystem')
     await page.getByRole('button', { name: 'Turn on' }).click()
     await page.getByRole('button', { name: 'Turn off' }).waitFor()
-    await page.getByRole('link', { name: 'Its tools' }).click()
+    await page.getByRole('link', { name: 'View tools' }).click()
     await row(page, 'Tools', 'filesystem__read_text_file')
     expect(visitor.troubles).toEqual([])
   })
 
-  test('J3: sees a breaker open, what it refuses, and how it closes again', async () => {
+  test('J3: sees a breaker open, reject calls and close again', async () => {
     await using glance = await world.visit()
     await using visitor = await world.visit()
     const { page } = visitor
     await go(page, 'Servers')
     await row(page, 'Servers', 'orders', 'closed')
     for (let failed = 0; failed < 3; failed++) await call('orders__failure')
-    const warning = glance.page.locator('.note', { hasText: 'The breaker of orders is open' })
+    const warning = glance.page.locator('.note', { hasText: 'breaker of orders is open' })
     await Promise.all([warning.waitFor(), row(page, 'Servers', 'orders', /(?<!half-)open/)])
     await call('orders__echo', { message: 'too early' })
     await page.getByRole('link', { name: 'orders', exact: true }).click()
     await title(page, 'orders')
-    await page.getByRole('link', { name: 'Its calls' }).click()
+    await page.getByRole('link', { name: 'View calls' }).click()
     await row(page, 'Calls', 'orders.echo', 'CIRCUIT_OPEN')
     await expectWhole(visitor)
 
@@ -88,7 +88,7 @@ inBrowser('G10: whoever runs a gateway', () => {
     await expectWhole(glance)
     await call('orders__echo', { message: 'again' })
     await row(page, 'Calls', 'orders.echo', 'answered')
-    await glance.page.getByText('The breaker of').waitFor({ state: 'detached' })
+    await glance.page.getByText('breaker of').waitFor({ state: 'detached' })
     await go(page, 'Servers')
     await row(page, 'Servers', 'orders', 'closed')
     expect([...visitor.troubles, ...glance.troubles]).toEqual([])

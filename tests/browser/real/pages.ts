@@ -2,29 +2,29 @@ import type { Locator, Page } from 'playwright-core'
 import { expect } from 'vitest'
 import type { Visit } from '../visit.ts'
 
-/** Goes to a page by the menu. */
+/** Opens a page from the menu. */
 export async function go(page: Page, name: string): Promise<void> {
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click()
   await title(page, name)
 }
 
-/** Waits until one is on a page. */
+/** Waits for the title of a page. */
 export const title = (page: Page, name: string): Promise<void> =>
   page.getByRole('heading', { level: 1, name }).waitFor()
 
-/** The rows of a table that have all these words in them. */
+/** Rows that contain all the given texts. */
 export function rows(page: Page, table: string, ...words: (string | RegExp)[]): Locator {
   const all = page.getByRole('region', { name: table, exact: true }).locator('tbody tr')
   return words.reduce((found, word) => found.filter({ hasText: word }), all)
 }
 
-/** A row that is there, or comes to be. */
+/** Waits for a row. */
 export const row = (page: Page, table: string, ...words: (string | RegExp)[]): Promise<void> =>
   rows(page, table, ...words)
     .first()
     .waitFor()
 
-/** One of the figures at the top of a page. */
+/** The value of a tile. */
 export const tile = (page: Page, name: string): Promise<string | null> =>
   page.locator('.tile').filter({ hasText: name }).locator('.tile-value').textContent()
 

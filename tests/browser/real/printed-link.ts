@@ -7,11 +7,11 @@ import { compiled } from '../../fixtures/compiled.ts'
 import { temporaryFolder } from '../../fixtures/folders.ts'
 
 export interface Served extends AsyncDisposable {
-  /** The link to the dashboard, as it stands in the terminal. */
+  /** The dashboard link as printed in the terminal. */
   readonly link: string
 }
 
-/** Runs `toolway serve` as somebody in a terminal would, without any configuration, and reads what it prints. */
+/** Runs `toolway serve` without a configuration and reads its output. */
 export async function servedToPeople(): Promise<Served> {
   await using open = new AsyncDisposableStack()
   const { path } = open.use(await temporaryFolder())
@@ -30,7 +30,7 @@ export async function servedToPeople(): Promise<Served> {
   for await (const line of createInterface({ input: child.stderr })) {
     const [, link] = /^ *Dashboard +(\S+)/.exec(stripVTControlCharacters(line)) ?? []
     if (link === undefined) continue
-    // Whatever else it prints must not fill the pipe.
+    // Drain the rest, so that the pipe does not fill up.
     child.stderr.resume()
     const running = open.move()
     return { link, [Symbol.asyncDispose]: () => running.disposeAsync() }

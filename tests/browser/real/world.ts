@@ -10,7 +10,7 @@ import { type LocalToolway, startToolway } from '../../fixtures/toolway.ts'
 import { openBrowser } from '../chromium.ts'
 import { type Visit, visit } from '../visit.ts'
 
-/** A gateway with real servers behind it and agents before it, and a browser to look at it with. */
+/** A gateway with real servers, a connected client and a browser. */
 export interface World extends AsyncDisposable {
   readonly toolway: LocalToolway
   readonly config: WrittenConfig & { readonly mcpServers: NonNullable<WrittenConfig['mcpServers']> }
@@ -18,19 +18,19 @@ export interface World extends AsyncDisposable {
   readonly files: string
   readonly origin: string
   readonly browser: Browser
-  /** An MCP client that is connected, the user's own. */
+  /** A connected MCP client of the default user. */
   readonly client: TestClient
-  /** Somebody who followed the link that signs them in. */
+  /** Opens the dashboard, signed in. */
   visit(options?: BrowserContextOptions): Promise<Visit>
 }
 
-/** For how long the breaker of `orders` stays open: long enough to look at it, short enough to wait for its end. */
+/** How long the breaker of `orders` stays open: long enough to observe, short enough to wait for. */
 const openFor = '5s'
 
 export interface WorldOptions {
-  /** Where everything lies; a folder of its own otherwise. */
+  /** A temporary folder if omitted. */
   readonly folder?: Folder
-  /** A free one otherwise. */
+  /** A free port if 0. */
   readonly port?: number
 }
 

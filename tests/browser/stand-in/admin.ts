@@ -18,10 +18,10 @@ const page = <T>(all: readonly T[], cursor: string | undefined, limit: number) =
 
 const brief = ({ definition: _, agents: __, calls: ___, ...tool }: Scene['tools'][number]): ToolView => tool
 
-/** With `both` a model reads every definition, and those of the meta-tools. */
+/** With `expose: both`, a model reads all definitions and those of the meta-tools. */
 const noneSaved = { direct: 41_000, exposed: 42_650, saved: 0 }
 
-/** An admin that knows one scene by heart, and in which calls go on while somebody looks. */
+/** A fake admin service with the data of one scene and continuous calls. */
 export function createSceneAdmin(scene: Scene, now: () => number): AdminService {
   const startedAt = now() - 11_500_000
   const chance = createChance(23)
@@ -146,7 +146,7 @@ export function createSceneAdmin(scene: Scene, now: () => number): AdminService 
   }
 }
 
-/** One that can say nothing: every question fails. */
+/** Every request fails. */
 export const createFailingAdmin = (admin: AdminService): AdminService =>
   new Proxy(admin, {
     get: () => () => {

@@ -1,12 +1,11 @@
 import type { TryResult } from '../../../src/serve/admin/contract.ts'
 
-/** A picture of one colour, as a server would send it. */
 const picture =
   'iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAWElEQVR42u3PMQ0AAAgDsPk3jQYEcNGkDpqus1YBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBgW8DkA8AARJ3uQ4AAAAASUVORK5CYII='
 
 const content = (...blocks: object[]) => ({ content: blocks })
 
-/** What tools of a scene answer. */
+/** Results of the tools of a scene. */
 export function answerOf(tool: string, given: Readonly<Record<string, unknown>>, agent: string | undefined): TryResult {
   const answered = { call: 'call_0139', ms: 182.4, error: null }
   if (agent === 'researcher.junior') {

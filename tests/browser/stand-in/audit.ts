@@ -4,7 +4,7 @@ import { callAt } from './traffic.ts'
 
 const decisions = { denied: 'DENY', failed: 'TIMEOUT', tool_error: 'ALLOW', answered: 'ALLOW', running: undefined }
 
-/** The records of a few hours, newest first. */
+/** Records of a few hours, newest first. */
 export function records(now: number, count: number): readonly AuditRow[] {
   const chance = createChance(11)
   return Array.from({ length: count }, (_, index) => {
@@ -25,7 +25,7 @@ export function records(now: number, count: number): readonly AuditRow[] {
   })
 }
 
-/** Those that fit, a page of them. */
+/** One page of matching records. */
 export function searched(all: readonly AuditRow[], asked: AuditListQuery): AuditPage {
   const fits = (name: 'agent' | 'server' | 'tool' | 'decision') => (row: AuditRow) =>
     asked[name] === undefined || row[name] === asked[name]

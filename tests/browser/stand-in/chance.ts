@@ -1,4 +1,4 @@
-/** Numbers that look like chance and are the same every time. */
+/** Deterministic pseudo-random numbers. */
 export function createChance(seed = 1) {
   let state = seed
   const next = (): number => {
@@ -9,9 +9,8 @@ export function createChance(seed = 1) {
   }
   return {
     next,
-    /** One of them. */
     of: <T>(all: readonly T[]): T => all[Math.floor(next() * all.length)] as T,
-    /** Mostly near `usual`, now and then much more, as durations are. */
+    /** Long-tailed, like durations. */
     duration: (usual: number): number => usual * Math.exp((next() + next() + next() - 1.5) * 1.6),
   }
 }

@@ -11,7 +11,7 @@ const call = (id: string, name: string, server: string, given: object): ChatEven
   ...{ kind: 'call', call: id, name, server, arguments: given },
 })
 
-/** A chat of a scene: what it answers depends on a word in the question. */
+/** The response depends on a word in the question. */
 export const sceneChat: Chat = {
   models: () => ['local', 'large'],
   async *answer({ messages, signal, caller, model, mode }: ChatRequest) {

@@ -1,6 +1,6 @@
 import type { ConfigView } from '../../../src/serve/admin/contract.ts'
 
-/** A configuration in force, and how it came to be. */
+/** An effective configuration with its reload history. */
 export const usualConfig = (now: number): ConfigView => ({
   files: [
     { path: '/home/ada/projects/app/toolway.yaml', dialect: 'toolway' },

@@ -17,7 +17,7 @@ import { createFailingAdmin, createSceneAdmin } from './admin.ts'
 import { sceneChat } from './chat.ts'
 import { createScene, type SceneName } from './scene.ts'
 
-/** A dashboard on a free port. The token of the operator is `operator`, that of somebody without admin rights `dev`. */
+/** A dashboard on a free port. The tokens are `operator` (admin) and `dev` (no admin rights). */
 export interface SceneDoor extends AsyncDisposable {
   readonly origin: string
 }
@@ -34,7 +34,7 @@ const chats: Readonly<Record<SceneName, () => Chat | undefined>> = {
   },
 }
 
-/** The real door, API and pages, in front of a scene: only what there is to see is made up. */
+/** The real HTTP server, API and pages, with a fake admin service. */
 export async function openScene(name: SceneName, wantedPort = 0): Promise<SceneDoor> {
   const server = createServer({ requireHostHeader: false })
   const port = await listen(server, '127.0.0.1', wantedPort)

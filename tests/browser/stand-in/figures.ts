@@ -2,7 +2,7 @@ import type { Overview, ServerHealth, Stats } from '../../../src/serve/admin/con
 import type { Scene } from './scene.ts'
 import { figuresOf, noFigures } from './servers.ts'
 
-/** A scene at a glance. */
+/** Overview of a scene. */
 export function overviewOf(scene: Scene, startedAt: number, now: number): Overview {
   const count = (health: ServerHealth) => scene.servers.filter((server) => server.health === health).length
   const direct = scene.tools.reduce((sum, { tokens }) => sum + tokens, 0)
@@ -32,7 +32,7 @@ export function overviewOf(scene: Scene, startedAt: number, now: number): Overvi
   }
 }
 
-/** Figures by what is asked. */
+/** Statistics by the requested grouping. */
 export function statsOf({ servers, tools, agents, name }: Scene, by: Stats['by'], since: number): Stats {
   const names = {
     agent: agents,

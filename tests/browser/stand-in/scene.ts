@@ -4,10 +4,9 @@ import { manyServers, usualServers } from './servers.ts'
 import { agents, manyTools, usualTools } from './tools.ts'
 import { recentCalls } from './traffic.ts'
 
-/** What there is to see. `failing` has everything of `usual`, but cannot say so. */
+/** `failing` has the data of `usual`, but every request fails. */
 export type SceneName = 'usual' | 'empty' | 'crowded' | 'failing'
 
-/** All that one scene is made of. */
 export interface Scene {
   readonly name: SceneName
   readonly agents: readonly string[]

@@ -1,6 +1,6 @@
 const text = (description: string, more: object = {}) => ({ type: 'string', description, ...more })
 
-/** A form with everything that forms can have. */
+/** A schema with every kind of field. */
 export const everything = {
   type: 'object',
   properties: {

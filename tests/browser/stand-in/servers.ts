@@ -8,7 +8,7 @@ export const noFigures: Figures = {
   ...{ averageMs: null, p50Ms: null, p95Ms: null, p99Ms: null },
 }
 
-/** Figures around a usual duration. */
+/** Statistics around a typical duration. */
 export const figuresOf = (calls: number, usualMs: number, errors = 0, denials = 0): Figures => ({
   ...{ calls, errors, denials, perSecond: calls / 60 },
   ...{ averageMs: usualMs * 1.3, p50Ms: usualMs, p95Ms: usualMs * 3.4, p99Ms: usualMs * 7.2 },
@@ -26,7 +26,7 @@ const healthy = (now: number) => ({
   stderr: [] as readonly string[],
 })
 
-/** Eight servers, in every state there is. */
+/** Eight servers, covering every state. */
 export const usualServers = (now: number): readonly ServerDetail[] => [
   {
     ...healthy(now),
@@ -105,7 +105,7 @@ export const usualServers = (now: number): readonly ServerDetail[] => [
   },
 ]
 
-/** Very many, with names as long as they may be. */
+/** Many servers, with names of maximum length. */
 export const manyServers = (now: number): readonly ServerDetail[] =>
   Array.from({ length: 60 }, (_, index) => ({
     ...healthy(now),

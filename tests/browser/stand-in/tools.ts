@@ -139,7 +139,7 @@ const detail = ([server, tool, access, tokens, description, inputSchema, more]: 
 
 export const usualTools: readonly ToolDetail[] = rows.map(detail)
 
-/** Very many, with names as long as they may be. */
+/** Many tools, with names of maximum length. */
 export const manyTools: readonly ToolDetail[] = Array.from({ length: 2000 }, (_, index) =>
   detail([
     `department-of-very-long-names-and-integrations-${index % 60}`,

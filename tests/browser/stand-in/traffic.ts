@@ -11,7 +11,7 @@ const usual: Readonly<Record<string, number>> = {
   native: 0.2,
 }
 
-/** One call that ended at a time. */
+/** A finished call. */
 export function callAt(at: number, id: string, chance: Chance): CallView {
   const tool = chance.of(usualTools)
   const luck = chance.next()
@@ -25,7 +25,7 @@ export function callAt(at: number, id: string, chance: Chance): CallView {
   }
 }
 
-/** The last calls, newest first. */
+/** The latest calls, newest first. */
 export function recentCalls(now: number, count: number): CallView[] {
   const chance = createChance(7)
   const calls = Array.from({ length: count }, (_, index) =>
@@ -36,7 +36,7 @@ export function recentCalls(now: number, count: number): CallView[] {
   return calls
 }
 
-/** One call with everything there is to know about it. */
+/** Details of a call. */
 export function detailOf(call: CallView, all: readonly CallView[]): CallDetail {
   const ms = call.ms ?? 400
   const sent = call.outcome !== 'denied' && call.cache !== 'hit'
@@ -90,7 +90,7 @@ export function detailOf(call: CallView, all: readonly CallView[]): CallDetail {
   }
 }
 
-/** How it went over a stretch of time: waves, an incident, and a gap. */
+/** Time series with waves, an incident and a gap. */
 export function seriesOf(from: number, to: number): Series {
   const chance = createChance(3)
   const stepMs = Math.max(1000, Math.round((to - from) / 120))

@@ -29,7 +29,7 @@ inBrowser('G10, S6: the chat page', () => {
   }
   const turn = (page: Page, number = 0) => page.locator('.turn').nth(number)
 
-  test('an answer comes with the tools that ran, how each did, and the way to audit', async () => {
+  test('an answer shows the tools that ran, their outcomes, and a link to the audit log', async () => {
     await using visitor = await chatting()
     const { page } = visitor
     await page.getByRole('combobox', { name: 'Model', exact: true }).selectOption('large')
@@ -37,7 +37,7 @@ inBrowser('G10, S6: the chat page', () => {
     await page.getByLabel('Act as agent').selectOption('researcher.junior')
     await send(page, 'How many issues?')
     await turn(page).getByText('12 open issues, says large to researcher.junior (agent), after 1 messages.').waitFor()
-    // What a model says is text, whatever it looks like.
+    // Model output is shown as text, never as HTML.
     await turn(page).getByText('<b>Plainly.</b>').waitFor()
     await turn(page).getByText('One tool failed.').waitFor()
     const tools = turn(page).getByRole('list', { name: 'Tools' }).locator('summary')
@@ -55,7 +55,7 @@ inBrowser('G10, S6: the chat page', () => {
     await turn(page, 1).getByRole('link', { name: 'Audit records', exact: true }).click()
     await page.getByRole('heading', { level: 1, name: 'Audit' }).waitFor()
     expect(new URL(page.url()).searchParams.get('parent')).toMatch(/^chat-/)
-    // The conversation is still there for who comes back.
+    // The conversation is kept while visiting other pages.
     await page.getByRole('link', { name: 'Chat' }).click()
     await turn(page, 1).waitFor()
     await page.getByRole('button', { name: 'New chat' }).click()
@@ -63,7 +63,7 @@ inBrowser('G10, S6: the chat page', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('an answer can be stopped, and one that fails says so; who is no admin is not sent to audit', async () => {
+  test('an answer can be stopped, errors are shown, and non-admins get no links to the audit log', async () => {
     await using visitor = await chatting('dev')
     const { page } = visitor
     await send(page, 'Go on for ever')
@@ -80,7 +80,7 @@ inBrowser('G10, S6: the chat page', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('where no model is configured it says what to do', async () => {
+  test('without a model it explains how to configure one', async () => {
     await using empty = await openScene('empty')
     await using visitor = await visit(browser, empty.origin, 'operator')
     await visitor.page.goto('/chat')

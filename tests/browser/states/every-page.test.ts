@@ -38,7 +38,7 @@ const refused = [
   '/chat',
 ]
 
-/** One of each kind: all others fail as one of these does. */
+/** One page per kind of failure. */
 const failing = [
   '/',
   '/servers/browser',
@@ -57,9 +57,9 @@ interface Look {
   readonly device: string
   readonly options: BrowserContextOptions
   readonly token: string
-  /** Where there is something else to be seen than in the usual scene. */
+  /** Pages that differ from the usual scene; all if omitted. */
   readonly at?: readonly string[]
-  /** Whether axe looks, too: it takes its time, and need not see the same elements in every scene. */
+  /** Whether to run axe, which is slow; not needed for the same elements in every scene. */
   readonly axe: boolean
 }
 
@@ -85,15 +85,15 @@ inBrowser('G10: every page', () => {
   })
   afterAll(() => browser.close())
 
-  describe.each(looks)('G10: a scene that is $scene, on $device', ({ scene, options, token, axe, at = paths }) => {
-    test('every page is whole: a title, no faults that axe calls serious, nothing wider than the window, no script fails', async () => {
+  describe.each(looks)('G10: scene $scene on $device', ({ scene, options, token, axe, at = paths }) => {
+    test('every page has a title, no serious axe violations, no horizontal overflow and no script errors', async () => {
       await using door = await openScene(scene)
       await using visitor = await visit(browser, door.origin, token, options)
       const { page } = visitor
       for (const path of at) {
         await page.goto(path)
         await page.getByRole('heading', { level: 1 }).waitFor()
-        // Everything that was asked for is there or has failed; only the stream goes on.
+        // Wait until everything is loaded or has failed.
         await expect.poll(() => page.locator('.loading').count()).toBe(0)
         if (axe) expect(await visitor.axe(), path).toEqual([])
         expect(await visitor.overflow(), path).toBe(0)

@@ -22,7 +22,7 @@ inBrowser('G10: keyboard', () => {
     for (const key of keys) await page.keyboard.press(key)
   }
 
-  test('G10: g and a letter lead to every page, whose title then has the focus', async () => {
+  test('G10: g and a letter open each page and focus its title', async () => {
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
     const places = { s: 'Servers', t: 'Tools', c: 'Calls', p: 'Policy', a: 'Audit', f: 'Configuration', o: 'Overview' }
@@ -34,7 +34,7 @@ inBrowser('G10: keyboard', () => {
     }
   })
 
-  test('G10: / searches, and letters typed there are no shortcuts', async () => {
+  test('G10: / focuses the search, where letters are not shortcuts', async () => {
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
     await page.goto('/tools')
@@ -43,14 +43,14 @@ inBrowser('G10: keyboard', () => {
     await page.keyboard.type('gs hash?')
     await expect.poll(() => page.url()).toContain('q=gs+hash')
     expect(new URL(page.url()).pathname).toBe('/tools')
-    await page.getByRole('heading', { name: 'No tool fits' }).waitFor()
+    await page.getByRole('heading', { name: 'No matching tools' }).waitFor()
     await page.getByRole('searchbox').fill('hash')
     await page.getByRole('link', { name: 'native__hash' }).waitFor()
     await page.reload()
     expect(await page.getByRole('searchbox').inputValue()).toBe('hash')
   })
 
-  test('G10: arrow keys go along the rows, Enter opens one, Escape comes back to it', async () => {
+  test('G10: arrow keys move between rows, Enter opens one, Escape returns to it', async () => {
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
     await page.goto('/servers')
@@ -64,7 +64,7 @@ inBrowser('G10: keyboard', () => {
     await expect.poll(() => focused(page)).toBe('browser')
   })
 
-  test('G10: ? helps, and Escape closes the help', async () => {
+  test('G10: ? opens the help, Escape closes it', async () => {
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
     await press(page, '?')

@@ -12,7 +12,7 @@ inBrowser('G10: live pages', () => {
   })
   afterAll(() => browser.close())
 
-  test('G10: calls appear as they happen; paused, the list stands still and counts what it misses', async () => {
+  test('G10: calls appear live; a paused list does not change and counts new calls', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
@@ -29,7 +29,7 @@ inBrowser('G10: live pages', () => {
     await expect.poll(newest).not.toBe(held)
   })
 
-  test('G10: a call leads to its timeline, its record, and back; filters stay in the address', async () => {
+  test('G10: a call opens its timeline and record; filters stay in the address', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
@@ -43,12 +43,12 @@ inBrowser('G10: live pages', () => {
     await call.getByText('attempt 2').waitFor()
     await call.getByText('latency_ms').waitFor()
     expect(page.url()).toContain('outcome=failed')
-    await call.getByRole('link', { name: 'Close the call' }).click()
+    await call.getByRole('link', { name: 'Close call' }).click()
     await call.waitFor({ state: 'detached' })
     expect(page.url()).toMatch(/\/calls\?outcome=failed$/)
   })
 
-  test('G10: where Toolway goes away the dashboard says so, keeps what it knows, and comes back with it', async () => {
+  test('G10: when Toolway stops, the dashboard shows it, keeps its data and reconnects', async () => {
     const first = await openScene('usual')
     const port = Number(new URL(first.origin).port)
     await using visitor = await visit(browser, first.origin, 'operator')
@@ -62,13 +62,13 @@ inBrowser('G10: live pages', () => {
     await state('Offline').waitFor()
     expect(await page.getByRole('link', { name: 'filesystem' }).isVisible()).toBe(true)
     await using _second = await openScene('usual', port)
-    // Sessions do not outlive the process: whoever comes back is asked who they are.
+    // Sessions end with the process, so the user has to sign in again.
     await page.getByLabel('Token or API key').fill('operator', { timeout: 30_000 })
     await page.keyboard.press('Enter')
     await state('Live').waitFor()
   })
 
-  test('G10: dragging across a chart chooses the time range, which stands in the address', async () => {
+  test('G10: dragging across a chart selects a time range, which is in the address', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
@@ -87,7 +87,7 @@ inBrowser('G10: live pages', () => {
     await page.getByRole('table', { name: 'Latency, newest first' }).waitFor()
   })
 
-  test('G10: servers are turned off and on, the chain is verified, the configuration reloaded', async () => {
+  test('G10: actions: turn a server off and on, verify the audit log, reload the configuration', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
@@ -107,7 +107,7 @@ inBrowser('G10: live pages', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('G6: the matrix leads to the explanation of each of its cells', async () => {
+  test('G6: each cell of the matrix links to its explanation', async () => {
     await using door = await openScene('usual')
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor

@@ -17,21 +17,21 @@ inBrowser('G10: sessions', () => {
     await door[Symbol.asyncDispose]()
   })
 
-  test('G10: whoever has no session signs in, and comes out where they wanted to go', async () => {
+  test('G10: signing in leads to the requested page', async () => {
     await using visitor = await visit(browser, door.origin)
     const { page } = visitor
     await page.goto('/servers/memory')
     expect(await visitor.axe()).toEqual([])
     await page.getByLabel('Token or API key').fill('a wrong one')
     await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('alert').getByText('not known here').waitFor()
+    await page.getByRole('alert').getByText('Invalid or expired token').waitFor()
     await page.getByLabel('Token or API key').fill('operator')
     await page.keyboard.press('Enter')
     await page.getByRole('heading', { level: 1, name: 'memory' }).waitFor()
     expect(new URL(page.url()).pathname).toBe('/servers/memory')
   })
 
-  test('B6: a token in the address is used once and leaves it, and scripts cannot read what came of it', async () => {
+  test('B6: a token in the address is removed after use, and scripts cannot read the session', async () => {
     await using visitor = await visit(browser, door.origin)
     const { page } = visitor
     await page.goto('/tools?q=hash#token=operator')
@@ -44,7 +44,7 @@ inBrowser('G10: sessions', () => {
     expect(await page.evaluate('JSON.stringify({ ...localStorage, ...sessionStorage })')).not.toContain('operator')
   })
 
-  test('G10: signing out ends it', async () => {
+  test('G10: signing out ends the session', async () => {
     await using visitor = await visit(browser, door.origin, 'operator')
     const { page } = visitor
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -53,14 +53,14 @@ inBrowser('G10: sessions', () => {
     await page.getByLabel('Token or API key').waitFor()
   })
 
-  test('G10: whoever was signed in, and is not any more, is told why', async () => {
+  test('G10: the sign-in page explains why a session ended', async () => {
     await using visitor = await visit(browser, door.origin, 'operator')
     await visitor.context.clearCookies()
     await visitor.page.getByRole('link', { name: 'Tools', exact: true }).click()
     await visitor.page.getByRole('alert').getByText('Your session has ended').waitFor()
   })
 
-  test('G10: without admin rights buttons that change something say why they do not', async () => {
+  test('G10: without admin rights, action buttons are disabled and explain why', async () => {
     await using visitor = await visit(browser, door.origin, 'dev')
     const { page } = visitor
     await page.goto('/servers/memory')
@@ -70,24 +70,24 @@ inBrowser('G10: sessions', () => {
     expect(await restart.getAttribute('title')).toContain('admin')
     await restart.click({ force: true })
     expect(await page.getByRole('dialog').count()).toBe(0)
-    await page.locator('dt', { hasText: 'Process' }).locator('+ dd').getByText('only admins see it').waitFor()
-    await page.getByText('Only admins see it.').waitFor()
+    await page.locator('dt', { hasText: 'Process' }).locator('+ dd').getByText('admins only').waitFor()
+    await page.getByText('Only admins can see the output').waitFor()
     await page.goto('/audit')
-    await page.getByRole('heading', { name: 'Only admins see the audit log' }).waitFor()
+    await page.getByRole('heading', { name: 'Only admins can see the audit log' }).waitFor()
   })
 
-  test('G10: the theme that somebody chose stays, and holds from the first paint on', async () => {
+  test('G10: the chosen theme persists and applies from the first paint', async () => {
     await using visitor = await visit(browser, door.origin, 'operator', { colorScheme: 'light' })
     const { page } = visitor
     const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
     const light = await background()
-    await page.getByRole('button', { name: /Theme: as the system/ }).click()
+    await page.getByRole('button', { name: /Theme: system/ }).click()
     await page.getByRole('button', { name: /Theme: light/ }).click()
     await page.getByRole('button', { name: /Theme: dark/ }).waitFor()
     const dark = await background()
     expect(dark).not.toBe(light)
     await page.goto('/policy', { waitUntil: 'commit' })
-    // Not a text for the page to evaluate: its policy refuses that.
+    // A locator, because the CSP forbids evaluating strings.
     await page.locator('html[data-theme="dark"]').waitFor({ state: 'attached' })
     expect(await background()).toBe(dark)
   })

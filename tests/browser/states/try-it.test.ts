@@ -26,7 +26,7 @@ inBrowser('G10: trying a tool', () => {
   const run = (page: Page) => page.getByRole('button', { name: 'Run', exact: true }).click()
   const outcome = (page: Page) => page.getByTestId('outcome')
 
-  test('G10: a form says what is missing, sends what was typed, and shows the answer in each of its forms', async () => {
+  test('G10: a form reports missing fields, sends the values, and shows the result', async () => {
     await using visitor = await trying('github__search_issues')
     const { page } = visitor
     await run(page)
@@ -41,7 +41,7 @@ inBrowser('G10: trying a tool', () => {
     expect(await visitor.axe()).toEqual([])
   })
 
-  test('G10: everything a schema can ask for becomes a value, and JSON and form show the same one', async () => {
+  test('G10: all kinds of fields produce values, and form and JSON stay in sync', async () => {
     await using visitor = await trying('github__create_issue')
     const { page } = visitor
     await page.getByLabel('title').fill('Names change')
@@ -58,10 +58,10 @@ inBrowser('G10: trying a tool', () => {
       .fill('urgent')
     await page.getByRole('button', { name: 'Add assignee' }).click()
     await page.getByLabel('name', { exact: true }).fill('Ada')
-    await page.getByLabel('Kind of target').selectOption({ label: 'Webhook' })
+    await page.getByLabel('Type of target').selectOption({ label: 'Webhook' })
     await page.getByLabel('url').fill('https://example.com/hook')
     await page.getByRole('button', { name: 'Add extra' }).click()
-    await page.getByLabel('Name of another property').fill('colour')
+    await page.getByLabel('Property name').fill('colour')
     await page.getByRole('button', { name: 'Add property' }).click()
     await page.getByLabel('colour', { exact: true }).fill('blue')
     await page.getByRole('tab', { name: 'JSON' }).click()
@@ -80,7 +80,7 @@ inBrowser('G10: trying a tool', () => {
     }
     expect(JSON.parse(await json.inputValue())).toEqual(expected)
     await json.fill('{ "title": ')
-    await page.getByText('Not JSON yet').waitFor()
+    await page.getByText('Invalid JSON').waitFor()
     await json.fill(JSON.stringify({ ...expected, title: 'Other', labels: ['a', 'b'] }))
     await page.getByRole('tab', { name: 'Form' }).click()
     expect(await page.getByLabel('title').inputValue()).toBe('Other')
@@ -95,7 +95,7 @@ inBrowser('G10: trying a tool', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('E1: a refusal shows its sentence, its rule, and leads to the page about its code', async () => {
+  test('E1: a denial shows its message and rule and links to the page of its code', async () => {
     await using visitor = await trying('postgres__query')
     const { page } = visitor
     await page.getByLabel('sql').fill('UPDATE t SET a = 1')
@@ -108,7 +108,7 @@ inBrowser('G10: trying a tool', () => {
     expect(visitor.troubles).toEqual([])
   })
 
-  test('G7: a call can be made as another agent, and is judged by its rules', async () => {
+  test('G7: a call as another agent is subject to its rules', async () => {
     await using visitor = await trying('memory__create_entities')
     const { page } = visitor
     await page.getByLabel('Act as agent').selectOption('researcher.junior')
@@ -116,12 +116,12 @@ inBrowser('G10: trying a tool', () => {
     await outcome(page).getByText('DENIED_BY_POLICY').waitFor()
   })
 
-  test('G10: a tool that destroys is asked about twice; an error of the tool is one; pictures are shown', async () => {
+  test('G10: destructive tools need confirmation, tool errors and images are shown', async () => {
     await using destructive = await trying('filesystem__write_file')
     await destructive.page.getByLabel('path').fill('/srv/a')
     await destructive.page.getByLabel('content').fill('b')
     await run(destructive.page)
-    const dialog = destructive.page.getByRole('dialog', { name: /for real/ })
+    const dialog = destructive.page.getByRole('dialog', { name: 'Run filesystem__write_file' })
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     expect(await outcome(destructive.page).count()).toBe(0)
     await run(destructive.page)
@@ -135,7 +135,7 @@ inBrowser('G10: trying a tool', () => {
 
     await using looking = await trying('browser__screenshot')
     await run(looking.page)
-    await outcome(looking.page).getByRole('img', { name: 'Answer of the tool' }).waitFor()
+    await outcome(looking.page).getByRole('img', { name: 'Returned by the tool' }).waitFor()
     const width =
       'const image = document.querySelector("[data-testid=outcome] img"); image.decode().then(() => image.naturalWidth)'
     expect(await looking.page.evaluate(width)).toBe(64)

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { CallView, ServerView, SessionView } from '../../../src/serve/admin/contract.ts'
-import { stateAfter, waitBefore } from './backoff.ts'
-import { filterCalls, withCalls } from './call-log.ts'
-import { heardOf, liveServers } from './live.ts'
-import { ownAgents, session } from './session.ts'
-import { tokenIn } from './token.ts'
+import { filterCalls, mergeCalls } from './call-log.ts'
+import { liveServers, reconnectDelay, streamStateAfter, updateLiveServer } from './live.ts'
+import { selectableAgents, session, tokenFromHash } from './session.ts'
 
 const call = (id: string, at: number, more: Partial<CallView> = {}): CallView => ({
   id,
@@ -25,24 +23,24 @@ const call = (id: string, at: number, more: Partial<CallView> = {}): CallView =>
 const ids = (calls: readonly CallView[]) => calls.map(({ id }) => id)
 
 describe('G10: live calls', () => {
-  test('the newest come first, and only so many are kept', () => {
-    const known = withCalls([], [call('a', 1), call('b', 2)], 3)
-    expect(ids(withCalls(known, [call('c', 3), call('d', 4)], 3))).toEqual(['d', 'c', 'b'])
+  test('are sorted newest first and limited in number', () => {
+    const known = mergeCalls([], [call('a', 1), call('b', 2)], 3)
+    expect(ids(mergeCalls(known, [call('c', 3), call('d', 4)], 3))).toEqual(['d', 'c', 'b'])
   })
 
-  test('a call that ends takes the place of the one that began, and never runs again', () => {
+  test('a finished call replaces the running one and is not replaced by it', () => {
     const began = call('a', 1, { outcome: 'running', ms: null })
-    const ended = withCalls([began], [call('a', 1, { ms: 9 })], 10)
+    const ended = mergeCalls([began], [call('a', 1, { ms: 9 })], 10)
     expect(ended).toMatchObject([{ id: 'a', ms: 9, outcome: 'answered' }])
-    expect(withCalls(ended, [began], 10)).toMatchObject([{ outcome: 'answered' }])
+    expect(mergeCalls(ended, [began], 10)).toMatchObject([{ outcome: 'answered' }])
   })
 
-  test('no news keeps the list itself, so that nothing is drawn anew', () => {
+  test('without updates the same list is returned, so that nothing renders', () => {
     const known = [call('a', 1)]
-    expect(withCalls(known, [], 10)).toBe(known)
+    expect(mergeCalls(known, [], 10)).toBe(known)
   })
 
-  test('every condition of a filter must hold', () => {
+  test('a call must match all conditions of a filter', () => {
     const calls = [
       call('a', 3, { agent: 'ci' }),
       call('b', 2, { outcome: 'denied', code: 'TOOL_BLOCKED' }),
@@ -56,45 +54,45 @@ describe('G10: live calls', () => {
   })
 })
 
-describe('G10: a stream that breaks', () => {
-  test('is tried again, more and more slowly, but never too slowly', () => {
-    expect([1, 2, 3, 4, 20].map(waitBefore)).toEqual([500, 1000, 2000, 4000, 15_000])
+describe('G10: a broken event stream', () => {
+  test('reconnects with capped exponential backoff', () => {
+    expect([1, 2, 3, 4, 20].map(reconnectDelay)).toEqual([500, 1000, 2000, 4000, 15_000])
   })
 
-  test('is called offline when the network is down or attempts keep failing', () => {
-    expect(stateAfter(1, true)).toBe('reconnecting')
-    expect(stateAfter(3, true)).toBe('offline')
-    expect(stateAfter(1, false)).toBe('offline')
+  test('is offline when the network is down or attempts keep failing', () => {
+    expect(streamStateAfter(1, true)).toBe('reconnecting')
+    expect(streamStateAfter(3, true)).toBe('offline')
+    expect(streamStateAfter(1, false)).toBe('offline')
   })
 })
 
 describe('G10: a token in the address', () => {
-  test('is found behind the hash, also when it has unusual characters', () => {
-    expect(tokenIn('#token=tw_a-b%2Bc')).toBe('tw_a-b+c')
-    expect(tokenIn('#section')).toBeUndefined()
-    expect(tokenIn('#token=')).toBeUndefined()
-    expect(tokenIn('')).toBeUndefined()
+  test('is read from the fragment, including special characters', () => {
+    expect(tokenFromHash('#token=tw_a-b%2Bc')).toBe('tw_a-b+c')
+    expect(tokenFromHash('#section')).toBeUndefined()
+    expect(tokenFromHash('#token=')).toBeUndefined()
+    expect(tokenFromHash('')).toBeUndefined()
   })
 })
 
-test('G10: whoever may act as every agent and is none of them chooses one of them', () => {
+test('G10: a user who may act as any agent and has none selects one', () => {
   const as = (agent: string): SessionView => ({
     ...{ principal: 'token', agent, authenticated: true, admin: true, agents: '*' },
   })
   session.value = as('(none)')
-  expect(ownAgents(['dev', 'ci'])).toEqual(['dev', 'ci'])
-  expect(ownAgents([])).toEqual(['(none)'])
+  expect(selectableAgents(['dev', 'ci'])).toEqual(['dev', 'ci'])
+  expect(selectableAgents([])).toEqual(['(none)'])
   session.value = as('ci')
-  expect(ownAgents(['dev', 'ci'])).toEqual(['ci', 'dev'])
+  expect(selectableAgents(['dev', 'ci'])).toEqual(['ci', 'dev'])
   session.value = 'unknown'
 })
 
-test('G10: what was done to a server is seen before the stream tells of it', () => {
+test('G10: the result of a server action is applied before the event stream reports it', () => {
   const server = (name: string, paused: boolean) => ({ name, paused }) as ServerView
   liveServers.value = [server('files', false), server('memory', false)]
-  heardOf(server('memory', true))
+  updateLiveServer(server('memory', true))
   expect(liveServers.value).toEqual([server('files', false), server('memory', true)])
   liveServers.value = undefined
-  heardOf(server('memory', true))
+  updateLiveServer(server('memory', true))
   expect(liveServers.value).toBeUndefined()
 })

@@ -1,36 +1,40 @@
 import type { CallView } from '../../../src/serve/admin/contract.ts'
 
-/** Adds calls that began or ended to those known, newest first; beyond the limit the oldest are forgotten. */
-export function withCalls(known: readonly CallView[], news: readonly CallView[], limit: number): readonly CallView[] {
-  if (news.length === 0) return known
+/** Merges started and finished calls into the known ones, newest first; drops the oldest beyond the limit. */
+export function mergeCalls(
+  known: readonly CallView[],
+  updates: readonly CallView[],
+  limit: number,
+): readonly CallView[] {
+  if (updates.length === 0) return known
   const latest = new Map(known.map((call) => [call.id, call]))
-  for (const call of news) {
-    // Events may come late: what has ended does not run again.
-    if (call.outcome === 'running' && isOver(latest.get(call.id))) continue
+  for (const call of updates) {
+    // Events may arrive out of order: do not replace a finished call by a running one.
+    if (call.outcome === 'running' && hasEnded(latest.get(call.id))) continue
     latest.set(call.id, call)
   }
   return [...latest.values()].sort((a, b) => b.at - a.at).slice(0, limit)
 }
 
-const isOver = (call: CallView | undefined): boolean => call !== undefined && call.outcome !== 'running'
+const hasEnded = (call: CallView | undefined): boolean => call !== undefined && call.outcome !== 'running'
 
 export interface CallFilter {
   readonly agent: string
   readonly server: string
   readonly outcome: string
-  /** Anywhere in the name, the server, the agent, the code or the id. */
+  /** Searched in the name, server, agent, code and ID. */
   readonly text: string
 }
 
-/** The calls that fit; an empty condition fits all. */
+/** Empty conditions match all calls. */
 export function filterCalls(calls: readonly CallView[], filter: CallFilter): readonly CallView[] {
   const text = filter.text.trim().toLowerCase()
-  const fits = (wanted: string, value: string) => wanted === '' || wanted === value
+  const matches = (expected: string, value: string) => expected === '' || expected === value
   return calls.filter(
     (call) =>
-      fits(filter.agent, call.agent) &&
-      fits(filter.server, call.server) &&
-      fits(filter.outcome, call.outcome) &&
+      matches(filter.agent, call.agent) &&
+      matches(filter.server, call.server) &&
+      matches(filter.outcome, call.outcome) &&
       [call.name, call.server, call.agent, call.code ?? '', call.id].some((part) => part.toLowerCase().includes(text)),
   )
 }

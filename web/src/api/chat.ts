@@ -1,34 +1,47 @@
 import type { ChatStreamEvent } from '../../../src/serve/admin/contract.ts'
-import { createEventData } from './event-data.ts'
-import { ApiError, respond } from './request.ts'
+import { ApiError, fetchResponse } from './request.ts'
 
-/** What is asked, and of whom. */
-export interface ChatAsked {
+export interface ChatRequest {
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly content: string }[]
   readonly model: string
-  /** Undefined is as configured. */
+  /** The configured mode if undefined. */
   readonly mode: string | undefined
   readonly agent: string
 }
 
-/** Asks, and tells the answer as it comes. Rejects with an ApiError, or with the signal's reason. */
-export async function askChat(
-  asked: ChatAsked,
+/**
+ * Sends a chat request and streams the events of the response. Rejects with an ApiError, or with the signal's reason.
+ */
+export async function streamChat(
+  request: ChatRequest,
   signal: AbortSignal,
-  told: (event: ChatStreamEvent) => void,
+  onEvent: (event: ChatStreamEvent) => void,
 ): Promise<void> {
-  const { body } = await respond('chat', { method: 'POST', body: asked, signal })
-  let over = false
-  const read = createEventData((data) => {
+  const { body } = await fetchResponse('chat', { method: 'POST', body: request, signal })
+  let ended = false
+  const parse = createEventParser((data) => {
     const event = JSON.parse(data) as ChatStreamEvent
-    over ||= event.kind === 'end' || event.kind === 'error'
-    told(event)
+    ended ||= event.kind === 'end' || event.kind === 'error'
+    onEvent(event)
   })
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader()
   try {
-    for (let piece = await reader?.read(); piece && !piece.done; piece = await reader?.read()) read(piece.value)
+    for (let chunk = await reader?.read(); chunk && !chunk.done; chunk = await reader?.read()) parse(chunk.value)
   } catch (thrown) {
     if (signal.aborted) throw thrown
   }
-  if (!over) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was whole.')
+  if (!ended) throw new ApiError(0, 'NO_ANSWER', 'The connection was lost before the answer was complete.')
+}
+
+/** Incremental parser of server-sent events: passes on their data and skips comments and other fields. */
+export function createEventParser(onData: (data: string) => void): (chunk: string) => void {
+  let rest = ''
+  return (chunk) => {
+    const blocks = (rest + chunk).split('\n\n')
+    rest = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const lines = block.split('\n').filter((line) => line.startsWith('data:'))
+      if (lines.length > 0) onData(lines.map((line) => line.slice(5).replace(/^ /, '')).join('\n'))
+    }
+  }
 }

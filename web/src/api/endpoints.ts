@@ -19,51 +19,50 @@ import type {
   TryResult,
   WhyView,
 } from '../../../src/serve/admin/contract.ts'
-import { request, type Values } from './request.ts'
+import { type QueryValues, request } from './request.ts'
 
 type Signal = AbortSignal | undefined
 
 const get =
-  <T>(path: string, values?: Values) =>
+  <T>(path: string, values?: QueryValues) =>
   (signal: Signal) =>
     request<T>(path, { signal, ...(values && { values }) })
 
 const post = <T>(path: string, body?: unknown) => request<T>(path, { method: 'POST', body })
 
-const one = encodeURIComponent
+const encode = encodeURIComponent
 
-/** Everything that can be asked: each returns a function that asks it, so that a page can ask again. */
-export const read = {
+/** Queries, in the form that `useResource` takes. */
+export const queries = {
   overview: get<Overview>('overview'),
   series: (from: number, to: number) => get<Series>('series', { from: Math.round(from), to: Math.round(to) }),
   stats: (by: Stats['by']) => get<Stats>('stats', { by }),
   servers: get<readonly ServerView[]>('servers'),
-  server: (name: string) => get<ServerDetail>(`servers/${one(name)}`),
-  tools: (values: Values) => get<ToolPage>('tools', values),
-  tool: (name: string) => get<ToolDetail>(`tools/${one(name)}`),
-  calls: (values: Values) => get<readonly CallView[]>('calls', values),
-  call: (id: string) => get<CallDetail>(`calls/${one(id)}`),
-  audit: (values: Values) => get<AuditPage>('audit', values),
+  server: (name: string) => get<ServerDetail>(`servers/${encode(name)}`),
+  tools: (values: QueryValues) => get<ToolPage>('tools', values),
+  tool: (name: string) => get<ToolDetail>(`tools/${encode(name)}`),
+  calls: (values: QueryValues) => get<readonly CallView[]>('calls', values),
+  call: (id: string) => get<CallDetail>(`calls/${encode(id)}`),
+  audit: (values: QueryValues) => get<AuditPage>('audit', values),
   chain: get<ChainView>('audit/chain'),
   chat: get<ChatView>('chat'),
   agents: get<readonly AgentView[]>('agents'),
-  matrix: (values: Values) => get<Matrix>('agents/matrix', values),
+  matrix: (values: QueryValues) => get<Matrix>('agents/matrix', values),
   why: (agent: string, tool: string) => get<WhyView>('why', { agent, tool }),
   config: get<ConfigView>('config'),
 }
 
-/** What can be done to a server by hand. */
 export type ServerAction = 'restart' | 'refresh' | 'enable' | 'disable'
 
-/** Everything that changes something. */
-export const act = {
-  server: (name: string, action: ServerAction) => post<ServerView>(`servers/${one(name)}/${action}`),
-  signIn: (name: string) => post<SignInView>(`servers/${one(name)}/sign-in`),
-  /** The arguments are JSON, so that they are sent as they were typed. */
-  tryTool: (name: string, given: string, agent: string | undefined) =>
-    request<TryResult>(`tools/${one(name)}/call`, {
+/** Requests with side effects. */
+export const actions = {
+  server: (name: string, action: ServerAction) => post<ServerView>(`servers/${encode(name)}/${action}`),
+  signIn: (name: string) => post<SignInView>(`servers/${encode(name)}/sign-in`),
+  /** The arguments are JSON text, because parsing would round large numbers. */
+  tryTool: (name: string, args: string, agent: string | undefined) =>
+    request<TryResult>(`tools/${encode(name)}/call`, {
       method: 'POST',
-      text: `{"arguments":${given}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
+      text: `{"arguments":${args}${agent === undefined ? '' : `,"agent":${JSON.stringify(agent)}`}}`,
     }),
   verifyChain: () => post<ChainView>('audit/chain/verify'),
   reload: () => post<ReloadEvent>('config/reload'),

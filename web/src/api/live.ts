@@ -1,11 +1,10 @@
 import { batch, signal } from '@preact/signals'
 import type { AdminEvents, CallView, Overview, ReloadEvent, ServerView } from '../../../src/serve/admin/contract.ts'
-import { type StreamState, silenceLimit, stateAfter, waitBefore } from './backoff.ts'
-import { withCalls } from './call-log.ts'
-import { findSession } from './session.ts'
+import { mergeCalls } from './call-log.ts'
+import { refreshSession } from './session.ts'
 
 export const streamState = signal<StreamState>('reconnecting')
-/** How often the stream has come back: who missed something asks again. */
+/** Number of reconnects. Resources reload on each, because events were missed. */
 export const reconnections = signal(0)
 
 export const liveOverview = signal<Overview | undefined>(undefined)
@@ -13,10 +12,10 @@ export const liveServers = signal<readonly ServerView[] | undefined>(undefined)
 export const liveCalls = signal<readonly CallView[]>([])
 export const liveReload = signal<ReloadEvent | undefined>(undefined)
 
-/** How many calls are kept for looking at. */
-export const keptCalls = 500
+/** Number of calls that the browser keeps. */
+export const maxLiveCalls = 500
 
-const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
+const eventHandlers: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) => void } = {
   overview: (value) => {
     liveOverview.value = value
   },
@@ -24,29 +23,29 @@ const heard: { readonly [Kind in keyof AdminEvents]: (value: AdminEvents[Kind]) 
     liveServers.value = value
   },
   calls: (value) => {
-    liveCalls.value = withCalls(liveCalls.peek(), value, keptCalls)
+    liveCalls.value = mergeCalls(liveCalls.peek(), value, maxLiveCalls)
   },
   reload: (value) => {
     liveReload.value = value
   },
 }
 
-/** Takes over how a server is after something was done to it: the stream tells of that only a moment later. */
-export function heardOf(server: ServerView): void {
+/** Applies the state that an action returned, before the event stream reports it. */
+export function updateLiveServer(server: ServerView): void {
   liveServers.value = liveServers.peek()?.map((one) => (one.name === server.name ? server : one))
 }
 
-/** Opens the one stream of events, and keeps opening it until told to stop. */
+/** Opens the event stream and reconnects until the returned function is called. */
 export function startLive(): () => void {
   let source: EventSource | undefined
   let failures = 0
   let wasLive = false
-  let timer: ReturnType<typeof setTimeout> | undefined
-  let watch: ReturnType<typeof setTimeout> | undefined
+  let reconnectTimer: ReturnType<typeof setTimeout> | undefined
+  let silenceTimer: ReturnType<typeof setTimeout> | undefined
 
-  const arrived = () => {
-    clearTimeout(watch)
-    watch = setTimeout(failed, silenceLimit)
+  const onAlive = () => {
+    clearTimeout(silenceTimer)
+    silenceTimer = setTimeout(onFailure, maxSilenceMs)
     if (streamState.peek() === 'live') return
     batch(() => {
       streamState.value = 'live'
@@ -56,24 +55,24 @@ export function startLive(): () => void {
     wasLive = true
   }
 
-  const failed = () => {
+  const onFailure = () => {
     source?.close()
-    clearTimeout(watch)
-    clearTimeout(timer)
+    clearTimeout(silenceTimer)
+    clearTimeout(reconnectTimer)
     failures++
-    streamState.value = stateAfter(failures, navigator.onLine)
-    timer = setTimeout(open, waitBefore(failures))
-    // The stream does not say why it was refused: a session that has ended would be refused forever.
-    if (failures === 2) void findSession()
+    streamState.value = streamStateAfter(failures, navigator.onLine)
+    reconnectTimer = setTimeout(open, reconnectDelay(failures))
+    // EventSource does not report the HTTP status; check whether the session has ended.
+    if (failures === 2) void refreshSession()
   }
 
   const open = () => {
     source = new EventSource('/admin/api/events')
-    source.addEventListener('error', failed)
-    source.addEventListener('open', arrived)
-    for (const [kind, listener] of Object.entries(heard)) {
+    source.addEventListener('error', onFailure)
+    source.addEventListener('open', onAlive)
+    for (const [kind, listener] of Object.entries(eventHandlers)) {
       source.addEventListener(kind, (event: MessageEvent<string>) => {
-        arrived()
+        onAlive()
         listener(JSON.parse(event.data) as never)
       })
     }
@@ -81,7 +80,7 @@ export function startLive(): () => void {
 
   const retryNow = () => {
     if (streamState.peek() === 'live') return
-    clearTimeout(timer)
+    clearTimeout(reconnectTimer)
     source?.close()
     open()
   }
@@ -90,9 +89,22 @@ export function startLive(): () => void {
   open()
   return () => {
     window.removeEventListener('online', retryNow)
-    clearTimeout(timer)
-    clearTimeout(watch)
+    clearTimeout(reconnectTimer)
+    clearTimeout(silenceTimer)
     source?.close()
     streamState.value = 'reconnecting'
   }
 }
+
+export type StreamState = 'live' | 'reconnecting' | 'offline'
+
+export const reconnectDelay = (failures: number): number => Math.min(15_000, 500 * 2 ** Math.max(0, failures - 1))
+
+/** After three failures in a row, tell the user that the data is stale. */
+export const streamStateAfter = (failures: number, networkUp: boolean): StreamState => {
+  if (!networkUp || failures >= 3) return 'offline'
+  return 'reconnecting'
+}
+
+/** The server sends an event every second, so a connection that is silent for longer is dead. */
+const maxSilenceMs = 10_000

@@ -2,36 +2,35 @@ import { useSignal } from '@preact/signals'
 import { ApiError } from './request.ts'
 import { type Resource, useResource } from './resource.ts'
 
-interface PageOf {
+interface HasCursor {
   readonly nextCursor: string | null
 }
 
-/** A list that comes in pages, one below the other. */
-export interface Paged<Page> {
+/** A list that is loaded page by page. */
+export interface PagedList<Page> {
   readonly first: Resource<Page>
   readonly pages: readonly Page[]
-  /** There is more to be had. */
-  readonly more: boolean
+  readonly hasMore: boolean
   readonly loadingMore: boolean
   readonly moreError: ApiError | undefined
   loadMore(): void
 }
 
-interface Further<Page> {
+interface FurtherPages<Page> {
   readonly key: string
   readonly pages: readonly Page[]
   readonly loading: boolean
   readonly error: ApiError | undefined
 }
 
-/** Asks for the first page, and for each further one when told to. Another `key` is another list. */
-export function usePages<Page extends PageOf>(
-  ask: (cursor: string | undefined) => (signal: AbortSignal | undefined) => Promise<Page>,
+/** Loads the first page, and each further one on `loadMore`. A new `key` starts over. */
+export function usePages<Page extends HasCursor>(
+  loadPage: (cursor: string | undefined) => (signal: AbortSignal | undefined) => Promise<Page>,
   key: string,
-): Paged<Page> {
-  const first = useResource(ask(undefined), key)
+): PagedList<Page> {
+  const first = useResource(loadPage(undefined), key)
   const none = { key, pages: [], loading: false, error: undefined }
-  const state = useSignal<Further<Page>>(none)
+  const state = useSignal<FurtherPages<Page>>(none)
   const further = state.value.key === key ? state.value : none
   const pages = first.data ? [first.data, ...further.pages] : []
   const cursor = pages.at(-1)?.nextCursor ?? undefined
@@ -39,20 +38,20 @@ export function usePages<Page extends PageOf>(
   const loadMore = async () => {
     if (cursor === undefined || further.loading) return
     state.value = { ...further, loading: true, error: undefined }
-    const still = () => state.peek().key === key
+    const isCurrent = () => state.peek().key === key
     try {
-      const page = await ask(cursor)(undefined)
-      if (still()) state.value = { ...further, pages: [...further.pages, page], loading: false }
+      const page = await loadPage(cursor)(undefined)
+      if (isCurrent()) state.value = { ...further, pages: [...further.pages, page], loading: false }
     } catch (thrown) {
       const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
-      if (still()) state.value = { ...further, loading: false, error }
+      if (isCurrent()) state.value = { ...further, loading: false, error }
     }
   }
 
   return {
     first,
     pages,
-    more: cursor !== undefined,
+    hasMore: cursor !== undefined,
     loadingMore: further.loading,
     moreError: further.error,
     loadMore,

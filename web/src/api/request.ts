@@ -1,7 +1,7 @@
 import type { AdminError } from '../../../src/serve/admin/contract.ts'
 import { withQuery } from '../routing/query.ts'
 
-/** A refusal of the admin API, or its silence (`status` 0). */
+/** An error of the admin API; `status` is 0 if there was no response. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly status: number
@@ -14,37 +14,37 @@ export class ApiError extends Error {
   }
 }
 
-/** Values of a query; those that are undefined or empty are left out. */
-export type Values = Readonly<Record<string, string | number | undefined>>
+/** Query parameters; undefined and empty ones are omitted. */
+export type QueryValues = Readonly<Record<string, string | number | undefined>>
 
-interface Asked {
+interface RequestOptions {
   readonly method?: 'POST' | 'DELETE'
-  readonly values?: Values
+  readonly values?: QueryValues
   readonly body?: unknown
-  /** The body as it is to be sent: JSON whose numbers JavaScript would round. */
+  /** Raw JSON body, for numbers that JavaScript would round. */
   readonly text?: string
   readonly signal?: AbortSignal | undefined
 }
 
-/** Who wants to know that a credential is missing or has expired. */
-let rejected: () => void = () => {}
-export const onTurnedAway = (listener: () => void): void => {
-  rejected = listener
+/** Called when a credential is missing or has expired. */
+let unauthorized: () => void = () => {}
+export const onUnauthorized = (listener: () => void): void => {
+  unauthorized = listener
 }
 
-/** Asks the admin API. Rejects with an ApiError, or with the signal's reason. */
-export async function request<T>(path: string, asked: Asked = {}): Promise<T> {
-  const response = await respond(path, asked)
+/** Calls the admin API. Rejects with an ApiError, or with the signal's reason. */
+export async function request<T>(path: string, options: RequestOptions = {}): Promise<T> {
+  const response = await fetchResponse(path, options)
   const text = await response.text()
-  return (text === '' ? undefined : parsed(text, response.status)) as T
+  return (text === '' ? undefined : parseJson(text, response.status)) as T
 }
 
-/** The same for what is read piece by piece. */
-export async function respond(path: string, asked: Asked = {}): Promise<Response> {
-  const { method = 'GET', values = {}, body, signal } = asked
-  const text = asked.text ?? (body === undefined ? undefined : JSON.stringify(body))
-  const texts = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
-  const response = await send(withQuery(`/admin/api/${path}`, texts), {
+/** Like `request`, but for responses that are streamed. */
+export async function fetchResponse(path: string, options: RequestOptions = {}): Promise<Response> {
+  const { method = 'GET', values = {}, body, signal } = options
+  const text = options.text ?? (body === undefined ? undefined : JSON.stringify(body))
+  const params = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, value?.toString()]))
+  const response = await send(withQuery(`/admin/api/${path}`, params), {
     method,
     headers: {
       ...(method !== 'GET' && { 'Toolway-Admin': '1' }),
@@ -54,8 +54,8 @@ export async function respond(path: string, asked: Asked = {}): Promise<Response
     ...(signal && { signal }),
   })
   if (response.ok) return response
-  if (response.status === 401 && path !== 'session') rejected()
-  throw refusal(await response.text(), response.status)
+  if (response.status === 401 && path !== 'session') unauthorized()
+  throw toApiError(await response.text(), response.status)
 }
 
 async function send(address: string, init: RequestInit): Promise<Response> {
@@ -63,19 +63,23 @@ async function send(address: string, init: RequestInit): Promise<Response> {
     return await fetch(address, init)
   } catch (thrown) {
     if (init.signal?.aborted) throw thrown
-    throw new ApiError(0, 'NO_ANSWER', 'Toolway does not answer. It may have been stopped, or the network is down.')
+    throw new ApiError(0, 'NO_ANSWER', 'Cannot reach Toolway. It may have stopped, or the network is down.')
   }
 }
 
-function parsed(text: string, status: number): unknown {
+function parseJson(text: string, status: number): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new ApiError(status, 'NOT_JSON', 'Something other than Toolway answered: a proxy between, perhaps.')
+    throw new ApiError(status, 'NOT_JSON', 'The response is not from Toolway. A proxy may have answered instead.')
   }
 }
 
-function refusal(text: string, status: number): ApiError {
-  const { error } = (text.startsWith('{') ? parsed(text, status) : {}) as Partial<AdminError>
-  return new ApiError(status, error?.code ?? `HTTP_${status}`, error?.message ?? `The answer was HTTP ${status}.`)
+function toApiError(text: string, status: number): ApiError {
+  const { error } = (text.startsWith('{') ? parseJson(text, status) : {}) as Partial<AdminError>
+  return new ApiError(
+    status,
+    error?.code ?? `HTTP_${status}`,
+    error?.message ?? `The request failed with HTTP ${status}.`,
+  )
 }

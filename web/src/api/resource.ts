@@ -1,10 +1,9 @@
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { isVisible } from '../shell/visible.ts'
-import { reconnections, streamState } from './live.ts'
+import { signal, useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { liveOverview, reconnections, streamState } from './live.ts'
 import { ApiError } from './request.ts'
 
-/** Something asked of the API. What was known stays while it is asked again, and when that fails. */
+/** Data from the API. The last data stays available while reloading and after a failure. */
 export interface Resource<T> {
   readonly data: T | undefined
   readonly error: ApiError | undefined
@@ -13,43 +12,43 @@ export interface Resource<T> {
 }
 
 interface Options {
-  /** Ask again after so many milliseconds, while somebody looks. */
-  readonly every?: number
-  /** Ask again every ten seconds, but only while the stream of events, which otherwise tells, is down. */
-  readonly withoutStream?: boolean
+  /** Polling interval in milliseconds, while the page is visible. */
+  readonly pollEveryMs?: number
+  /** Poll every ten seconds while the event stream is down. */
+  readonly pollWhenOffline?: boolean
 }
 
-/** Asks when it is first shown, whenever `key` changes, when the stream is back after an outage, and when told to. */
+/** Loads on mount, when `key` changes, after the event stream reconnects, and on `reload`. */
 export function useResource<T>(
-  ask: (signal: AbortSignal) => Promise<T>,
+  load: (signal: AbortSignal) => Promise<T>,
   key: string,
-  { every, withoutStream }: Options = {},
+  { pollEveryMs, pollWhenOffline }: Options = {},
 ): Resource<T> {
   const state = useSignal<Omit<Resource<T>, 'reload'>>({ data: undefined, error: undefined, loading: true })
-  const asked = useSignal(0)
-  const back = reconnections.value
+  const reloadCount = useSignal(0)
+  const reconnects = reconnections.value
 
-  // `key` stands for `ask`, which is another function at every time.
+  // `key` is the dependency instead of `load`, which is a new function on every render.
   useEffect(() => {
-    const stop = new AbortController()
+    const controller = new AbortController()
     state.value = { ...state.peek(), loading: true }
-    ask(stop.signal).then(
+    load(controller.signal).then(
       (data) => {
-        if (!stop.signal.aborted) state.value = { data, error: undefined, loading: false }
+        if (!controller.signal.aborted) state.value = { data, error: undefined, loading: false }
       },
       (thrown: unknown) => {
-        if (stop.signal.aborted) return
+        if (controller.signal.aborted) return
         const error = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
         state.value = { ...state.peek(), error, loading: false }
       },
     )
-    return () => stop.abort()
-  }, [key, asked.value, back])
+    return () => controller.abort()
+  }, [key, reloadCount.value, reconnects])
 
   const reload = () => {
-    asked.value++
+    reloadCount.value++
   }
-  const interval = every ?? (withoutStream && streamState.value !== 'live' ? 10_000 : undefined)
+  const interval = pollEveryMs ?? (pollWhenOffline && streamState.value !== 'live' ? 10_000 : undefined)
   useEffect(() => {
     if (interval === undefined) return
     const timer = setInterval(() => {
@@ -60,3 +59,20 @@ export function useResource<T>(
 
   return { ...state.value, reload }
 }
+
+/** Reloads a list of tools when the number of tools changes. */
+export function useReloadOnToolChange({ reload }: Pick<Resource<unknown>, 'reload'>): void {
+  const count = liveOverview.value?.tools
+  const previous = useRef(count)
+  useEffect(() => {
+    if (previous.current !== undefined && previous.current !== count) reload()
+    previous.current = count
+  }, [count])
+}
+
+/** Hidden tabs do not poll. */
+const isVisible = signal(!document.hidden)
+
+document.addEventListener('visibilitychange', () => {
+  isVisible.value = !document.hidden
+})

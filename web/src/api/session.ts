@@ -1,50 +1,49 @@
 import { computed, signal } from '@preact/signals'
 import type { SessionView } from '../../../src/serve/admin/contract.ts'
-import { ApiError, onTurnedAway, request } from './request.ts'
-import { tokenIn } from './token.ts'
+import { ApiError, onUnauthorized, request } from './request.ts'
 
-/** Who looks at the dashboard: not known yet, nobody, or somebody. */
+/** The current user: not known yet, signed out, or signed in. */
 export const session = signal<SessionView | 'unknown' | 'none'>('unknown')
 
-/** Why nobody could be asked who it is. */
 export const sessionError = signal<ApiError | undefined>(undefined)
 
-/** Whether buttons that change something work. */
 export const isAdmin = computed(() => typeof session.value === 'object' && session.value.admin)
 
-/** What the gateway calls the agent of whoever named none, where there is none to fall back on. */
+/** The agent's name in responses of the gateway if the caller has none. */
 export const noAgent = '(none)'
 
-/** The agents that one may try tools as, of all that there are: to act as none of them is to be refused. */
-export function ownAgents(all: readonly string[]): readonly string[] {
-  const who = session.value
-  if (typeof who !== 'object') return []
-  const others = who.agents === '*' ? all : who.agents
-  const own = who.agent === noAgent && others.length > 0 ? [] : [who.agent]
+/**
+ * The agents that the user may act as. Without an agent every call is denied, so "none" is offered only if it is the
+ * only one.
+ */
+export function selectableAgents(all: readonly string[]): readonly string[] {
+  const user = session.value
+  if (typeof user !== 'object') return []
+  const others = user.agents === '*' ? all : user.agents
+  const own = user.agent === noAgent && others.length > 0 ? [] : [user.agent]
   return [...new Set([...own, ...others])]
 }
 
-/** What a button says that does not work. */
-export const adminReason = 'Needs an admin credential: sign in with the token that `toolway serve` prints.'
+/** Tooltip of buttons that require admin rights. */
+export const adminRequired = 'Requires admin rights. Sign in with the token that `toolway serve` prints.'
 
-/** What somebody is told who was signed in until now. */
-const ended = new ApiError(
+const sessionEnded = new ApiError(
   0,
   'SESSION_ENDED',
-  'Your session has ended: Toolway was started again, your credential was taken back, or twelve hours have passed.',
+  'Your session has ended: Toolway restarted, your credential was revoked, or 12 hours have passed.',
 )
 
-function notAnyMore(): void {
+function sessionLost(): void {
   if (session.peek() === 'none') return
-  // Whatever was wrong before: it answers now.
-  sessionError.value = typeof session.peek() === 'object' ? ended : undefined
+  // The gateway responded, so an earlier error no longer applies.
+  sessionError.value = typeof session.peek() === 'object' ? sessionEnded : undefined
   session.value = 'none'
 }
 
-/** Exchanges a token for a cookie that scripts cannot read. */
+/** Exchanges a token for an HttpOnly cookie. */
 export async function signIn(token: string): Promise<void> {
   await request('session', { method: 'POST', body: { token: token.trim() } })
-  await findSession()
+  await refreshSession()
 }
 
 export async function signOut(): Promise<void> {
@@ -53,23 +52,22 @@ export async function signOut(): Promise<void> {
   session.value = 'none'
 }
 
-/** Asks who is looking. */
-export async function findSession(): Promise<void> {
+export async function refreshSession(): Promise<void> {
   try {
     session.value = await request<SessionView>('session')
     sessionError.value = undefined
   } catch (thrown) {
     if (!(thrown instanceof ApiError)) throw thrown
-    if (thrown.status === 401) notAnyMore()
+    if (thrown.status === 401) sessionLost()
     else sessionError.value = thrown
   }
 }
 
-/** Begins: with the token in the address, where there is one, and with the cookie otherwise. */
+/** Signs in with the token in the address, if there is one, or else with the cookie. */
 export async function startSession(): Promise<void> {
-  onTurnedAway(notAnyMore)
+  onUnauthorized(sessionLost)
   const token = takeToken()
-  if (token === undefined) return findSession()
+  if (token === undefined) return refreshSession()
   try {
     await signIn(token)
   } catch (thrown) {
@@ -79,9 +77,15 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/** The token leaves the address before anything else happens: it must stay neither in the history nor on the screen. */
+/** Removes the token from the address first, so that it stays neither in the history nor on the screen. */
 function takeToken(): string | undefined {
-  const token = tokenIn(window.location.hash)
+  const token = tokenFromHash(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)
   return token
+}
+
+/** The token in the URL fragment, which browsers do not send to servers. */
+export function tokenFromHash(hash: string): string | undefined {
+  const token = new URLSearchParams(hash.replace(/^#/, '')).get('token')
+  return token === null || token === '' ? undefined : token
 }

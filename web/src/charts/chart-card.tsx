@@ -1,13 +1,14 @@
 import { useSignal } from '@preact/signals'
 import type { Series } from '../../../src/serve/admin/contract.ts'
-import { nothing } from '../format/number.ts'
-import { clockTime } from '../format/time.ts'
+import { noValue } from '../format/number.ts'
+import { formatClockTime } from '../format/time.ts'
 import { setQuery } from '../routing/location.ts'
 import { rangeQuery } from '../routing/time-range.ts'
 import { now } from '../shell/now.ts'
-import { type Chart, type Line, type Point, sentenceOf } from './chart.ts'
-import { ChartTable } from './chart-table.tsx'
+import { type Chart, describeChart, type Line, type Point } from './chart.ts'
 import './chart.css'
+import { Table } from '../components/table.tsx'
+import { ClockTime } from '../components/times.tsx'
 import { Plot } from './plot.tsx'
 
 interface ChartCardProps {
@@ -15,27 +16,27 @@ interface ChartCardProps {
   readonly series: Series
 }
 
-/** A chart with its legend, which tells the values under the pointer, and the same data as a table. */
+/** A chart with a legend of the values under the pointer; can be switched to a table. */
 export function ChartCard({ chart, series }: ChartCardProps) {
-  const over = useSignal<number | null>(null)
+  const hovered = useSignal<number | null>(null)
   const asTable = useSignal(false)
-  const point = series.points[over.value ?? -1] ?? series.points.at(-1)
+  const point = series.points[hovered.value ?? -1] ?? series.points.at(-1)
   const events = {
-    over: (index: number | null) => {
-      over.value = index
+    onHover: (index: number | null) => {
+      hovered.value = index
     },
-    chosen: (from: number, to: number) => setQuery(rangeQuery({ from: Math.round(from), to: Math.round(to) })),
+    onSelect: (from: number, to: number) => setQuery(rangeQuery({ from: Math.round(from), to: Math.round(to) })),
   }
   return (
     <figure class="card chart">
       <figcaption class="card-head">
         <h2>{chart.title}</h2>
-        <span class="quiet small">{point ? clockTime(point.at, now.peek()) : nothing}</span>
+        <span class="quiet small">{point ? formatClockTime(point.at, now.peek()) : noValue}</span>
       </figcaption>
       <div class="chart-body">
         <ul class="legend">
           {chart.lines.map((line) => (
-            <Key key={line.name} line={line} chart={chart} point={point} />
+            <LegendEntry key={line.name} line={line} chart={chart} point={point} />
           ))}
           <li>
             <button
@@ -52,7 +53,7 @@ export function ChartCard({ chart, series }: ChartCardProps) {
         {asTable.value ? (
           <ChartTable chart={chart} series={series} />
         ) : (
-          <div role="img" aria-label={sentenceOf(series, chart)}>
+          <div role="img" aria-label={describeChart(series, chart)}>
             <Plot chart={chart} series={series} events={events} />
           </div>
         )}
@@ -61,20 +62,43 @@ export function ChartCard({ chart, series }: ChartCardProps) {
   )
 }
 
-interface KeyProps {
+interface LegendEntryProps {
   readonly line: Line
   readonly chart: Chart
   readonly point: Point | undefined
 }
 
-function Key({ line, chart, point }: KeyProps) {
+function LegendEntry({ line, chart, point }: LegendEntryProps) {
   const value = point ? line.value(point) : null
   return (
     <li>
       <svg viewBox="0 0 18 4" width="18" height="4" aria-hidden="true">
         <path d="M0 2h18" stroke={`var(${line.colour})`} stroke-width="2.5" stroke-dasharray={line.dash?.join(' ')} />
       </svg>
-      <span class="quiet">{line.name}</span> <strong>{value === null ? nothing : chart.write(value)}</strong>
+      <span class="quiet">{line.name}</span> <strong>{value === null ? noValue : chart.format(value)}</strong>
     </li>
+  )
+}
+
+function ChartTable({ chart, series }: { readonly chart: Chart; readonly series: Series }) {
+  return (
+    <div class="chart-table">
+      <Table<Point>
+        label={`${chart.title}, newest first`}
+        rows={series.points.toReversed()}
+        keyOf={({ at }) => String(at)}
+        columns={[
+          { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
+          ...chart.lines.map(({ name, value }) => ({
+            title: name,
+            alignEnd: true,
+            cell: (point: Point) => {
+              const number = value(point)
+              return number === null ? noValue : chart.format(number)
+            },
+          })),
+        ]}
+      />
+    </div>
   )
 }

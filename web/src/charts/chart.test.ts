@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Chart, charts, columnsOf, lonely, sentenceOf, tickText, wholePoints } from './chart.ts'
+import { type Chart, charts, describeChart, isolatedPoints, plotData, tickLabel, withoutPartialPoint } from './chart.ts'
 
 const point = (at: number, more: object = {}) => ({
   at,
@@ -25,8 +25,8 @@ const series = {
 const latency = charts[1] as Chart
 
 describe('G10: charts', () => {
-  test('times are seconds, and where nothing was called there is a gap', () => {
-    expect(columnsOf(series, latency)).toEqual([
+  test('times are in seconds, and intervals without calls are gaps', () => {
+    expect(plotData(series, latency)).toEqual([
       [1, 2, 3],
       [null, 4, 2],
       [null, 40, 20],
@@ -34,34 +34,34 @@ describe('G10: charts', () => {
     ])
   })
 
-  test('a value without neighbours is a point, since no line leads there', () => {
-    expect(lonely([1, null, 2, null, 3, 4, null, undefined, 5])).toEqual([0, 2, 8])
-    expect(lonely([])).toEqual([])
+  test('a value without neighbours is drawn as a point', () => {
+    expect(isolatedPoints([1, null, 2, null, 3, 4, null, undefined, 5])).toEqual([0, 2, 8])
+    expect(isolatedPoints([])).toEqual([])
   })
 
-  test('the axis of what is counted has no halves', () => {
-    expect([0, 0.5, 1].map((value) => tickText(charts[2] as Chart, value))).toEqual(['0', '', '1'])
-    expect(tickText(charts[0] as Chart, 0.5)).toBe('0.5')
+  test('the axis of counts has integer labels only', () => {
+    expect([0, 0.5, 1].map((value) => tickLabel(charts[2] as Chart, value))).toEqual(['0', '', '1'])
+    expect(tickLabel(charts[0] as Chart, 0.5)).toBe('0.5')
   })
 
-  test('are told in a sentence', () => {
-    expect(sentenceOf(series, latency)).toBe(
+  test('have a text alternative', () => {
+    expect(describeChart(series, latency)).toBe(
       'Latency. p50: 2 ms to 4 ms, last 2 ms; p95: 20 ms to 40 ms, last 20 ms; p99: 1.2 s to 1.2 s, last 1.2 s.',
     )
-    expect(sentenceOf({ ...series, points: [] }, latency)).toContain('p50: nothing')
+    expect(describeChart({ ...series, points: [] }, latency)).toContain('p50: no data')
   })
 
-  test('no two lines of a chart look alike, whatever colours one sees', () => {
+  test('lines differ even without colours', () => {
     for (const { lines } of charts) {
       expect(new Set(lines.map(({ dash }) => String(dash))).size).toBe(lines.length)
     }
   })
 
-  test('G10: a last point whose time has not passed is left out, unless it is the only one', () => {
+  test('G10: an incomplete last point is dropped unless it is the only one', () => {
     const times = ({ points }: { points: readonly { at: number }[] }) => points.map(({ at }) => at)
-    expect(times(wholePoints(series, 3500))).toEqual([1000, 2000])
-    expect(times(wholePoints(series, 4000))).toEqual([1000, 2000, 3000])
+    expect(times(withoutPartialPoint(series, 3500))).toEqual([1000, 2000])
+    expect(times(withoutPartialPoint(series, 4000))).toEqual([1000, 2000, 3000])
     const [only] = series.points
-    expect(wholePoints({ ...series, points: only ? [only] : [] }, 1500).points).toEqual([only])
+    expect(withoutPartialPoint({ ...series, points: only ? [only] : [] }, 1500).points).toEqual([only])
   })
 })

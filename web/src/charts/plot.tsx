@@ -4,8 +4,7 @@ import 'uplot/dist/uPlot.min.css'
 import { useSignal } from '@preact/signals'
 import type { Series } from '../../../src/serve/admin/contract.ts'
 import { isDark } from '../shell/theme.ts'
-import { type Chart, columnsOf } from './chart.ts'
-import { type PlotEvents, plotHeight, plotOptions } from './plot-options.ts'
+import { type Chart, isolatedPoints, plotData, tickLabel } from './chart.ts'
 
 interface PlotProps {
   readonly chart: Chart
@@ -13,7 +12,7 @@ interface PlotProps {
   readonly events: PlotEvents
 }
 
-/** The drawing of a chart. It is made anew with the theme; otherwise only its data change. */
+/** Recreated when the theme changes; otherwise only the data is updated. */
 export function Plot({ chart, series, events }: PlotProps) {
   const element = useRef<HTMLDivElement>(null)
   const plot = useSignal<uPlot | undefined>(undefined)
@@ -22,18 +21,23 @@ export function Plot({ chart, series, events }: PlotProps) {
   const dark = isDark()
 
   useEffect(() => {
-    const handed: PlotEvents = {
-      over: (index) => latest.current.over(index),
-      chosen: (from, to) => latest.current.chosen(from, to),
+    const stableEvents: PlotEvents = {
+      onHover: (index) => latest.current.onHover(index),
+      onSelect: (from, to) => latest.current.onSelect(from, to),
     }
-    const drawing = draw(element.current as HTMLDivElement, chart, handed, (made) => (plot.value = made))
-    return () => drawing.abort()
+    const controller = createPlot(
+      element.current as HTMLDivElement,
+      chart,
+      stableEvents,
+      (current) => (plot.value = current),
+    )
+    return () => controller.abort()
   }, [chart, dark])
 
   const made = plot.value
   useEffect(() => {
     made?.batch(() => {
-      made.setData(columnsOf(series, chart) as uPlot.AlignedData, false)
+      made.setData(plotData(series, chart) as uPlot.AlignedData, false)
       made.setScale('x', { min: series.from / 1000, max: series.to / 1000 })
     })
   }, [chart, series, made])
@@ -41,19 +45,108 @@ export function Plot({ chart, series, events }: PlotProps) {
   return <div class="plot" ref={element} />
 }
 
-/** Draws as soon as the part of the program that can is there: it is the largest, and only this page needs it. */
-function draw(host: HTMLElement, chart: Chart, events: PlotEvents, done: (plot: uPlot) => void): AbortController {
-  const stop = new AbortController()
-  void import('uplot').then(({ default: Drawing }) => {
-    if (stop.signal.aborted) return
-    const made = new Drawing(plotOptions(chart, host.clientWidth, events), [[], []], host)
-    const resized = new ResizeObserver(() => made.setSize({ width: host.clientWidth, height: plotHeight }))
-    resized.observe(host)
-    stop.signal.addEventListener('abort', () => {
-      resized.disconnect()
-      made.destroy()
+/** Loads uPlot on demand: it is the largest dependency, and only the overview needs it. */
+function createPlot(
+  host: HTMLElement,
+  chart: Chart,
+  events: PlotEvents,
+  onReady: (plot: uPlot) => void,
+): AbortController {
+  const controller = new AbortController()
+  void import('uplot').then(({ default: UPlot }) => {
+    if (controller.signal.aborted) return
+    const plot = new UPlot(plotOptions(chart, host.clientWidth, events), [[], []], host)
+    const observer = new ResizeObserver(() => plot.setSize({ width: host.clientWidth, height: plotHeight }))
+    observer.observe(host)
+    controller.signal.addEventListener('abort', () => {
+      observer.disconnect()
+      plot.destroy()
     })
-    done(made)
+    onReady(plot)
   })
-  return stop
+  return controller
 }
+
+interface PlotEvents {
+  /** Index of the point under the pointer. */
+  onHover(index: number | null): void
+  /** A time range was selected by dragging, in milliseconds since the epoch. */
+  onSelect(from: number, to: number): void
+}
+
+const plotHeight = 150
+
+function plotOptions(chart: Chart, width: number, events: PlotEvents): uPlot.Options {
+  const axis = { stroke: resolveColour('--text-quiet'), font: '11px Inter, system-ui, sans-serif' }
+  const grid = { stroke: resolveColour('--line'), width: 1 }
+  return {
+    width,
+    height: plotHeight,
+    padding: [10, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, sync: { key: 'toolway' }, drag: { x: true, y: false, setScale: false }, points: { size: 6 } },
+    scales: { y: { range: (_, __, highest) => [0, Math.max(highest * 1.08, Number.MIN_VALUE) || 1] } },
+    axes: [
+      { ...axis, grid: { show: false }, ticks: { ...grid, size: 4 }, size: 26, gap: 4, space: 70, values: timeLabels },
+      {
+        ...axis,
+        grid,
+        ticks: { show: false },
+        size: 56,
+        values: (_, values) => values.map((value) => tickLabel(chart, value)),
+      },
+    ],
+    series: [
+      {},
+      ...chart.lines.map(({ name, colour, dash, fill }) => seriesOptions(name, resolveColour(colour), dash, fill)),
+    ],
+    hooks: {
+      setCursor: [(plot) => events.onHover(plot.cursor.idx ?? null)],
+      setSelect: [
+        (plot) => {
+          const { left, width: selected } = plot.select
+          if (selected < 8) return
+          const at = (position: number) => plot.posToVal(position, 'x') * 1000
+          events.onSelect(at(left), at(left + selected))
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false)
+        },
+      ],
+    },
+  }
+}
+
+const seriesOptions = (label: string, stroke: string, dash?: readonly number[], fill?: boolean): uPlot.Series => ({
+  label,
+  stroke,
+  width: 1.5,
+  points: {
+    show: true,
+    size: 4,
+    fill: stroke,
+    filter: (plot, index) => isolatedPoints((plot.data[index] ?? []) as (number | null)[]),
+  },
+  ...(dash && { dash: [...dash] }),
+  ...(fill && { fill: translucent(stroke) }),
+})
+
+const minutes = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit' })
+const seconds = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+
+/** Shows seconds only if ticks are less than a minute apart. */
+const timeLabels = (_: uPlot, ticks: number[]): string[] => {
+  const step = (ticks[1] ?? 60) - (ticks[0] ?? 0)
+  return ticks.map((tick) => (step < 60 ? seconds : minutes).format(tick * 1000))
+}
+
+/** Resolves a custom property in the current theme, because a canvas cannot use it. */
+function resolveColour(name: string): string {
+  const probe = document.createElement('span')
+  probe.style.color = `var(${name})`
+  probe.hidden = true
+  document.body.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
+}
+
+const translucent = (colour: string): string => `color-mix(in srgb, ${colour} 14%, transparent)`

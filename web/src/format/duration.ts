@@ -1,17 +1,17 @@
-import { nothing } from './number.ts'
+import { noValue } from './number.ts'
 
-const fine = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
-const finer = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+const oneDecimal = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+const twoDecimals = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 
-/** How long a call took: `0.4 ms`, `42 ms`, `1.25 s`, `2 min 5 s`. */
-export function took(ms: number | null): string {
-  if (ms === null) return nothing
-  if (ms < 1) return `${finer.format(ms)} ms`
-  if (ms < 10) return `${fine.format(ms)} ms`
+/** Formats a short duration: `0.4 ms`, `42 ms`, `1.25 s`, `2 min 5 s`. */
+export function formatDuration(ms: number | null): string {
+  if (ms === null) return noValue
+  if (ms < 1) return `${twoDecimals.format(ms)} ms`
+  if (ms < 10) return `${oneDecimal.format(ms)} ms`
   if (ms < 999.5) return `${whole.format(ms)} ms`
-  if (ms < 59_995) return `${finer.format(ms / 1000)} s`
-  return span(ms)
+  if (ms < 59_995) return `${twoDecimals.format(ms / 1000)} s`
+  return formatLongDuration(ms)
 }
 
 const units = [
@@ -21,8 +21,8 @@ const units = [
   ['s', 1000],
 ] as const
 
-/** A long time in its two largest units: `3 d 4 h`, `12 min 9 s`, `0 s`. */
-export function span(ms: number): string {
+/** Formats a long duration in its two largest units: `3 d 4 h`, `12 min 9 s`, `0 s`. */
+export function formatLongDuration(ms: number): string {
   const rounded = Math.max(0, Math.round(ms / 1000) * 1000)
   const first = units.findIndex(([, length]) => rounded >= length)
   if (first < 0) return '0 s'

@@ -1,35 +1,35 @@
 import { describe, expect, test } from 'vitest'
-import { span, took } from './duration.ts'
-import { count, counted, rate, ratio, share } from './number.ts'
-import { clockTime, exact, fromLocalInput, localInput, relative } from './time.ts'
+import { formatDuration, formatLongDuration } from './duration.ts'
+import { formatCount, formatRate, formatRatio, formatShare, pluralize } from './number.ts'
+import { formatClockTime, formatDateTime, formatRelativeTime, fromLocalInput, toLocalInput } from './time.ts'
 
 describe('G10: numbers', () => {
-  test('counts have thousands, then become short', () => {
-    expect([0, 7, 9412, 99_999].map(count)).toEqual(['0', '7', '9,412', '99,999'])
-    expect([123_456, 4_200_000].map(count)).toEqual(['123K', '4.2M'])
+  test('counts have thousands separators, large ones are compact', () => {
+    expect([0, 7, 9412, 99_999].map(formatCount)).toEqual(['0', '7', '9,412', '99,999'])
+    expect([123_456, 4_200_000].map(formatCount)).toEqual(['123K', '4.2M'])
   })
 
-  test('rates keep two digits while they are small', () => {
-    expect([0, 0.0234, 8.31, 41.2, 1534].map(rate)).toEqual(['0', '0.023', '8.3', '41', '1,534'])
+  test('small rates have two significant digits', () => {
+    expect([0, 0.0234, 8.31, 41.2, 1534].map(formatRate)).toEqual(['0', '0.023', '8.3', '41', '1,534'])
   })
 
-  test('a share of nothing is no number', () => {
-    expect(share(1, 0)).toBe('–')
-    expect(share(1, 8)).toBe('12.5%')
-    expect(ratio(null)).toBe('–')
-    expect(ratio(0.934)).toBe('93.4%')
+  test('a share of zero has no value', () => {
+    expect(formatShare(1, 0)).toBe('–')
+    expect(formatShare(1, 8)).toBe('12.5%')
+    expect(formatRatio(null)).toBe('–')
+    expect(formatRatio(0.934)).toBe('93.4%')
   })
 
-  test('one thing is not many', () => {
-    expect(counted(1, 'server')).toBe('1 server')
-    expect(counted(0, 'server')).toBe('0 servers')
-    expect(counted(2, 'entry', 'entries')).toBe('2 entries')
+  test('nouns are singular or plural', () => {
+    expect(pluralize(1, 'server')).toBe('1 server')
+    expect(pluralize(0, 'server')).toBe('0 servers')
+    expect(pluralize(2, 'entry', 'entries')).toBe('2 entries')
   })
 })
 
 describe('G10: durations', () => {
-  test('calls are told in the unit that fits', () => {
-    expect([null, 0.042, 4.23, 42.4, 999, 999.7, 1250, 59_994].map(took)).toEqual([
+  test('short durations use the matching unit', () => {
+    expect([null, 0.042, 4.23, 42.4, 999, 999.7, 1250, 59_994].map(formatDuration)).toEqual([
       '–',
       '0.04 ms',
       '4.2 ms',
@@ -39,33 +39,39 @@ describe('G10: durations', () => {
       '1.25 s',
       '59.99 s',
     ])
-    expect(took(125_000)).toBe('2 min 5 s')
+    expect(formatDuration(125_000)).toBe('2 min 5 s')
   })
 
-  test('long times have two units at most, and none that is zero', () => {
-    expect([-5, 0, 61_000, 3_600_000, 273_600_000].map(span)).toEqual(['0 s', '0 s', '1 min 1 s', '1 h', '3 d 4 h'])
-    expect(span(59_999)).toBe('1 min')
+  test('long durations have at most two units, none of them zero', () => {
+    expect([-5, 0, 61_000, 3_600_000, 273_600_000].map(formatLongDuration)).toEqual([
+      '0 s',
+      '0 s',
+      '1 min 1 s',
+      '1 h',
+      '3 d 4 h',
+    ])
+    expect(formatLongDuration(59_999)).toBe('1 min')
   })
 })
 
 describe('G10: times', () => {
   const now = Date.UTC(2026, 2, 1, 12)
 
-  test('relative times look back and ahead', () => {
-    expect(relative(now - 400, now)).toBe('now')
-    expect(relative(now - 12_000, now)).toBe('12s ago')
-    expect(relative(now - 3 * 86_400_000, now)).toBe('3d ago')
-    expect(relative(now + 7_200_000, now)).toBe('in 2h')
+  test('relative times can be past or future', () => {
+    expect(formatRelativeTime(now - 400, now)).toBe('now')
+    expect(formatRelativeTime(now - 12_000, now)).toBe('12s ago')
+    expect(formatRelativeTime(now - 3 * 86_400_000, now)).toBe('3d ago')
+    expect(formatRelativeTime(now + 7_200_000, now)).toBe('in 2h')
   })
 
-  test('a time of another day names it', () => {
-    expect(clockTime(now, now)).toMatch(/^\d\d:\d\d:\d\d$/)
-    expect(clockTime(now - 2 * 86_400_000, now)).toMatch(/27.*\d\d:\d\d:\d\d$/)
-    expect(exact(now)).toContain('2026')
+  test('a time on another day includes the date', () => {
+    expect(formatClockTime(now, now)).toMatch(/^\d\d:\d\d:\d\d$/)
+    expect(formatClockTime(now - 2 * 86_400_000, now)).toMatch(/27.*\d\d:\d\d:\d\d$/)
+    expect(formatDateTime(now)).toContain('2026')
   })
 
-  test('an input for local times gives back what it was given, to the minute', () => {
-    expect(fromLocalInput(localInput(now))).toBe(now)
+  test('local times survive a round trip through an input, to the minute', () => {
+    expect(fromLocalInput(toLocalInput(now))).toBe(now)
     expect(fromLocalInput('')).toBeUndefined()
     expect(fromLocalInput('2026-13')).toBeUndefined()
   })

@@ -1,26 +1,26 @@
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 })
-const fine = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
-const shares = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
+const twoDigits = new Intl.NumberFormat('en', { maximumSignificantDigits: 2 })
+const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
 
-/** What stands where there is no number. */
-export const nothing = '–'
+/** Placeholder for a missing value. */
+export const noValue = '–'
 
-/** `9,412`; from a hundred thousand on `123K`. */
-export const count = (number: number): string => (Math.abs(number) < 100_000 ? whole : compact).format(number)
+/** `9,412`; compact from 100,000: `123K`. */
+export const formatCount = (number: number): string => (Math.abs(number) < 100_000 ? whole : compact).format(number)
 
-/** All digits, for titles. */
-export const exactCount = (number: number): string => whole.format(number)
+/** All digits, for tooltips. */
+export const formatExactCount = (number: number): string => whole.format(number)
 
-/** A number per second: `0.02`, `8.3`, `412`. */
-export const rate = (number: number): string => (number < 10 ? fine : number < 100_000 ? whole : compact).format(number)
+/** A rate: `0.02`, `8.3`, `412`. */
+export const formatRate = (number: number): string =>
+  (number < 10 ? twoDigits : number < 100_000 ? whole : compact).format(number)
 
-/** A share of a whole, `3.2%`; a dash where there is no whole. */
-export const share = (part: number, of: number): string => (of > 0 ? shares.format(part / of) : nothing)
+/** `3.2%`; the placeholder if the total is 0. */
+export const formatShare = (part: number, total: number): string => (total > 0 ? percent.format(part / total) : noValue)
 
-/** A share that is known already, or not. */
-export const ratio = (value: number | null): string => (value === null ? nothing : shares.format(value))
+export const formatRatio = (value: number | null): string => (value === null ? noValue : percent.format(value))
 
 /** `1 server`, `3 servers`. */
-export const counted = (number: number, thing: string, things = `${thing}s`): string =>
-  `${count(number)} ${number === 1 ? thing : things}`
+export const pluralize = (number: number, thing: string, things = `${thing}s`): string =>
+  `${formatCount(number)} ${number === 1 ? thing : things}`

@@ -1,7 +1,7 @@
-const words = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'narrow' })
-const full = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
-const withinDay = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
-const day = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
+const relativeFormat = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'narrow' })
+const dateTimeFormat = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' })
+const timeFormat = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const dayFormat = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric' })
 
 const steps = [
   ['year', 31_557_600_000],
@@ -12,34 +12,34 @@ const steps = [
   ['second', 1000],
 ] as const
 
-/** `now`, `12 sec. ago`, `3 days ago`. Clocks differ a little: what is barely ahead is now. */
-export function relative(at: number, now: number): string {
+/** `now`, `12s ago`, `3d ago`. Differences under 1.5 s count as now, because clocks differ a little. */
+export function formatRelativeTime(at: number, now: number): string {
   const difference = at - now
   if (Math.abs(difference) < 1500) return 'now'
   const [unit, length] = steps.find(([, size]) => Math.abs(difference) >= size) ?? ['second', 1000]
-  return words.format(Math.trunc(difference / length), unit)
+  return relativeFormat.format(Math.trunc(difference / length), unit)
 }
 
-/** The exact time in the reader's own way and zone, for titles. */
-export const exact = (at: number): string => full.format(at)
+/** Date and time in the user's locale and time zone, for tooltips. */
+export const formatDateTime = (at: number): string => dateTimeFormat.format(at)
 
-/** `14:03:09`, and the day before it where that is not today. */
-export function clockTime(at: number, now: number): string {
-  const time = withinDay.format(at)
-  return sameDay(at, now) ? time : `${day.format(at)}, ${time}`
+/** `14:03:09`, preceded by the date if it is not today. */
+export function formatClockTime(at: number, now: number): string {
+  const time = timeFormat.format(at)
+  return sameDay(at, now) ? time : `${dayFormat.format(at)}, ${time}`
 }
 
 const sameDay = (a: number, b: number): boolean => new Date(a).toDateString() === new Date(b).toDateString()
 
-/** What `<input type="datetime-local">` holds for a time: local, without a zone. */
-export function localInput(at: number): string {
+/** Value of an `<input type="datetime-local">`: local time without a zone. */
+export function toLocalInput(at: number): string {
   const date = new Date(at)
   const two = (number: number) => String(number).padStart(2, '0')
   const dayPart = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`
   return `${dayPart}T${two(date.getHours())}:${two(date.getMinutes())}`
 }
 
-/** The time that such an input holds, or nothing where it is empty or half typed. */
+/** Undefined if the input is empty or incomplete. */
 export function fromLocalInput(text: string): number | undefined {
   const at = new Date(text).getTime()
   return text === '' || Number.isNaN(at) ? undefined : at

@@ -2,15 +2,15 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { ApiError } from '../api/request.ts'
 import { session, sessionError, signIn } from '../api/session.ts'
-import { Brand } from '../parts/icon.tsx'
-import { Note } from '../parts/states.tsx'
+import { Logo } from '../components/icon.tsx'
+import { Note } from '../components/states.tsx'
 import { replaceAddress, route } from '../routing/location.ts'
 import { ThemeSwitch } from '../shell/theme-switch.tsx'
 import './sign-in.css'
 
-const unknown = 'This token is not known here, or not any more. Copy it once more, as a whole.'
+const invalidToken = 'Invalid or expired token. Check that you copied all of it.'
 
-/** Asks for a token. The address stays, so that one comes out where one wanted to go. */
+/** Keeps the address, so that the user arrives at the requested page. */
 export function SignIn() {
   const id = useId()
   const input = useRef<HTMLInputElement>(null)
@@ -39,14 +39,14 @@ export function SignIn() {
       <form class="card stack" onSubmit={submit}>
         <div class="row spread">
           <span class="brand">
-            <Brand /> Toolway
+            <Logo /> Toolway
           </span>
           <ThemeSwitch />
         </div>
         <h1>Sign in</h1>
         {error.value && (
           <Note tone="bad">
-            <p>{error.value.status === 401 ? unknown : error.value.message}</p>
+            <p>{error.value.status === 401 ? invalidToken : error.value.message}</p>
           </Note>
         )}
         <div class="stack tight">
@@ -66,18 +66,18 @@ export function SignIn() {
         <button type="submit" class="button primary" aria-disabled={busy.value}>
           {busy.value ? 'Signing in…' : 'Sign in'}
         </button>
-        {typeof session.value === 'object' && <a href="/">Go on without signing in</a>}
+        {typeof session.value === 'object' && <a href="/">Continue without signing in</a>}
         <details>
           <summary>Where do I find it?</summary>
           <div class="stack tight quiet">
             <p>
-              <code>toolway serve</code> prints the token when it starts, together with a link that signs you in. It is
-              kept in the file <code>token</code> in Toolway's state folder (<code>~/.local/state/toolway</code> unless{' '}
-              <code>stores.path</code> says otherwise).
+              <code>toolway serve</code> prints the token when it starts, together with a link that signs you in. The
+              token is stored in the file <code>token</code> in the state folder: <code>~/.local/state/toolway</code>,
+              or <code>stores.path</code> if set.
             </p>
             <p>
-              An API key works, too: <code>toolway keys create NAME --admin</code>. Without admin rights you see what
-              its agent may use, and change nothing.
+              You can also use an API key: <code>toolway keys create NAME --admin</code>. Without admin rights, you see
+              only what the agent of the key may use, and you cannot change anything.
             </p>
           </div>
         </details>

@@ -1,39 +1,37 @@
 import { computed, signal } from '@preact/signals'
-import { changedQuery, type QueryChanges } from './query.ts'
-import { routeOf } from './route.ts'
+import { type QueryChanges, updateQuery } from './query.ts'
+import { parseRoute } from './route.ts'
 
-interface Place {
+interface Address {
   readonly path: string
   readonly search: string
 }
 
-const here = (): Place => ({ path: window.location.pathname, search: window.location.search })
+const currentAddress = (): Address => ({ path: window.location.pathname, search: window.location.search })
 
-/** Where the browser is. */
-const place = signal<Place>(here())
+const address = signal<Address>(currentAddress())
 
-export const path = computed(() => place.value.path)
-export const route = computed(() => routeOf(place.value.path))
-export const query = computed(() => new URLSearchParams(place.value.search))
+export const path = computed(() => address.value.path)
+export const route = computed(() => parseRoute(address.value.path))
+export const query = computed(() => new URLSearchParams(address.value.search))
 
-/** Goes somewhere else; Back leads to where one was. */
-export function navigate(address: string): void {
-  history.pushState(null, '', address)
-  place.value = here()
+export function navigate(url: string): void {
+  history.pushState(null, '', url)
+  address.value = currentAddress()
 }
 
-/** Goes somewhere else without leaving a trace in the history. */
-export function replaceAddress(address: string): void {
-  history.replaceState(null, '', address)
-  place.value = here()
+/** Does not add a history entry. */
+export function replaceAddress(url: string): void {
+  history.replaceState(null, '', url)
+  address.value = currentAddress()
 }
 
-/** Changes the query of where one is: filters would fill the history with every letter typed. */
+/** Replaces the history entry: filters would add one for every letter typed. */
 export const setQuery = (changes: QueryChanges): void =>
-  replaceAddress(window.location.pathname + changedQuery(window.location.search, changes))
+  replaceAddress(window.location.pathname + updateQuery(window.location.search, changes))
 
-/** Whether a click on a link is ours: not for another tab, another site, a download or a mere anchor. */
-function ours(event: MouseEvent): HTMLAnchorElement | undefined {
+/** The link, unless the click is for another tab, another site, a download or an anchor. */
+function internalLink(event: MouseEvent): HTMLAnchorElement | undefined {
   if (event.defaultPrevented || event.button !== 0) return undefined
   if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return undefined
   const link = (event.target as Element | null)?.closest?.('a')
@@ -42,13 +40,13 @@ function ours(event: MouseEvent): HTMLAnchorElement | undefined {
   return link
 }
 
-/** From now on plain links move within the page, and Back and Forward are followed. */
+/** Handles clicks on links without loading a page, and follows Back and Forward. */
 export function followLinks(): void {
   window.addEventListener('popstate', () => {
-    place.value = here()
+    address.value = currentAddress()
   })
   document.addEventListener('click', (event) => {
-    const link = ours(event)
+    const link = internalLink(event)
     if (!link) return
     event.preventDefault()
     navigate(link.pathname + link.search)

@@ -1,8 +1,8 @@
-/** What changes in a query: empty and undefined values leave it. */
+/** Empty and undefined values remove a parameter. */
 export type QueryChanges = Readonly<Record<string, string | undefined>>
 
-/** A query with some of its values changed; the others stay, and so does their order. */
-export function changedQuery(search: string, changes: QueryChanges): string {
+/** Keeps other parameters and their order. */
+export function updateQuery(search: string, changes: QueryChanges): string {
   const query = new URLSearchParams(search)
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined || value === '') query.delete(name)
@@ -12,11 +12,10 @@ export function changedQuery(search: string, changes: QueryChanges): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** An address with a query made of what is given. */
-export const withQuery = (path: string, values: QueryChanges): string => path + changedQuery('', values)
+export const withQuery = (path: string, values: QueryChanges): string => path + updateQuery('', values)
 
-/** One of a few words in a query, or the first of them where it says anything else. */
-export function wordIn<Word extends string>(query: URLSearchParams, name: string, words: readonly Word[]): Word {
-  const given = query.get(name)
-  return words.find((word) => word === given) ?? (words[0] as Word)
+/** The parameter if it is one of the words, else the first word. */
+export function choiceParam<Word extends string>(query: URLSearchParams, name: string, allowed: readonly Word[]): Word {
+  const value = query.get(name)
+  return allowed.find((choice) => choice === value) ?? (allowed[0] as Word)
 }

@@ -1,32 +1,31 @@
-/** Where somebody is. Filters and ranges are not part of it: they stand in the query. */
+/** The current page. Filters and time ranges are in the query, not here. */
 export type Route =
-  | { readonly page: Page | 'sign-in' | 'missing' }
+  | { readonly page: PageName | 'sign-in' | 'not-found' }
   | { readonly page: 'servers' | 'tools'; readonly name: string }
   | { readonly page: 'calls'; readonly id: string }
   | { readonly page: 'errors'; readonly code: string }
 
-/** The pages of the menu, in its order. */
 export const pages = ['overview', 'servers', 'tools', 'chat', 'calls', 'policy', 'audit', 'config'] as const
-export type Page = (typeof pages)[number]
+export type PageName = (typeof pages)[number]
 
-/** The route of an address; everything unknown is `missing`. */
-export function routeOf(path: string): Route {
+/** Unknown paths are `not-found`. */
+export function parseRoute(path: string): Route {
   const parts = path.split('/').filter((part) => part !== '')
   const [page, rest, ...more] = parts
   if (page === undefined) return { page: 'overview' }
-  if (more.length > 0) return { page: 'missing' }
-  if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'missing' }
-  const given = decoded(rest)
-  if (given === undefined) return { page: 'missing' }
-  if (page === 'servers' || page === 'tools') return { page, name: given }
-  if (page === 'calls') return { page, id: given }
-  if (page === 'errors') return { page, code: given }
-  return { page: 'missing' }
+  if (more.length > 0) return { page: 'not-found' }
+  if (rest === undefined) return { page: page === 'sign-in' || isPage(page) ? page : 'not-found' }
+  const item = decode(rest)
+  if (item === undefined) return { page: 'not-found' }
+  if (page === 'servers' || page === 'tools') return { page, name: item }
+  if (page === 'calls') return { page, id: item }
+  if (page === 'errors') return { page, code: item }
+  return { page: 'not-found' }
 }
 
-const isPage = (text: string): text is Page => text !== 'overview' && (pages as readonly string[]).includes(text)
+const isPage = (text: string): text is PageName => text !== 'overview' && (pages as readonly string[]).includes(text)
 
-function decoded(part: string): string | undefined {
+function decode(part: string): string | undefined {
   try {
     return decodeURIComponent(part)
   } catch {
@@ -34,6 +33,5 @@ function decoded(part: string): string | undefined {
   }
 }
 
-/** The address of a page, and of one thing on it. */
-export const pathTo = (page: Page | 'errors' | 'sign-in', thing?: string): string =>
-  thing === undefined ? (page === 'overview' ? '/' : `/${page}`) : `/${page}/${encodeURIComponent(thing)}`
+export const pathTo = (page: PageName | 'errors' | 'sign-in', item?: string): string =>
+  item === undefined ? (page === 'overview' ? '/' : `/${page}`) : `/${page}/${encodeURIComponent(item)}`

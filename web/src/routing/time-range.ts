@@ -1,41 +1,39 @@
 import type { QueryChanges } from './query.ts'
 
-/** The stretches of time that one click chooses, in milliseconds. */
-export const stretches = {
+/** Predefined ranges, in milliseconds. */
+export const presets = {
   '5m': 300_000,
   '15m': 900_000,
   '1h': 3_600_000,
   '6h': 21_600_000,
   '24h': 86_400_000,
 } as const
-export type Stretch = keyof typeof stretches
+export type Preset = keyof typeof presets
 
-/** A stretch that ends now and moves along, or one that stands still. */
-export type TimeRange = { readonly last: Stretch } | { readonly from: number; readonly to: number }
+/** A range up to now, or a fixed one. */
+export type TimeRange = { readonly last: Preset } | { readonly from: number; readonly to: number }
 
-const usual: Stretch = '15m'
+const defaultPreset: Preset = '15m'
 
-/** The range that a query asks for. */
-export function rangeIn(query: URLSearchParams): TimeRange {
-  const from = timeIn(query.get('from'))
-  const to = timeIn(query.get('to'))
+export function parseRange(query: URLSearchParams): TimeRange {
+  const from = parseTime(query.get('from'))
+  const to = parseTime(query.get('to'))
   if (from !== undefined && to !== undefined && from < to) return { from, to }
   const last = query.get('range')
-  return { last: last !== null && Object.hasOwn(stretches, last) ? (last as Stretch) : usual }
+  return { last: last !== null && Object.hasOwn(presets, last) ? (last as Preset) : defaultPreset }
 }
 
-/** What a range writes into the query; the usual one leaves no trace. */
+/** The default range needs no parameter. */
 export const rangeQuery = (range: TimeRange): QueryChanges =>
   'last' in range
-    ? { range: range.last === usual ? undefined : range.last, from: undefined, to: undefined }
+    ? { range: range.last === defaultPreset ? undefined : range.last, from: undefined, to: undefined }
     : { range: undefined, from: new Date(range.from).toISOString(), to: new Date(range.to).toISOString() }
 
-/** Where a range begins and ends at a moment. */
-export const bounds = (range: TimeRange, now: number): { readonly from: number; readonly to: number } =>
-  'last' in range ? { from: now - stretches[range.last], to: now } : range
+export const rangeBounds = (range: TimeRange, now: number): { readonly from: number; readonly to: number } =>
+  'last' in range ? { from: now - presets[range.last], to: now } : range
 
-/** A time in a query: ISO 8601, or milliseconds since the epoch. */
-export function timeIn(text: string | null): number | undefined {
+/** ISO 8601, or milliseconds since the epoch. */
+export function parseTime(text: string | null): number | undefined {
   if (text === null || text === '') return undefined
   const at = /^\d+$/.test(text) ? Number(text) : Date.parse(text)
   return Number.isNaN(at) ? undefined : at

@@ -1,38 +1,39 @@
 import { useSignal } from '@preact/signals'
-import { Tabs } from '../parts/tabs.tsx'
+import { Tabs } from '../components/tabs.tsx'
 import type { Problem } from './check.ts'
 import { fieldOf } from './field.ts'
 import { FormField } from './form-field.tsx'
 import { Members } from './object-field.tsx'
-import { RawJson } from './raw-json.tsx'
 import type { Schema } from './schema.ts'
 import './schema-form.css'
+import { useEffect, useId } from 'preact/hooks'
+import { parseJson } from './parse-input.ts'
 
 interface EditorProps {
   readonly schema: Schema
   readonly value: unknown
   readonly problems: readonly Problem[]
-  /** With the text, where the value was typed as JSON: it may hold numbers that JavaScript rounds. */
+  /** `text` is given if the value was typed as JSON: it may contain numbers that JavaScript rounds. */
   onChange(value: unknown, text?: string): void
-  /** JSON is being typed that is none yet: nothing can be sent. */
-  onBroken(broken: boolean): void
+  /** Reports whether the JSON is invalid at the moment and cannot be sent. */
+  onInvalidJson(broken: boolean): void
 }
 
 const names = { form: 'Form', json: 'JSON' } as const
 
-/** The arguments of a tool: as a form made from its schema, or as JSON; both show the same value. */
-export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: EditorProps) {
+/** Edits the arguments of a tool, as a form generated from its schema or as JSON. */
+export function ArgumentEditor({ schema, value, problems, onChange, onInvalidJson }: EditorProps) {
   const view = useSignal<keyof typeof names>('form')
-  const show = (name: keyof typeof names) => {
+  const switchView = (name: keyof typeof names) => {
     if (name === view.value) return
     view.value = name
-    // What is shown is what is sent: the other view shows the value, not the text.
+    // Send what is shown: the other view shows the parsed value, not the text.
     onChange(value)
   }
   return (
-    <Tabs label="How to write the arguments" names={names} value={view.value} onChange={show}>
+    <Tabs label="Argument editor" names={names} value={view.value} onChange={switchView}>
       {view.value === 'json' ? (
-        <RawJson value={value} onChange={onChange} onBroken={onBroken} />
+        <RawJson value={value} onChange={onChange} onInvalidJson={onInvalidJson} />
       ) : (
         <Form schema={schema} value={value} problems={problems} onChange={onChange} />
       )}
@@ -40,9 +41,9 @@ export function ArgumentEditor({ schema, value, problems, onChange, onBroken }: 
   )
 }
 
-function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onBroken'>) {
+function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onInvalidJson'>) {
   const field = fieldOf(schema, schema)
-  const place = {
+  const props = {
     label: 'arguments',
     schema,
     root: schema,
@@ -53,11 +54,52 @@ function Form({ schema, value, problems, onChange }: Omit<EditorProps, 'onBroken
     depth: 0,
     onChange,
   }
-  if (field.kind !== 'object') return <FormField {...place} />
-  if (field.properties.length === 0 && field.others === undefined) return <p class="quiet">It takes no arguments.</p>
+  if (field.kind !== 'object') return <FormField {...props} />
+  if (field.properties.length === 0 && field.additional === undefined)
+    return <p class="quiet">This tool takes no arguments.</p>
   return (
     <div class="form">
-      <Members {...place} field={field} nest={(props) => <FormField {...props} />} />
+      <Members {...props} field={field} renderField={(props) => <FormField {...props} />} />
+    </div>
+  )
+}
+
+interface RawJsonProps {
+  readonly value: unknown
+  onChange(value: unknown, text: string): void
+  onInvalidJson(broken: boolean): void
+}
+
+function RawJson({ value, onChange, onInvalidJson }: RawJsonProps) {
+  const id = useId()
+  const text = useSignal(JSON.stringify(value ?? {}, null, 2))
+  const parsed = parseJson(text.value)
+  const invalid = 'error' in parsed
+  // When the editor closes, the last valid value remains.
+  useEffect(() => () => onInvalidJson(false), [])
+  const onInput = (next: string) => {
+    text.value = next
+    const now = parseJson(next)
+    onInvalidJson('error' in now)
+    if ('value' in now) onChange(now.value, next)
+  }
+  return (
+    <div class="stack tight">
+      <textarea
+        class="input mono raw"
+        aria-label="Arguments as JSON"
+        aria-invalid={invalid}
+        aria-describedby={invalid ? id : undefined}
+        rows={Math.min(24, Math.max(8, text.value.split('\n').length + 1))}
+        spellcheck={false}
+        value={text.value}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+      />
+      {invalid && (
+        <p id={id} class="problem">
+          Invalid JSON: {parsed.error}
+        </p>
+      )}
     </div>
   )
 }

@@ -1,29 +1,29 @@
-const shapes: Readonly<Record<string, { readonly fits: (text: string) => boolean; readonly example: string }>> = {
-  date: { fits: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isTime(text), example: '2026-03-01' },
+const formats: Readonly<Record<string, { readonly matches: (text: string) => boolean; readonly example: string }>> = {
+  date: { matches: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isTime(text), example: '2026-03-01' },
   'date-time': {
-    fits: (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) && isTime(text),
+    matches: (text) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i.test(text) && isTime(text),
     example: '2026-03-01T12:00:00Z',
   },
-  time: { fits: (text) => /^\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?$/i.test(text), example: '12:00:00Z' },
-  email: { fits: (text) => /^[^\s@]+@[^\s@]+$/.test(text), example: 'ada@example.com' },
-  uri: { fits: (text) => URL.canParse(text), example: 'https://example.com/a' },
+  time: { matches: (text) => /^\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?$/i.test(text), example: '12:00:00Z' },
+  email: { matches: (text) => /^[^\s@]+@[^\s@]+$/.test(text), example: 'ada@example.com' },
+  uri: { matches: (text) => URL.canParse(text), example: 'https://example.com/a' },
   uuid: {
-    fits: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text),
+    matches: (text) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text),
     example: '123e4567-e89b-42d3-a456-426614174000',
   },
 }
 
 const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text))
 
-/** What is wrong with a text that has a format; formats nobody knows fit everything. */
+/** Unknown formats accept everything. */
 export function formatProblem(value: unknown, format: unknown): string | undefined {
-  const shape = shapeOf(format)
-  if (!shape || typeof value !== 'string' || shape.fits(value)) return undefined
-  return `must look like ${shape.example}`
+  const known = formatOf(format)
+  if (!known || typeof value !== 'string' || known.matches(value)) return undefined
+  return `must look like ${known.example}`
 }
 
-/** What a value of this format looks like, for an empty field. */
-export const exampleOf = (format: unknown): string | undefined => shapeOf(format)?.example
+/** Example for the placeholder of an empty field. */
+export const exampleOf = (format: unknown): string | undefined => formatOf(format)?.example
 
-const shapeOf = (format: unknown) =>
-  typeof format === 'string' && Object.hasOwn(shapes, format) ? shapes[format] : undefined
+const formatOf = (format: unknown) =>
+  typeof format === 'string' && Object.hasOwn(formats, format) ? formats[format] : undefined

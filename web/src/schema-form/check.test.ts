@@ -5,10 +5,10 @@ import { pathText } from './path.ts'
 const told = (value: unknown, schema: unknown, root = {}) =>
   problemsOf(value, schema, root).map(({ path, message }) => `${pathText(path)} ${message}`.trim())
 
-describe('G10: what a form says about a value before it is sent', () => {
+describe('G10: validation of form values', () => {
   test.each([
-    [5, { type: 'string' }, 'must be a text'],
-    ['', { type: 'string', minLength: 1 }, 'needs at least 1 characters'],
+    [5, { type: 'string' }, 'must be text'],
+    ['', { type: 'string', minLength: 1 }, 'must have at least 1 character'],
     ['👍👍', { type: 'string', maxLength: 2 }, undefined],
     ['x', { type: 'number' }, 'must be a number'],
     [1.5, { type: 'integer' }, 'must be a whole number'],
@@ -16,7 +16,7 @@ describe('G10: what a form says about a value before it is sent', () => {
     [0.3, { type: 'number', multipleOf: 0.1 }, undefined],
     [0.35, { type: 'number', multipleOf: 0.1 }, 'must be a multiple of 0.1'],
     ['yes', { type: 'boolean' }, 'must be true or false'],
-    ['c', { enum: ['a', 'b'] }, 'must be one of the choices'],
+    ['c', { enum: ['a', 'b'] }, 'must be one of the listed values'],
     [{ a: 1 }, { enum: [{ a: 1 }] }, undefined],
     [6, { const: 5 }, 'must be 5'],
     ['2026-02-31', { type: 'string', format: 'date' }, undefined],
@@ -24,14 +24,14 @@ describe('G10: what a form says about a value before it is sent', () => {
     ['2026-03-01T12:00:00Z', { type: 'string', format: 'date-time' }, undefined],
     ['nowhere', { type: 'string', format: 'uri' }, 'must look like https://example.com/a'],
     ['x', { type: 'string', format: 'constructor' }, undefined],
-    [[1, 1], { type: 'array', uniqueItems: true }, 'may have no item twice'],
-    [[], { type: 'array', minItems: 1 }, 'needs at least 1 items'],
+    [[1, 1], { type: 'array', uniqueItems: true }, 'must not contain duplicates'],
+    [[], { type: 'array', minItems: 1 }, 'must have at least 1 item'],
     ['aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!', { type: 'string', pattern: '^(a+)+$' }, undefined],
   ])('%j against %j', (value, schema, expected) => {
     expect(told(value, schema)).toEqual(expected === undefined ? [] : [expected])
   })
 
-  test('names the place of each problem', () => {
+  test('reports the path of each problem', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -47,11 +47,11 @@ describe('G10: what a form says about a value before it is sent', () => {
       'ports[1] must be a number',
       'inner.deep is required',
       'hidden is required',
-      'odd is not known here',
+      'odd is not a known property',
     ])
   })
 
-  test('null is fine where it is the default of what may be left out', () => {
+  test('null is valid if it is the default of an optional property', () => {
     const schema = {
       type: 'object',
       properties: { a: { anyOf: [{ type: 'string' }, { type: 'null' }], default: null } },
@@ -59,14 +59,14 @@ describe('G10: what a form says about a value before it is sent', () => {
     expect(told({ a: null }, schema)).toEqual([])
   })
 
-  test('an item that nobody has filled yet is missing, not wrong', () => {
+  test('an unfilled item is missing, not invalid', () => {
     const schema = { type: 'array', items: { type: 'number' } }
     expect(problemsOf([null], schema, {})).toMatchObject([{ path: [0], missing: true }])
     expect(problemsOf(['x'], schema, {})[0]).not.toHaveProperty('missing')
     expect(problemsOf([null], { type: 'array', items: { type: ['number', 'null'] } }, {})).toEqual([])
   })
 
-  test('speaks about the variant that a value is nearest to', () => {
+  test('reports the problems of the best matching variant', () => {
     const file = {
       type: 'object',
       properties: { kind: { const: 'file' }, path: { type: 'string' } },

@@ -1,52 +1,47 @@
 import { formatProblem } from './check-format.ts'
-import { numberProblem, textProblem } from './check-leaf.ts'
 import { type Field, fieldOf } from './field.ts'
 import type { Path } from './path.ts'
 import { isObject, requiredOf, type Schema } from './schema.ts'
 import type { Variant } from './variants.ts'
 
-/** What is wrong with a value, and where. */
 export interface Problem {
   readonly path: Path
   readonly message: string
-  /** Nothing is there yet: nobody needs to be told before they are done. */
+  /** The value is missing; not shown before the first attempt to send. */
   readonly missing?: true
 }
 
-/** One check: the document, and how many steps and choices within choices are left: schemas can be made to never end. */
+/** State of one check. Steps and nested variants are limited, because a schema can be infinite. */
 interface Check {
   readonly root: Schema
-  steps: number
-  choices: number
+  stepsLeft: number
+  unionsLeft: number
 }
 
-const begin = (root: Schema): Check => ({ root, steps: 20_000, choices: 32 })
+const newCheck = (root: Schema): Check => ({ root, stepsLeft: 20_000, unionsLeft: 32 })
 
-/**
- * What is wrong with a value, in words for the person who typed it. The gateway checks it again, and knows more
- * keywords: this only saves a round trip.
- */
+/** Messages for the user. The gateway validates again, with more keywords: this only saves a round trip. */
 export const problemsOf = (value: unknown, schema: unknown, root: Schema): readonly Problem[] =>
-  check(begin(root), value, schema, [], true)
+  check(newCheck(root), value, schema, [], true)
 
-/** Which variant a value is, or is nearest to being. */
+/** Index of the variant that matches best. */
 export const bestVariant = (value: unknown, variants: readonly Variant[], root: Schema): number =>
-  value === undefined ? 0 : nearest(begin(root), value, variants, []).index
+  value === undefined ? 0 : bestMatch(newCheck(root), value, variants, []).index
 
 function check(run: Check, value: unknown, schema: unknown, path: Path, required: boolean): readonly Problem[] {
   const here = (message: string | undefined): Problem[] => (message === undefined ? [] : [{ path, message }])
-  if (value === undefined) return required ? [absent(path)] : []
-  if (run.steps-- <= 0 || run.choices <= 0 || path.length > 64) return []
+  if (value === undefined) return required ? [missingProblem(path)] : []
+  if (run.stepsLeft-- <= 0 || run.unionsLeft <= 0 || path.length > 64) return []
   const field = fieldOf(schema, run.root, required)
-  // Where nothing may be given, null says the same.
+  // Null as default means the same as leaving the value out.
   if (value === null && !required && field.schema.default === null) return []
   switch (field.kind) {
     case 'any':
       return []
     case 'fixed':
-      return here(sameJson(value, field.value) ? undefined : `must be ${JSON.stringify(field.value)}`)
+      return here(equalJson(value, field.value) ? undefined : `must be ${JSON.stringify(field.value)}`)
     case 'choice':
-      return here(field.values.some((one) => sameJson(one, value)) ? undefined : 'must be one of the choices')
+      return here(field.values.some((one) => equalJson(one, value)) ? undefined : 'must be one of the listed values')
     case 'null':
       return here(value === null ? undefined : 'must be null')
     case 'boolean':
@@ -56,61 +51,95 @@ function check(run: Check, value: unknown, schema: unknown, path: Path, required
     case 'text':
       return here(textProblem(value, field.schema) ?? formatProblem(value, field.schema.format))
     case 'variants':
-      return nearest(run, value, field.variants, path).problems
+      return bestMatch(run, value, field.variants, path).problems
     case 'object':
-      return isObject(value) ? members(run, value, field, path) : here('must be an object')
+      return isObject(value) ? checkMembers(run, value, field, path) : here('must be an object')
     case 'list':
-      return Array.isArray(value) ? items(run, value, field, path) : here('must be a list')
+      return Array.isArray(value) ? checkItems(run, value, field, path) : here('must be a list')
   }
 }
 
-function members(run: Check, value: Schema, field: Field & { kind: 'object' }, path: Path): readonly Problem[] {
-  const { properties, others, schema } = field
+function checkMembers(run: Check, value: Schema, field: Field & { kind: 'object' }, path: Path): readonly Problem[] {
+  const { properties, additional, schema } = field
   const known = new Set(properties.map(({ name }) => name))
   const missing = requiredOf(schema).filter((name) => !known.has(name) && value[name] === undefined)
   const extra = Object.keys(value).filter((name) => !known.has(name))
   return [
     ...properties.flatMap(({ name, schema, required }) => check(run, value[name], schema, [...path, name], required)),
-    ...missing.map((name) => absent([...path, name])),
+    ...missing.map((name) => missingProblem([...path, name])),
     ...extra.flatMap((name) =>
       schema.additionalProperties === false
-        ? [{ path: [...path, name], message: 'is not known here' }]
-        : filled(run, value[name], others ?? true, [...path, name]),
+        ? [{ path: [...path, name], message: 'is not a known property' }]
+        : checkFilled(run, value[name], additional ?? true, [...path, name]),
     ),
   ]
 }
 
-function items(run: Check, value: unknown[], field: Field & { kind: 'list' }, path: Path): readonly Problem[] {
+function checkItems(run: Check, value: unknown[], field: Field & { kind: 'list' }, path: Path): readonly Problem[] {
   const { minItems, maxItems, uniqueItems } = field.schema
-  const few = typeof minItems === 'number' && value.length < minItems
-  const many = typeof maxItems === 'number' && value.length > maxItems
-  const twice = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
-  const at = (index: number) => field.first[index] ?? field.items ?? true
+  const tooFew = typeof minItems === 'number' && value.length < minItems
+  const tooMany = typeof maxItems === 'number' && value.length > maxItems
+  const duplicates = uniqueItems === true && new Set(value.map((item) => JSON.stringify(item))).size < value.length
+  const schemaAt = (index: number) => field.prefixItems[index] ?? field.items ?? true
   return [
-    ...(few ? [{ path, message: `needs at least ${minItems} items` }] : []),
-    ...(many ? [{ path, message: `may have at most ${maxItems} items` }] : []),
-    ...(twice ? [{ path, message: 'may have no item twice' }] : []),
-    ...value.flatMap((item, index) => filled(run, item, at(index), [...path, index])),
+    ...(tooFew ? [{ path, message: `must have at least ${units(minItems, 'item')}` }] : []),
+    ...(tooMany ? [{ path, message: `must have at most ${units(maxItems, 'item')}` }] : []),
+    ...(duplicates ? [{ path, message: 'must not contain duplicates' }] : []),
+    ...value.flatMap((item, index) => checkFilled(run, item, schemaAt(index), [...path, index])),
   ]
 }
 
-/** Items and further properties are null until somebody fills them: where null is wrong, it means missing. */
-function filled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
+/** New items and properties are null until they are filled in: if null is invalid, they are missing. */
+function checkFilled(run: Check, value: unknown, schema: unknown, path: Path): readonly Problem[] {
   const problems = check(run, value, schema, path, true)
-  return value === null && problems.length > 0 ? [absent(path)] : problems
+  return value === null && problems.length > 0 ? [missingProblem(path)] : problems
 }
 
-/** The variant with the fewest faults. One of the value itself, its type for one, weighs more than one deep within. */
-function nearest(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
-  run.choices--
-  const tried = variants.map(({ schema }, index) => {
+/** The variant with the fewest problems. Problems of the value itself count more than those of nested values. */
+function bestMatch(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
+  run.unionsLeft--
+  const results = variants.map(({ schema }, index) => {
     const problems = check(run, value, schema, path, true)
     return { index, problems, weight: problems.reduce((sum, one) => sum + 8 ** (path.length - one.path.length), 0) }
   })
-  run.choices++
-  return tried.reduce((best, one) => (one.weight < best.weight ? one : best))
+  run.unionsLeft++
+  return results.reduce((best, one) => (one.weight < best.weight ? one : best))
 }
 
-const absent = (path: Path): Problem => ({ path, message: 'is required', missing: true })
+const missingProblem = (path: Path): Problem => ({ path, message: 'is required', missing: true })
 
-const sameJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)
+const equalJson = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b)
+
+/** Exact numbers, not compact ones like `123K`. */
+const units = (number: number, unit: string): string => `${number} ${unit}${number === 1 ? '' : 's'}`
+
+/** The first problem only. */
+function numberProblem(value: unknown, schema: Schema): string | undefined {
+  if (typeof value !== 'number' || !Number.isFinite(value)) return 'must be a number'
+  if (schema.type === 'integer' && !Number.isInteger(value)) return 'must be a whole number'
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema
+  if (typeof minimum === 'number' && value < minimum) return `must be ${minimum} or more`
+  if (typeof maximum === 'number' && value > maximum) return `must be ${maximum} or less`
+  if (typeof exclusiveMinimum === 'number' && value <= exclusiveMinimum) return `must be more than ${exclusiveMinimum}`
+  if (typeof exclusiveMaximum === 'number' && value >= exclusiveMaximum) return `must be less than ${exclusiveMaximum}`
+  if (typeof multipleOf === 'number' && multipleOf > 0 && !isMultiple(value, multipleOf)) {
+    return `must be a multiple of ${multipleOf}`
+  }
+  return undefined
+}
+
+/** Tolerates rounding: 0.3 is a multiple of 0.1. */
+function isMultiple(value: number, divisor: number): boolean {
+  const quotient = value / divisor
+  return Math.abs(quotient - Math.round(quotient)) < 1e-9 * Math.max(1, Math.abs(quotient))
+}
+
+/** Patterns are left to the gateway: a malicious one would hang the browser. */
+function textProblem(value: unknown, { minLength, maxLength }: Schema): string | undefined {
+  if (typeof value !== 'string') return 'must be text'
+  // JSON Schema counts code points, not UTF-16 units.
+  const length = [...value].length
+  if (typeof minLength === 'number' && length < minLength) return `must have at least ${units(minLength, 'character')}`
+  if (typeof maxLength === 'number' && length > maxLength) return `must have at most ${units(maxLength, 'character')}`
+  return undefined
+}

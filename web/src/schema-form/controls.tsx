@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import { exampleOf } from './check-format.ts'
 import type { ControlProps } from './field-props.ts'
-import { jsonFrom, numberFrom, shownText, textFrom } from './typed-text.ts'
+import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
 
 const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   id,
@@ -10,7 +10,7 @@ const attributes = ({ id, invalid, describedBy, required }: ControlProps) => ({
   'aria-required': required,
 })
 
-/** Formats that browsers have a field for. */
+/** Input types of browsers by format. */
 const inputTypes: Readonly<Record<string, string>> = {
   date: 'date',
   email: 'email',
@@ -22,19 +22,19 @@ const inputTypes: Readonly<Record<string, string>> = {
 export function TextControl(props: ControlProps) {
   const { value, schema, onChange } = props
   const placeholder = exampleOf(schema.format) ?? ''
-  const given = {
+  const inputProps = {
     ...attributes(props),
     class: 'input',
     placeholder,
-    value: shownText(value),
+    value: toInputText(value),
     autocomplete: 'off' as const,
     spellcheck: false,
     onInput: (event: { readonly currentTarget: { readonly value: string } }) =>
-      onChange(textFrom(event.currentTarget.value)),
+      onChange(parseText(event.currentTarget.value)),
   }
-  if (typeof schema.format !== 'string') return <textarea {...given} rows={1} />
-  // The types know no input whose kind is decided while it runs.
-  return <input {...given} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
+  if (typeof schema.format !== 'string') return <textarea {...inputProps} rows={1} />
+  // Preact's types do not allow an input type that is a variable.
+  return <input {...inputProps} type={(inputTypes[schema.format] ?? 'text') as 'text'} />
 }
 
 export function NumberControl(props: ControlProps) {
@@ -46,8 +46,8 @@ export function NumberControl(props: ControlProps) {
       type="text"
       inputMode={schema.type === 'integer' ? 'numeric' : 'decimal'}
       autocomplete="off"
-      value={shownText(value)}
-      onInput={(event) => onChange(numberFrom(event.currentTarget.value))}
+      value={toInputText(value)}
+      onInput={(event) => onChange(parseNumber(event.currentTarget.value))}
     />
   )
 }
@@ -85,18 +85,18 @@ export function ChoiceControl(props: ControlProps & { readonly values: readonly 
       <option value="">{required ? 'choose…' : 'not set'}</option>
       {values.map((one, position) => (
         <option key={JSON.stringify(one)} value={String(position)}>
-          {shownText(one)}
+          {toInputText(one)}
         </option>
       ))}
     </select>
   )
 }
 
-/** Anything at all, as JSON. What is half typed is no value yet, but stays in the field. */
+/** Any value as JSON. Incomplete JSON stays in the field, but has no value yet. */
 export function JsonControl(props: ControlProps) {
   const { value, onChange } = props
   const typed = useSignal(value === undefined ? '' : JSON.stringify(value, null, 2))
-  const read = jsonFrom(typed.value)
+  const parsed = parseJson(typed.value)
   return (
     <>
       <textarea
@@ -108,11 +108,11 @@ export function JsonControl(props: ControlProps) {
         value={typed.value}
         onInput={({ currentTarget }) => {
           typed.value = currentTarget.value
-          const now = jsonFrom(currentTarget.value)
+          const now = parseJson(currentTarget.value)
           onChange('value' in now ? now.value : undefined)
         }}
       />
-      {'error' in read && <p class="problem">Not JSON yet: {read.error}</p>}
+      {'error' in parsed && <p class="problem">Invalid JSON: {parsed.error}</p>}
     </>
   )
 }

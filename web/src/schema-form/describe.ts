@@ -1,24 +1,24 @@
 import { typeOf } from './field.ts'
-import { plain, type Schema } from './schema.ts'
+import { resolveSchema, type Schema } from './schema.ts'
 import { variantsOf } from './variants.ts'
 
-/** The type of a schema in a few words: `text`, `whole number`, `list of text`, `text or number`. */
-export function typeText(given: unknown, root: Schema, depth = 0): string {
-  const schema = plain(given, root)
+/** Short description of a type: `text`, `whole number`, `list of text`, `text or number`. */
+export function describeType(schemaOrRef: unknown, root: Schema, depth = 0): string {
+  const schema = resolveSchema(schemaOrRef, root)
   if ('const' in schema) return JSON.stringify(schema.const)
   if (Array.isArray(schema.enum))
-    return schema.enum.length > 6 ? `one of ${schema.enum.length} values` : words(schema.enum)
+    return schema.enum.length > 6 ? `one of ${schema.enum.length} values` : listValues(schema.enum)
   const variants = depth < 3 ? variantsOf(schema, root) : []
   if (variants.length > 0)
-    return [...new Set(variants.map((one) => typeText(one.schema, root, depth + 1)))].join(' or ')
+    return [...new Set(variants.map((one) => describeType(one.schema, root, depth + 1)))].join(' or ')
   const type = typeOf(schema)
   if (type === 'array' && depth < 3 && schema.items !== undefined && !Array.isArray(schema.items)) {
-    return `list of ${typeText(schema.items, root, depth + 1)}`
+    return `list of ${describeType(schema.items, root, depth + 1)}`
   }
-  return (type && names[type]) ?? 'anything'
+  return (type && typeNames[type]) ?? 'anything'
 }
 
-const names: Readonly<Record<string, string>> = {
+const typeNames: Readonly<Record<string, string>> = {
   string: 'text',
   integer: 'whole number',
   number: 'number',
@@ -28,33 +28,33 @@ const names: Readonly<Record<string, string>> = {
   null: 'null',
 }
 
-const words = (values: readonly unknown[]): string => values.map((value) => JSON.stringify(value)).join(' | ')
+const listValues = (values: readonly unknown[]): string => values.map((value) => JSON.stringify(value)).join(' | ')
 
-/** What else a value must be, in a few words each: `1–64 characters`, `0 or more`, `email`. */
-export function limitsText(given: unknown, root: Schema): readonly string[] {
-  const schema = plain(given, root)
-  const said = (key: string, write: (value: string) => string): string[] => {
+/** Constraints: `1–64 characters`, `0 or more`, `email`. */
+export function describeConstraints(schemaOrRef: unknown, root: Schema): readonly string[] {
+  const schema = resolveSchema(schemaOrRef, root)
+  const ifSet = (key: string, describe: (value: string) => string): string[] => {
     const value = schema[key]
-    return typeof value === 'number' || typeof value === 'string' ? [write(String(value))] : []
+    return typeof value === 'number' || typeof value === 'string' ? [describe(String(value))] : []
   }
   return [
-    ...said('format', (format) => format),
-    ...between(schema.minimum, schema.maximum, ''),
-    ...said('exclusiveMinimum', (least) => `more than ${least}`),
-    ...said('exclusiveMaximum', (most) => `less than ${most}`),
-    ...said('multipleOf', (step) => `a multiple of ${step}`),
-    ...between(schema.minLength, schema.maxLength, ' characters'),
-    ...between(schema.minItems, schema.maxItems, ' items'),
-    ...(schema.uniqueItems === true ? ['none twice'] : []),
-    ...said('pattern', (pattern) => `matches ${pattern}`),
+    ...ifSet('format', (format) => format),
+    ...describeRange(schema.minimum, schema.maximum, ''),
+    ...ifSet('exclusiveMinimum', (least) => `more than ${least}`),
+    ...ifSet('exclusiveMaximum', (most) => `less than ${most}`),
+    ...ifSet('multipleOf', (step) => `a multiple of ${step}`),
+    ...describeRange(schema.minLength, schema.maxLength, ' characters'),
+    ...describeRange(schema.minItems, schema.maxItems, ' items'),
+    ...(schema.uniqueItems === true ? ['no duplicates'] : []),
+    ...ifSet('pattern', (pattern) => `matches ${pattern}`),
     ...(schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]),
   ]
 }
 
-function between(least: unknown, most: unknown, unit: string): string[] {
-  const from = typeof least === 'number'
-  const to = typeof most === 'number'
-  if (from && to) return [least === most ? `${least}${unit}` : `${least}–${most}${unit}`]
-  if (from) return [`${least} or more${unit}`]
-  return to ? [`at most ${most}${unit}`] : []
+function describeRange(min: unknown, max: unknown, unit: string): string[] {
+  const from = typeof min === 'number'
+  const to = typeof max === 'number'
+  if (from && to) return [min === max ? `${min}${unit}` : `${min}–${max}${unit}`]
+  if (from) return [`${min} or more${unit}`]
+  return to ? [`at most ${max}${unit}`] : []
 }

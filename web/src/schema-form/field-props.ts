@@ -3,27 +3,25 @@ import type { Problem } from './check.ts'
 import type { Path } from './path.ts'
 import type { Schema } from './schema.ts'
 
-/** One place of a form. */
 export interface FieldProps {
-  /** What people call it: a property's name, an item's number. */
+  /** Name of a property, or number of an item. */
   readonly label: string
   readonly schema: unknown
   readonly root: Schema
   readonly required: boolean
   readonly value: unknown
   readonly path: Path
-  /** Of the whole form; each place shows its own. */
+  /** All problems of the form; each field shows its own. */
   readonly problems: readonly Problem[]
   readonly depth: number
   onChange(value: unknown): void
-  /** How to get rid of it, for items and further properties. */
+  /** Only for items and additional properties. */
   remove?(): void
 }
 
-/** What fields with fields within them draw those with. */
-export type Nest = (props: FieldProps) => VNode
+/** Renders nested fields; passed down to avoid an import cycle. */
+export type RenderField = (props: FieldProps) => VNode
 
-/** The attributes of whatever is typed into. */
 export interface ControlProps {
   readonly id: string
   readonly value: unknown

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { type Field, fieldOf } from './field.ts'
-import { plain } from './schema.ts'
+import { resolveSchema } from './schema.ts'
 
 const kind = (schema: unknown, required = true) => fieldOf(schema, {}, required).kind
 const labels = (field: Field) => (field.kind === 'variants' ? field.variants.map(({ label }) => label) : field.kind)
 
-describe('G10: what a schema looks like in a form', () => {
+describe('G10: form fields of schemas', () => {
   test.each([
     [{ type: 'string' }, 'text'],
     [{ type: 'integer' }, 'number'],
@@ -25,7 +25,7 @@ describe('G10: what a schema looks like in a form', () => {
     expect(kind(schema)).toBe(expected)
   })
 
-  test('properties keep their order and know whether they are required', () => {
+  test('properties keep their order and whether they are required', () => {
     const schema = { type: 'object', properties: { b: {}, a: {} }, required: ['a'] }
     expect(fieldOf(schema, {})).toMatchObject({
       properties: [
@@ -40,20 +40,20 @@ describe('G10: what a schema looks like in a form', () => {
     expect(fieldOf(schema, {})).toMatchObject({ kind: 'choice', values: ['asc', 'desc'] })
   })
 
-  test('what may be left out needs no null beside it, what is required does', () => {
+  test('null is offered only for required values', () => {
     const nullable = { anyOf: [{ type: 'string' }, { type: 'null' }], default: null, description: 'where' }
     expect(fieldOf(nullable, {}, false)).toMatchObject({ kind: 'text', schema: { description: 'where' } })
     expect(labels(fieldOf(nullable, {}, true))).toEqual(['string', 'null'])
     expect(kind({ type: ['integer', 'null'] }, false)).toBe('number')
   })
 
-  test('variants are called by what tells them apart', () => {
+  test('variants are labelled by what distinguishes them', () => {
     const file = { properties: { kind: { const: 'file' }, path: {} }, required: ['kind', 'path'] }
     const schema = { oneOf: [{ title: 'Nothing', type: 'null' }, file, { required: ['url'] }, { type: 'array' }, {}] }
     expect(labels(fieldOf(schema, {}))).toEqual(['Nothing', 'kind: file', 'with url', 'list', 'option 5'])
   })
 
-  test('what stands beside the variants holds for each of them', () => {
+  test('keywords of a union apply to each variant', () => {
     const schema = { type: 'object', properties: { a: {}, b: {} }, anyOf: [{ required: ['a'] }, { required: ['b'] }] }
     const field = fieldOf(schema, {})
     expect(field).toMatchObject({
@@ -62,32 +62,38 @@ describe('G10: what a schema looks like in a form', () => {
     })
   })
 
-  test('only objects that say so have room for other properties', () => {
-    const others = (additionalProperties: unknown) =>
+  test('additional properties are offered only if the schema mentions them', () => {
+    const additional = (additionalProperties: unknown) =>
       fieldOf({ type: 'object', ...(additionalProperties !== undefined && { additionalProperties }) }, {})
-    expect(others({ type: 'string' })).toMatchObject({ others: { type: 'string' } })
-    expect(others(true)).toMatchObject({ others: true })
-    expect(others(undefined)).toMatchObject({ others: undefined })
-    expect(others(false)).toMatchObject({ others: undefined })
+    expect(additional({ type: 'string' })).toMatchObject({ additional: { type: 'string' } })
+    expect(additional(true)).toMatchObject({ additional: true })
+    expect(additional(undefined)).toMatchObject({ additional: undefined })
+    expect(additional(false)).toMatchObject({ additional: undefined })
   })
 })
 
 describe('G10: references', () => {
-  test('are followed within the document, and keep what stands beside them', () => {
+  test('are resolved within the document and keep their siblings', () => {
     const root = { $defs: { 'a/b': { type: 'string', description: 'theirs' } } }
-    expect(plain({ $ref: '#/$defs/a~1b', description: 'mine' }, root)).toEqual({ type: 'string', description: 'mine' })
+    expect(resolveSchema({ $ref: '#/$defs/a~1b', description: 'mine' }, root)).toEqual({
+      type: 'string',
+      description: 'mine',
+    })
   })
 
-  test('that lead nowhere, elsewhere or in a circle leave everything open', () => {
+  test('that are dangling, external or circular accept everything', () => {
     const root = { $defs: { a: { $ref: '#/$defs/b' }, b: { $ref: '#/$defs/a' } } }
     for (const $ref of ['#/$defs/a', '#/$defs/none', '#/toString', 'https://example.com/s.json']) {
       expect(fieldOf({ $ref }, root).kind).toBe('any')
     }
   })
 
-  test('allOf adds up properties and required names', () => {
+  test('allOf merges properties and required names', () => {
     const root = { $defs: { base: { properties: { id: { type: 'string' } }, required: ['id'] } } }
     const schema = { allOf: [{ $ref: '#/$defs/base' }, { properties: { size: {} }, required: ['size'] }] }
-    expect(plain(schema, root)).toEqual({ properties: { id: { type: 'string' }, size: {} }, required: ['id', 'size'] })
+    expect(resolveSchema(schema, root)).toEqual({
+      properties: { id: { type: 'string' }, size: {} },
+      required: ['id', 'size'],
+    })
   })
 })

@@ -1,4 +1,4 @@
-import { isObject, objectAt, plain, requiredOf, type Schema } from './schema.ts'
+import { isObject, objectAt, requiredOf, resolveSchema, type Schema } from './schema.ts'
 import { type Variant, variantsOf } from './variants.ts'
 
 export interface Property {
@@ -7,27 +7,27 @@ export interface Property {
   readonly required: boolean
 }
 
-/** What a schema looks like in a form. */
+/** How a schema is represented in a form. */
 export type Field = Readonly<{ schema: Schema }> &
   (
     | { readonly kind: 'text' | 'number' | 'boolean' | 'null' | 'any' }
     | { readonly kind: 'choice'; readonly values: readonly unknown[] }
     | { readonly kind: 'fixed'; readonly value: unknown }
-    | { readonly kind: 'object'; readonly properties: readonly Property[]; readonly others: unknown }
-    | { readonly kind: 'list'; readonly first: readonly unknown[]; readonly items: unknown }
+    | { readonly kind: 'object'; readonly properties: readonly Property[]; readonly additional: unknown }
+    | { readonly kind: 'list'; readonly prefixItems: readonly unknown[]; readonly items: unknown }
     | { readonly kind: 'variants'; readonly variants: readonly Variant[] }
   )
 
-/** How often a choice may leave one thing that is a choice itself. */
-const deepest = 8
+/** Limit for unions that contain only one variant, which may be a union again. */
+const maxNesting = 8
 
 /**
- * The field of a schema. Where a value may be left out, `null` is not offered beside its other types: leaving it out
- * says the same, and most servers in Python write every optional argument as "this or null".
+ * For optional values, `null` is not offered besides other types: leaving the value out means the same, and most
+ * Python servers declare every optional argument as "this or null".
  */
-export function fieldOf(given: unknown, root: Schema, required = true, left = deepest): Field {
-  const schema = plain(given, root)
-  if (left === 0) return { kind: 'any', schema: {} }
+export function fieldOf(schemaOrRef: unknown, root: Schema, required = true, nestingLeft = maxNesting): Field {
+  const schema = resolveSchema(schemaOrRef, root)
+  if (nestingLeft === 0) return { kind: 'any', schema: {} }
   if ('const' in schema) return { kind: 'fixed', schema, value: schema.const }
   if (Array.isArray(schema.enum)) return choice(schema, schema.enum, required)
   const variants = variantsOf(schema, root).filter(({ schema: { type } }) => required || type !== 'null')
@@ -36,12 +36,12 @@ export function fieldOf(given: unknown, root: Schema, required = true, left = de
     return choice(schema, values, required)
   }
   if (variants.length > 1) return { kind: 'variants', schema, variants }
-  if (variants[0]) return fieldOf(described(variants[0].schema, schema), root, required, left - 1)
-  return typed(schema)
+  if (variants[0]) return fieldOf(withUnionTexts(variants[0].schema, schema), root, required, nestingLeft - 1)
+  return fieldByType(schema)
 }
 
-/** The only variant left keeps what is said about the whole. */
-const described = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
+/** Keeps title, description and default of the union. */
+const withUnionTexts = (variant: Schema, { title, description, default: value }: Schema): Schema => ({
   ...(title !== undefined && { title }),
   ...(description !== undefined && { description }),
   ...(value !== undefined && { default: value }),
@@ -54,7 +54,7 @@ const choice = (schema: Schema, values: readonly unknown[], required: boolean): 
   values: required ? values : values.filter((value) => value !== null),
 })
 
-function typed(schema: Schema): Field {
+function fieldByType(schema: Schema): Field {
   switch (typeOf(schema)) {
     case 'string':
       return { kind: 'text', schema }
@@ -68,9 +68,14 @@ function typed(schema: Schema): Field {
     case 'object':
       return objectField(schema)
     case 'array': {
-      // Tuples were written as a list of `items` before 2020-12.
-      const first = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
-      return { kind: 'list', schema, first, items: Array.isArray(schema.items) ? schema.additionalItems : schema.items }
+      // Before 2020-12, tuples were an array of `items`.
+      const prefixItems = [schema.prefixItems, schema.items].find(Array.isArray) ?? []
+      return {
+        kind: 'list',
+        schema,
+        prefixItems,
+        items: Array.isArray(schema.items) ? schema.additionalItems : schema.items,
+      }
     }
     default:
       return { kind: 'any', schema }
@@ -84,12 +89,17 @@ function objectField(schema: Schema): Field {
     schema: property,
     required: required.includes(name),
   }))
-  const others = schema.additionalProperties
-  // Nearly no schema forbids further properties, and nearly none means it: only those that say so get a place for them.
-  return { kind: 'object', schema, properties, others: isObject(others) || others === true ? others : undefined }
+  const additional = schema.additionalProperties
+  // Most schemas allow additional properties only by omission: offer them only if the schema mentions them.
+  return {
+    kind: 'object',
+    schema,
+    properties,
+    additional: isObject(additional) || additional === true ? additional : undefined,
+  }
 }
 
-/** The one type of a schema: said, or plain from what else it says. */
+/** The type, explicit or inferred from other keywords. */
 export function typeOf(schema: Schema): string | undefined {
   if (typeof schema.type === 'string') return schema.type
   if ('properties' in schema || 'additionalProperties' in schema) return 'object'

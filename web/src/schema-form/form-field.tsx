@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks'
 import { BooleanControl, ChoiceControl, JsonControl, NumberControl, TextControl } from './controls.tsx'
-import { limitsText, typeText } from './describe.ts'
+import { describeConstraints, describeType } from './describe.ts'
 import { type Field, fieldOf } from './field.ts'
 import type { ControlProps, FieldProps } from './field-props.ts'
 import { Remove } from './group.tsx'
@@ -9,25 +9,24 @@ import { ObjectField } from './object-field.tsx'
 import { samePath } from './path.ts'
 import { VariantsField } from './variants-field.tsx'
 
-/** Schemas may contain themselves; deeper than this they are written as JSON. */
-const deepest = 10
+/** Schemas can be recursive; deeper values are edited as JSON. */
+const maxDepth = 10
 
-const nest = (props: FieldProps) => <FormField {...props} />
+const renderField = (props: FieldProps) => <FormField {...props} />
 
-/** A place of the form, whatever belongs there. */
 export function FormField(props: FieldProps) {
   const { schema, root, required, depth } = props
   const field = fieldOf(schema, root, required)
-  if (depth < deepest) {
-    if (field.kind === 'object') return <ObjectField {...props} field={field} nest={nest} />
-    if (field.kind === 'list') return <ListField {...props} field={field} nest={nest} />
-    if (field.kind === 'variants') return <VariantsField {...props} field={field} nest={nest} />
+  if (depth < maxDepth) {
+    if (field.kind === 'object') return <ObjectField {...props} field={field} renderField={renderField} />
+    if (field.kind === 'list') return <ListField {...props} field={field} renderField={renderField} />
+    if (field.kind === 'variants') return <VariantsField {...props} field={field} renderField={renderField} />
   }
-  return <Single {...props} field={field} />
+  return <SingleField {...props} field={field} />
 }
 
-/** A place with one thing to type or choose. */
-function Single({
+/** A field with a single control. */
+function SingleField({
   label,
   schema,
   root,
@@ -58,7 +57,9 @@ function Single({
       <div class="field-head">
         <label for={id}>{label}</label>
         {required && !remove && <span class="required">required</span>}
-        <span class="quiet small">{[typeText(schema, root), ...limitsText(field.schema, root)].join(' · ')}</span>
+        <span class="quiet small">
+          {[describeType(schema, root), ...describeConstraints(field.schema, root)].join(' · ')}
+        </span>
         {remove && <Remove label={label} remove={remove} />}
       </div>
       {noted && (

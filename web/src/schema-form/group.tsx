@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact'
-import { Icon } from '../parts/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import type { Problem } from './check.ts'
 import type { FieldProps } from './field-props.ts'
 import { type Path, samePath } from './path.ts'
@@ -11,7 +11,7 @@ interface GroupProps {
   readonly children: ComponentChildren
 }
 
-/** A place with several others within it. */
+/** A field with nested fields. */
 export function Group({ props, type, note, children }: GroupProps) {
   const { label, required, remove, problems, path } = props
   return (

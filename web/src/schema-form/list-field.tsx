@@ -1,30 +1,30 @@
-import { typeText } from './describe.ts'
+import { describeType } from './describe.ts'
 import type { Field } from './field.ts'
-import type { FieldProps, Nest } from './field-props.ts'
+import type { FieldProps, RenderField } from './field-props.ts'
 import { Add, Group } from './group.tsx'
-import { initialOf } from './initial.ts'
+import { initialValue } from './initial-value.ts'
 import { withItem, withoutItem } from './path.ts'
 
-type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly nest: Nest }
+type ListProps = FieldProps & { readonly field: Field & { readonly kind: 'list' }; readonly renderField: RenderField }
 
-/** A list: its items one below the other. An optional one without items is left out. */
-export function ListField({ field, nest, ...props }: ListProps) {
+/** An optional list without items is omitted. */
+export function ListField({ field, renderField, ...props }: ListProps) {
   const { value, root, required, path, problems, depth, onChange } = props
   const items: readonly unknown[] = Array.isArray(value) ? value : []
-  const schemaAt = (index: number) => field.first[index] ?? field.items ?? true
+  const schemaAt = (index: number) => field.prefixItems[index] ?? field.items ?? true
   const change = (next: readonly unknown[]) => onChange(next.length === 0 && !required ? undefined : next)
   const { maxItems, description } = field.schema
   const full = typeof maxItems === 'number' && items.length >= maxItems
   return (
-    <Group props={props} type={typeText(field.schema, root)} note={description}>
+    <Group props={props} type={describeType(field.schema, root)} note={description}>
       {items.map((item, index) => (
         <div key={index}>
-          {nest({
+          {renderField({
             label: `${index + 1}`,
             schema: schemaAt(index),
             root,
             required: true,
-            // A hole that nobody has filled yet looks empty, not like the word null.
+            // Show an unfilled item as empty, not as null.
             value: item === null ? undefined : item,
             path: [...path, index],
             problems,
@@ -34,7 +34,9 @@ export function ListField({ field, nest, ...props }: ListProps) {
           })}
         </div>
       ))}
-      {!full && <Add what="item" onClick={() => change([...items, initialOf(schemaAt(items.length), root) ?? null])} />}
+      {!full && (
+        <Add what="item" onClick={() => change([...items, initialValue(schemaAt(items.length), root) ?? null])} />
+      )}
     </Group>
   )
 }

@@ -1,35 +1,38 @@
 import { useSignal } from '@preact/signals'
 import type { Field } from './field.ts'
-import type { FieldProps, Nest } from './field-props.ts'
+import type { FieldProps, RenderField } from './field-props.ts'
 import { Add, Group } from './group.tsx'
-import { initialOf } from './initial.ts'
+import { initialValue } from './initial-value.ts'
 import { withMember } from './path.ts'
 import { isObject } from './schema.ts'
 
-type ObjectProps = FieldProps & { readonly field: Field & { readonly kind: 'object' }; readonly nest: Nest }
+type ObjectProps = FieldProps & {
+  readonly field: Field & { readonly kind: 'object' }
+  readonly renderField: RenderField
+}
 
-/** An object within the form: left out until somebody adds it, unless it is required. */
-export function ObjectField({ field, nest, ...props }: ObjectProps) {
+/** An optional object is omitted until the user adds it. */
+export function ObjectField({ field, renderField, ...props }: ObjectProps) {
   const { value, root, required, onChange, label } = props
   const remove = props.remove ?? (!required && value !== undefined ? () => onChange(undefined) : undefined)
   const { description } = field.schema
   return (
     <Group props={remove ? { ...props, remove } : props} type="object" note={description}>
       {value === undefined ? (
-        <Add what={label} onClick={() => onChange(initialOf(field.schema, root))} />
+        <Add what={label} onClick={() => onChange(initialValue(field.schema, root))} />
       ) : (
-        <Members {...props} field={field} nest={nest} />
+        <Members {...props} field={field} renderField={renderField} />
       )}
     </Group>
   )
 }
 
-/** The properties of an object, and room for others where it has any. */
-export function Members({ field, nest, value, root, path, problems, depth, onChange }: ObjectProps) {
+/** The properties of an object, and additional ones if the schema allows them. */
+export function Members({ field, renderField, value, root, path, problems, depth, onChange }: ObjectProps) {
   const object = isObject(value) ? value : {}
   const known = new Set(field.properties.map(({ name }) => name))
-  const others = Object.keys(object).filter((name) => !known.has(name))
-  const place = (name: string, schema: unknown, required: boolean): FieldProps => ({
+  const additionalNames = Object.keys(object).filter((name) => !known.has(name))
+  const memberProps = (name: string, schema: unknown, required: boolean): FieldProps => ({
     label: name,
     schema,
     root,
@@ -43,45 +46,44 @@ export function Members({ field, nest, value, root, path, problems, depth, onCha
   return (
     <>
       {field.properties.map(({ name, schema, required }) => (
-        <div key={name}>{nest(place(name, schema, required))}</div>
+        <div key={name}>{renderField(memberProps(name, schema, required))}</div>
       ))}
-      {others.map((name) => (
+      {additionalNames.map((name) => (
         <div key={`+${name}`}>
-          {nest({
-            ...place(name, field.others ?? true, true),
+          {renderField({
+            ...memberProps(name, field.additional ?? true, true),
             value: object[name] ?? undefined,
             onChange: (next) => onChange(withMember(object, name, next ?? null)),
             remove: () => onChange(withMember(object, name, undefined)),
           })}
         </div>
       ))}
-      {field.others !== undefined && (
-        <AddNamed
+      {field.additional !== undefined && (
+        <AddProperty
           taken={(name) => Object.hasOwn(object, name)}
-          add={(name) => onChange(withMember(object, name, initialOf(field.others, root) ?? null))}
+          add={(name) => onChange(withMember(object, name, initialValue(field.additional, root) ?? null))}
         />
       )}
     </>
   )
 }
 
-/** Adds a property that the schema does not name. */
-function AddNamed({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {
+function AddProperty({ taken, add }: { taken(name: string): boolean; add(name: string): void }) {
   const name = useSignal('')
-  const free = name.value !== '' && !taken(name.value)
+  const available = name.value !== '' && !taken(name.value)
   return (
     <div class="row">
       <input
         class="input name"
-        aria-label="Name of another property"
-        placeholder="name of another property"
+        aria-label="Property name"
+        placeholder="property name"
         value={name.value}
         onInput={({ currentTarget }) => (name.value = currentTarget.value)}
       />
       <Add
         what="property"
         onClick={() => {
-          if (!free) return
+          if (!available) return
           add(name.value)
           name.value = ''
         }}

@@ -1,4 +1,4 @@
-/** Where in a value something is. */
+/** Path to a nested value. */
 export type Path = readonly (string | number)[]
 
 /** `server.ports[0]` */
@@ -8,7 +8,7 @@ export const pathText = (path: Path): string =>
 export const samePath = (a: Path, b: Path): boolean =>
   a.length === b.length && a.every((part, index) => part === b[index])
 
-/** An object with one member changed; `undefined` removes it. The order of the others stays. */
+/** Undefined removes the member. Keeps the order of the others. */
 export function withMember(object: unknown, name: string, value: unknown): Readonly<Record<string, unknown>> {
   const members = typeof object === 'object' && object !== null ? Object.entries(object) : []
   const others = members.filter(([key]) => key !== name)
@@ -17,7 +17,7 @@ export function withMember(object: unknown, name: string, value: unknown): Reado
   return Object.fromEntries(members.map(([key, old]) => [key, key === name ? value : old]))
 }
 
-/** A list with one item changed. JSON knows no holes: what is left out becomes null. */
+/** Undefined becomes null, because JSON arrays have no holes. */
 export const withItem = (list: readonly unknown[], index: number, value: unknown): readonly unknown[] =>
   list.map((old, position) => (position === index ? (value ?? null) : old))
 

@@ -1,4 +1,4 @@
-import { limitsText, typeText } from './describe.ts'
+import { describeConstraints, describeType } from './describe.ts'
 import { fieldOf } from './field.ts'
 import type { Schema } from './schema.ts'
 import './schema-form.css'
@@ -9,7 +9,6 @@ interface ViewProps {
   readonly depth?: number
 }
 
-/** What a schema asks for, to be read. */
 export function SchemaView({ schema, root, depth = 0 }: ViewProps) {
   const field = fieldOf(schema, root)
   if (depth > 5) return null
@@ -27,7 +26,7 @@ export function SchemaView({ schema, root, depth = 0 }: ViewProps) {
     )
   }
   if (field.kind !== 'object') return null
-  if (field.properties.length === 0) return depth === 0 ? <p class="quiet">Nothing.</p> : null
+  if (field.properties.length === 0) return depth === 0 ? <p class="quiet">None.</p> : null
   return (
     <ul class="schema">
       {field.properties.map(({ name, schema: property, required }) => (
@@ -52,7 +51,7 @@ function Property({ name, schema, required, root, depth }: PropertyProps) {
       <div class="field-head">
         <code>{name}</code>
         {required && <span class="required">required</span>}
-        <span class="quiet small">{[typeText(schema, root), ...limitsText(own, root)].join(' · ')}</span>
+        <span class="quiet small">{[describeType(schema, root), ...describeConstraints(own, root)].join(' · ')}</span>
       </div>
       {typeof own.description === 'string' && <p class="field-note">{own.description}</p>}
       <SchemaView schema={schema} root={root} depth={depth + 1} />

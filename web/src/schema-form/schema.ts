@@ -1,26 +1,29 @@
-/** A JSON Schema as servers send it: nothing about it can be relied on. */
+/** A JSON Schema from a server: unvalidated. */
 export type Schema = Readonly<Record<string, unknown>>
 
 export const isObject = (value: unknown): value is Schema =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** References that lead nowhere or in a circle end somewhere. */
-const hops = 32
+/** Limit for circular references. */
+const maxReferences = 32
 
-/** A schema without references and `allOf`, as far as they can be followed within the document. */
-export function plain(schema: unknown, root: Schema, left = hops): Schema {
-  if (!isObject(schema) || left === 0) return schema === false ? { not: {} } : {}
+/** Resolves references within the document and merges `allOf`. */
+export function resolveSchema(schema: unknown, root: Schema, referencesLeft = maxReferences): Schema {
+  if (!isObject(schema) || referencesLeft === 0) return schema === false ? { not: {} } : {}
   if (typeof schema.$ref === 'string') {
-    const { $ref, ...beside } = schema
-    return merged(plain(pointedAt($ref as string, root), root, left - 1), plain(beside, root, left - 1))
+    const { $ref, ...siblings } = schema
+    return mergeSchemas(
+      resolveSchema(resolvePointer($ref as string, root), root, referencesLeft - 1),
+      resolveSchema(siblings, root, referencesLeft - 1),
+    )
   }
   if (!Array.isArray(schema.allOf)) return schema
   const { allOf, ...own } = schema
-  return (allOf as unknown[]).map((part) => plain(part, root, left - 1)).reduce(merged, own)
+  return (allOf as unknown[]).map((part) => resolveSchema(part, root, referencesLeft - 1)).reduce(mergeSchemas, own)
 }
 
-/** Both at once: properties and required names add up, of the rest the second one's word counts. */
-export function merged(first: Schema, second: Schema): Schema {
+/** Merges properties and required names; otherwise the second schema wins. */
+export function mergeSchemas(first: Schema, second: Schema): Schema {
   const both = { ...first, ...second }
   const properties = { ...objectAt(first, 'properties'), ...objectAt(second, 'properties') }
   const required = [...new Set([...requiredOf(first), ...requiredOf(second)])]
@@ -39,20 +42,20 @@ export const objectAt = (schema: Schema, key: string): Schema => {
 export const requiredOf = (schema: Schema): readonly string[] =>
   Array.isArray(schema.required) ? schema.required.filter((name) => typeof name === 'string') : []
 
-/** What a reference within the document points at: `#`, `#/$defs/a`. Others are left open. */
-function pointedAt(reference: string, root: Schema): unknown {
+/** Resolves `#` and `#/$defs/a`. External references accept everything. */
+function resolvePointer(reference: string, root: Schema): unknown {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return {}
-  let found: unknown = root
+  let target: unknown = root
   for (const part of reference.slice(2).split('/')) {
-    const key = unescaped(part)
-    found =
-      typeof found === 'object' && found !== null && Object.hasOwn(found, key) ? (found as Schema)[key] : undefined
+    const key = unescapePointer(part)
+    target =
+      typeof target === 'object' && target !== null && Object.hasOwn(target, key) ? (target as Schema)[key] : undefined
   }
-  return found
+  return target
 }
 
-function unescaped(part: string): string {
+function unescapePointer(part: string): string {
   try {
     return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
   } catch {

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { problemsOf } from './check.ts'
-import { limitsText, typeText } from './describe.ts'
-import { initialOf } from './initial.ts'
+import { describeConstraints, describeType } from './describe.ts'
+import { initialValue } from './initial-value.ts'
+import { parseJson, parseNumber, parseText, toInputText } from './parse-input.ts'
 import { withItem, withMember, withoutItem } from './path.ts'
 import type { Schema } from './schema.ts'
-import { jsonFrom, numberFrom, shownText, textFrom } from './typed-text.ts'
 
-describe('G10: what a form begins with', () => {
-  test('defaults, what must be there, and nothing else', () => {
+describe('G10: initial values', () => {
+  test('contain defaults and required values only', () => {
     const schema = {
       type: 'object',
       properties: {
@@ -24,7 +24,7 @@ describe('G10: what a form begins with', () => {
       },
       required: ['query', 'sure', 'kind', 'where', 'tags'],
     }
-    expect(initialOf(schema, schema)).toEqual({
+    expect(initialValue(schema, schema)).toEqual({
       limit: 10,
       sure: false,
       kind: 'search',
@@ -33,21 +33,21 @@ describe('G10: what a form begins with', () => {
     })
   })
 
-  test('a schema that requires itself comes to an end', () => {
+  test('a recursive schema terminates', () => {
     const root = { type: 'object', properties: { next: { $ref: '#' } }, required: ['next'] }
-    expect(JSON.stringify(initialOf(root, root)).length).toBeLessThan(1000)
+    expect(JSON.stringify(initialValue(root, root)).length).toBeLessThan(1000)
   })
 
-  test('a variant begins with the first one', () => {
+  test('a union starts with its first variant', () => {
     const schema = {
       oneOf: [{ type: 'object', properties: { kind: { const: 'a' } }, required: ['kind'] }, { type: 'null' }],
     }
-    expect(initialOf(schema, schema)).toEqual({ kind: 'a' })
+    expect(initialValue(schema, schema)).toEqual({ kind: 'a' })
   })
 })
 
 describe('G10: changing a value', () => {
-  test('leaves the order of members, removes what is undefined, touches nothing else', () => {
+  test('keeps the order of members and removes undefined ones', () => {
     const before = { a: 1, b: 2 }
     expect(JSON.stringify(withMember(before, 'a', 3))).toBe('{"a":3,"b":2}')
     expect(withMember(before, 'a', undefined)).toEqual({ b: 2 })
@@ -55,7 +55,7 @@ describe('G10: changing a value', () => {
     expect(before).toEqual({ a: 1, b: 2 })
   })
 
-  test('a member may have any name', () => {
+  test('members can have any name', () => {
     expect(Object.keys(withMember({}, '__proto__', 1))).toEqual(['__proto__'])
   })
 
@@ -65,9 +65,9 @@ describe('G10: changing a value', () => {
   })
 })
 
-describe('G10: what is typed', () => {
-  test('numbers become numbers, and what is none stays to be complained about', () => {
-    expect([' 12 ', '-0.5', '1e3', '', '12x', '0x10', 'Infinity'].map(numberFrom)).toEqual([
+describe('G10: parsing input', () => {
+  test('numbers are parsed, other text is kept for validation', () => {
+    expect([' 12 ', '-0.5', '1e3', '', '12x', '0x10', 'Infinity'].map(parseNumber)).toEqual([
       12,
       -0.5,
       1000,
@@ -78,20 +78,20 @@ describe('G10: what is typed', () => {
     ])
   })
 
-  test('an empty field is left out', () => {
-    expect(textFrom('')).toBeUndefined()
-    expect(shownText(undefined)).toBe('')
-    expect(shownText(5)).toBe('5')
+  test('an empty field has no value', () => {
+    expect(parseText('')).toBeUndefined()
+    expect(toInputText(undefined)).toBe('')
+    expect(toInputText(5)).toBe('5')
   })
 
-  test('JSON is read, or what is wrong with it is said', () => {
-    expect(jsonFrom('{"a":[1]}')).toEqual({ value: { a: [1] } })
-    expect(jsonFrom('  ')).toEqual({ value: undefined })
-    expect(jsonFrom('{a}')).toHaveProperty('error')
+  test('JSON is parsed or an error is returned', () => {
+    expect(parseJson('{"a":[1]}')).toEqual({ value: { a: [1] } })
+    expect(parseJson('  ')).toEqual({ value: undefined })
+    expect(parseJson('{a}')).toHaveProperty('error')
   })
 })
 
-describe('G10: schemas in words', () => {
+describe('G10: descriptions of schemas', () => {
   test.each([
     [{ type: 'string' }, 'text'],
     [{ type: 'array', items: { type: 'integer' } }, 'list of whole number'],
@@ -100,24 +100,24 @@ describe('G10: schemas in words', () => {
     [{ const: null }, 'null'],
     [{}, 'anything'],
   ])('%j is %s', (schema, expected) => {
-    expect(typeText(schema, {})).toBe(expected)
+    expect(describeType(schema, {})).toBe(expected)
   })
 
-  test('limits are short', () => {
+  test('constraints are short', () => {
     const schema = { minLength: 1, maxLength: 64, format: 'email', default: 'a@b' }
-    expect(limitsText(schema, {})).toEqual(['email', '1–64 characters', 'default "a@b"'])
-    expect(limitsText({ minimum: 0 }, {})).toEqual(['0 or more'])
+    expect(describeConstraints(schema, {})).toEqual(['email', '1–64 characters', 'default "a@b"'])
+    expect(describeConstraints({ minimum: 0 }, {})).toEqual(['0 or more'])
   })
 })
 
-test('G10: a choice between itself and itself comes to an end', () => {
+test('G10: a union of itself terminates', () => {
   const root = { anyOf: [{ $ref: '#' }, { $ref: '#' }] }
   expect(problemsOf({ a: 1 }, root, root)).toEqual([])
-  expect(initialOf(root, root)).toBeUndefined()
-  expect(typeText(root, root)).toBe('anything')
+  expect(initialValue(root, root)).toBeUndefined()
+  expect(describeType(root, root)).toBe('anything')
 })
 
-test('G10: whatever a server calls a schema, the form neither fails nor hangs', () => {
+test('G10: the form neither fails nor hangs with arbitrary schemas', () => {
   const keyword = fc.constantFrom(
     'type',
     'properties',
@@ -142,10 +142,10 @@ test('G10: whatever a server calls a schema, the form neither fails nor hangs', 
   fc.assert(
     fc.property(schema, fc.jsonValue(), (given, value) => {
       const root = (typeof given === 'object' && !Array.isArray(given) ? given : {}) as Schema
-      initialOf(given, root)
+      initialValue(given, root)
       problemsOf(value, given, root)
-      typeText(given, root)
-      limitsText(given, root)
+      describeType(given, root)
+      describeConstraints(given, root)
     }),
     { numRuns: 2000 },
   )

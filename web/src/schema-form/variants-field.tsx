@@ -1,31 +1,34 @@
 import { useSignal } from '@preact/signals'
 import { bestVariant } from './check.ts'
 import type { Field } from './field.ts'
-import type { FieldProps, Nest } from './field-props.ts'
+import type { FieldProps, RenderField } from './field-props.ts'
 import { Group } from './group.tsx'
-import { initialOf } from './initial.ts'
+import { initialValue } from './initial-value.ts'
 
-type VariantsProps = FieldProps & { readonly field: Field & { readonly kind: 'variants' }; readonly nest: Nest }
+type VariantsProps = FieldProps & {
+  readonly field: Field & { readonly kind: 'variants' }
+  readonly renderField: RenderField
+}
 
-/** One of several kinds of value: which one is chosen first. */
-export function VariantsField({ field, nest, ...props }: VariantsProps) {
+/** A union: the user selects a variant first. */
+export function VariantsField({ field, renderField, ...props }: VariantsProps) {
   const { label, value, root, required, onChange } = props
   const unset = !required && value === undefined
-  const chosen = useSignal(bestVariant(value, field.variants, root))
-  const variant = field.variants[chosen.value] ?? field.variants[0]
-  const choose = (text: string) => {
+  const selected = useSignal(bestVariant(value, field.variants, root))
+  const variant = field.variants[selected.value] ?? field.variants[0]
+  const select = (text: string) => {
     if (text === '') return onChange(undefined)
-    chosen.value = Number(text)
-    onChange(initialOf(field.variants[chosen.value]?.schema, root))
+    selected.value = Number(text)
+    onChange(initialValue(field.variants[selected.value]?.schema, root))
   }
   const { description } = field.schema
   return (
-    <Group props={props} type={`one of ${field.variants.length} kinds`} note={description}>
+    <Group props={props} type={`one of ${field.variants.length} types`} note={description}>
       <select
         class="input"
-        aria-label={`Kind of ${label}`}
-        value={unset ? '' : String(chosen.value)}
-        onChange={({ currentTarget }) => choose(currentTarget.value)}
+        aria-label={`Type of ${label}`}
+        value={unset ? '' : String(selected.value)}
+        onChange={({ currentTarget }) => select(currentTarget.value)}
       >
         {!required && <option value="">not set</option>}
         {field.variants.map((one, index) => (
@@ -35,8 +38,8 @@ export function VariantsField({ field, nest, ...props }: VariantsProps) {
         ))}
       </select>
       {!unset && variant && (
-        <div key={chosen.value}>
-          {nest({
+        <div key={selected.value}>
+          {renderField({
             ...withoutRemove(props),
             label: variant.label,
             schema: variant.schema,
@@ -49,7 +52,7 @@ export function VariantsField({ field, nest, ...props }: VariantsProps) {
   )
 }
 
-/** The group itself can be removed, and that is enough. */
+/** The group has the remove button already. */
 function withoutRemove({ remove: _, ...props }: FieldProps): FieldProps {
   return props
 }

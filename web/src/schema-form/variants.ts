@@ -1,20 +1,21 @@
-import { isObject, merged, objectAt, plain, requiredOf, type Schema } from './schema.ts'
+import { isObject, mergeSchemas, objectAt, requiredOf, resolveSchema, type Schema } from './schema.ts'
 
-/** One of the things that a value may be. */
 export interface Variant {
   readonly label: string
   readonly schema: Schema
 }
 
-/** What a schema leaves a choice between: `oneOf`, `anyOf`, or a list of types. Empty where there is none. */
+/** Variants of `oneOf`, `anyOf` or a list of types. Empty if there are none. */
 export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   const { oneOf, anyOf, ...common } = schema
   const parts = [oneOf, anyOf].find((list): list is unknown[] => Array.isArray(list) && list.length > 0)
   if (parts) {
-    const schemas = parts.map((part) => plain(part, root)).map((part) => ({ part, whole: whole(common, part) }))
-    return schemas.map(({ part, whole }, index) => ({
+    const schemas = parts
+      .map((part) => resolveSchema(part, root))
+      .map((part) => ({ part, merged: withUnionKeywords(common, part) }))
+    return schemas.map(({ part, merged }, index) => ({
       label: labelOf(part, root) ?? `option ${index + 1}`,
-      schema: whole,
+      schema: merged,
     }))
   }
   if (!Array.isArray(schema.type)) return []
@@ -22,24 +23,24 @@ export function variantsOf(schema: Schema, root: Schema): readonly Variant[] {
   return types.map((type) => ({ label: type, schema: { ...schema, type } }))
 }
 
-/** A variant together with what holds for all of them; what describes all of them describes none. */
-function whole(common: Schema, part: Schema): Schema {
+/** Merges a variant with the keywords of the union, except those that describe the union. */
+function withUnionKeywords(common: Schema, part: Schema): Schema {
   const { title: _, description: __, default: ___, $schema: ____, $defs: _____, ...rules } = common
-  return merged(rules, part)
+  return mergeSchemas(rules, part)
 }
 
-/** What people call a variant: its title, the word that tells it apart, its type, or what it asks for. */
+/** Label of a variant: its title, discriminator, required properties or type. */
 function labelOf(part: Schema, root: Schema): string | undefined {
   if (typeof part.title === 'string') return part.title
   if ('const' in part) return JSON.stringify(part.const)
   for (const [name, property] of Object.entries(objectAt(part, 'properties'))) {
-    const { const: word } = plain(property, root)
+    const { const: word } = resolveSchema(property, root)
     if (typeof word === 'string') return `${name}: ${word}`
   }
   const required = requiredOf(part)
   if (required.length > 0) return `with ${required.join(', ')}`
   if (part.type === 'array') {
-    const { type } = isObject(part.items) ? plain(part.items, root) : {}
+    const { type } = isObject(part.items) ? resolveSchema(part.items, root) : {}
     return typeof type === 'string' ? `list of ${type}s` : 'list'
   }
   return typeof part.type === 'string' ? part.type : undefined

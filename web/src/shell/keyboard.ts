@@ -8,7 +8,7 @@ export const helpShown = signal(false)
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && (target.isContentEditable || target.matches('input, select, textarea'))
 
-/** From now on keys mean what `shortcuts.ts` says, unless somebody types or a dialog is open. */
+/** Handles keyboard shortcuts, except while the user types or a dialog is open. */
 export function listenToKeys(): void {
   const press = createShortcuts()
   document.addEventListener('keydown', (event) => {
@@ -24,7 +24,7 @@ export function listenToKeys(): void {
   })
 }
 
-/** Whether there was anything to do. */
+/** Returns false if there was nothing to do. */
 function run(shortcut: Shortcut): boolean {
   if (typeof shortcut === 'object') {
     navigate(pathTo(shortcut.go))

@@ -1,9 +1,9 @@
 import { liveOverview } from '../api/live.ts'
-import { Icon } from '../parts/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import { route } from '../routing/location.ts'
-import { type Page, pages, pathTo } from '../routing/route.ts'
+import { type PageName, pages, pathTo } from '../routing/route.ts'
 
-export const names: Readonly<Record<Page, string>> = {
+export const pageTitles: Readonly<Record<PageName, string>> = {
   overview: 'Overview',
   servers: 'Servers',
   tools: 'Tools',
@@ -14,29 +14,27 @@ export const names: Readonly<Record<Page, string>> = {
   config: 'Configuration',
 }
 
-/** All pages. */
 export function Menu() {
   return (
     <nav aria-label="Pages" class="menu">
       {pages.map((page) => (
         <a key={page} href={pathTo(page)} aria-current={route.value.page === page ? 'page' : undefined}>
           <Icon name={page} />
-          {names[page]}
-          {page === 'servers' && <Troubled />}
+          {pageTitles[page]}
+          {page === 'servers' && <UnhealthyCount />}
         </a>
       ))}
     </nav>
   )
 }
 
-/** How many servers are in trouble, where any is. */
-function Troubled() {
+function UnhealthyCount() {
   const servers = liveOverview.value?.servers
-  const troubled = (servers?.unhealthy ?? 0) + (servers?.['needs-auth'] ?? 0) + (servers?.degraded ?? 0)
-  if (troubled === 0) return null
+  const unhealthy = (servers?.unhealthy ?? 0) + (servers?.['needs-auth'] ?? 0) + (servers?.degraded ?? 0)
+  if (unhealthy === 0) return null
   return (
-    <span class="count tone-bad" title={`${troubled} not healthy`}>
-      {troubled}
+    <span class="count tone-bad" title={`${unhealthy} not healthy`}>
+      {unhealthy}
       <span class="hidden"> not healthy</span>
     </span>
   )

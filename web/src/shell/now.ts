@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals'
 
-/** The time, once a second, for everything that says how long ago something was. */
+/** The current time, updated every second, for relative times. */
 export const now = signal(Date.now())
 
 setInterval(() => {

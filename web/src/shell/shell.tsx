@@ -1,33 +1,34 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { liveOverview } from '../api/live.ts'
-import { Brand, Icon } from '../parts/icon.tsx'
-import { Notices } from '../parts/notices.tsx'
+import { liveOverview, streamState } from '../api/live.ts'
+import { noAgent, session, signOut } from '../api/session.ts'
+import { Icon, Logo } from '../components/icon.tsx'
+import { Notices, withNotice } from '../components/notices.tsx'
+import { StatusBadge } from '../components/status-badge.tsx'
+import { streamStatuses } from '../components/statuses.ts'
 import { path } from '../routing/location.ts'
-import { Account } from './account.tsx'
-import { arrive } from './arrive.ts'
-import { Help } from './help.tsx'
+import { pathTo } from '../routing/route.ts'
 import { helpShown } from './keyboard.ts'
-import { LiveState } from './live-state.tsx'
 import { Menu } from './menu.tsx'
+import { ShortcutHelp } from './shortcut-help.tsx'
 import { ThemeSwitch } from './theme-switch.tsx'
 
-/** What stands around every page. */
+/** Navigation and everything else around a page. */
 export function Shell({ children }: { readonly children: ComponentChildren }) {
   const open = useSignal(false)
   const main = useRef<HTMLElement>(null)
-  const before = useRef(path.value)
+  const previousPath = useRef(path.value)
   useEffect(() => {
-    if (before.current === path.value) return
+    if (previousPath.current === path.value) return
     open.value = false
-    if (main.current) arrive(main.current, before.current, path.value)
-    before.current = path.value
+    if (main.current) moveFocus(main.current, previousPath.current, path.value)
+    previousPath.current = path.value
   }, [path.value, open])
   return (
     <div class="shell">
       <a class="skip" href="#main">
-        Skip to the page
+        Skip to content
       </a>
       <header class="topbar">
         <button
@@ -40,16 +41,16 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
           <Icon name="menu" />
         </button>
         <a class="brand" href="/">
-          <Brand /> Toolway
+          <Logo /> Toolway
         </a>
         <LiveState />
       </header>
-      {/* biome-ignore lint/a11y/noStaticElementInteractions: the menu button does the same for those without a mouse */}
-      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the menu button does the same for those without a mouse */}
-      {open.value && <div class="curtain" onClick={() => (open.value = false)} />}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: the menu button does the same by keyboard */}
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: the menu button does the same by keyboard */}
+      {open.value && <div class="backdrop" onClick={() => (open.value = false)} />}
       <aside class="side" aria-label="Toolway" data-open={open.value || undefined}>
         <a class="brand" href="/">
-          <Brand /> Toolway
+          <Logo /> Toolway
         </a>
         <Menu />
         <div class="side-foot">
@@ -60,8 +61,8 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
               <button
                 type="button"
                 class="button icon tiny"
-                title="Keyboard help (?)"
-                aria-label="Keyboard help"
+                title="Keyboard shortcuts (?)"
+                aria-label="Keyboard shortcuts"
                 onClick={() => (helpShown.value = true)}
               >
                 <Icon name="help" size={14} />
@@ -76,7 +77,60 @@ export function Shell({ children }: { readonly children: ComponentChildren }) {
         {children}
       </main>
       <Notices />
-      <Help />
+      <ShortcutHelp />
     </div>
+  )
+}
+
+function Account() {
+  const user = session.value
+  if (typeof user !== 'object') return null
+  return (
+    <div class="account">
+      <span>
+        <strong>{user.principal}</strong>, {user.admin ? 'admin' : 'not an admin'}
+      </span>
+      <span class="quiet">acting as {user.agent === noAgent ? 'no agent' : user.agent}</span>
+      {user.authenticated ? (
+        <button type="button" class="button tiny" onClick={() => void withNotice(signOut, () => 'Signed out.')}>
+          <Icon name="leave" size={13} /> Sign out
+        </button>
+      ) : (
+        <a class="button tiny" href={pathTo('sign-in')}>
+          Sign in
+        </a>
+      )}
+    </div>
+  )
+}
+
+/**
+ * Moves the focus after navigation: to the title of the new page, which screen readers then announce, or to the row
+ * of the item when returning to its list.
+ */
+function moveFocus(main: HTMLElement, from: string, to: string): void {
+  const row = from.startsWith(`${to}/`) && rowOf(main, from)
+  const panel = main.querySelector<HTMLElement>('[data-focus]')
+  // Details open beside the list, whose scroll position stays.
+  if (!row && !panel) window.scrollTo(0, 0)
+  const target = row || panel || main.querySelector<HTMLElement>('h1')
+  target?.focus({ preventScroll: !row })
+}
+
+const rowOf = (main: HTMLElement, path: string): HTMLElement | undefined =>
+  [...main.querySelectorAll<HTMLAnchorElement>('a.row-link')].find((link) => link.pathname === path)
+
+const streamHints = {
+  live: 'Connected. Updates arrive as they happen.',
+  reconnecting: 'Connection lost; reconnecting. Data may be a few seconds old.',
+  offline: 'Cannot reach Toolway. Pages show the last known data and retry automatically.',
+} as const
+
+function LiveState() {
+  const state = streamState.value
+  return (
+    <span class="live" title={streamHints[state]}>
+      <StatusBadge status={streamStatuses[state]} />
+    </span>
   )
 }

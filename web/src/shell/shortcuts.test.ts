@@ -1,21 +1,21 @@
 import { describe, expect, test } from 'vitest'
 import { pages } from '../routing/route.ts'
-import { createShortcuts, letters } from './shortcuts.ts'
+import { createShortcuts, pageKeys } from './shortcuts.ts'
 
 describe('G10: keyboard', () => {
-  test('g and a letter lead to every page', () => {
+  test('g and a letter open each page', () => {
     for (const page of pages) {
       const press = createShortcuts()
       expect(press('g', 0)).toBeUndefined()
-      expect(press(letters[page], 100)).toEqual({ go: page })
+      expect(press(pageKeys[page], 100)).toEqual({ go: page })
     }
   })
 
   test('no two pages have the same letter', () => {
-    expect(new Set(Object.values(letters)).size).toBe(pages.length)
+    expect(new Set(Object.values(pageKeys)).size).toBe(pages.length)
   })
 
-  test('a letter alone, too late, or behind another one leads nowhere', () => {
+  test('a letter alone, too late or after another letter does nothing', () => {
     const press = createShortcuts()
     expect(press('s', 0)).toBeUndefined()
     press('g', 0)
@@ -25,7 +25,7 @@ describe('G10: keyboard', () => {
     expect(press('s', 6200)).toBeUndefined()
   })
 
-  test('? helps, / searches, Escape leaves', () => {
+  test('? opens help, / focuses the search, Escape closes', () => {
     const press = createShortcuts()
     expect(['?', '/', 'Escape'].map((key) => press(key, 0))).toEqual(['help', 'search', 'escape'])
     expect(press('constructor', 0)).toBeUndefined()

@@ -1,10 +1,9 @@
-import type { Page } from '../routing/route.ts'
+import type { PageName } from '../routing/route.ts'
 
-/** What keys mean. */
-export type Shortcut = { readonly go: Page } | 'help' | 'search' | 'escape' | 'pause'
+export type Shortcut = { readonly go: PageName } | 'help' | 'search' | 'escape' | 'pause'
 
-/** The letter behind `g` that leads to each page. */
-export const letters: Readonly<Record<Page, string>> = {
+/** `g` followed by this letter opens the page. */
+export const pageKeys: Readonly<Record<PageName, string>> = {
   overview: 'o',
   servers: 's',
   tools: 't',
@@ -15,25 +14,25 @@ export const letters: Readonly<Record<Page, string>> = {
   config: 'f',
 }
 
-/** How long `g` waits for its letter. */
-const patience = 1500
+/** Maximum time between `g` and the letter, in milliseconds. */
+const sequenceTimeoutMs = 1500
 
-/** Keys one after the other, each with its time; knows what they mean together. */
+/** Recognizes shortcuts in a sequence of keys, each with its time. */
 export function createShortcuts(): (key: string, at: number) => Shortcut | undefined {
-  let armedAt: number | undefined
+  let pendingSince: number | undefined
   return (key, at) => {
-    const armed = armedAt !== undefined && at - armedAt <= patience
-    armedAt = undefined
-    if (armed) {
-      const page = (Object.keys(letters) as Page[]).find((name) => letters[name] === key)
+    const pending = pendingSince !== undefined && at - pendingSince <= sequenceTimeoutMs
+    pendingSince = undefined
+    if (pending) {
+      const page = (Object.keys(pageKeys) as PageName[]).find((name) => pageKeys[name] === key)
       if (page) return { go: page }
     }
     if (key === 'g') {
-      armedAt = at
+      pendingSince = at
       return undefined
     }
-    return Object.hasOwn(single, key) ? single[key] : undefined
+    return Object.hasOwn(singleKeys, key) ? singleKeys[key] : undefined
   }
 }
 
-const single: Readonly<Record<string, Shortcut>> = { '?': 'help', '/': 'search', Escape: 'escape', p: 'pause' }
+const singleKeys: Readonly<Record<string, Shortcut>> = { '?': 'help', '/': 'search', Escape: 'escape', p: 'pause' }

@@ -1,12 +1,12 @@
-import { Icon } from '../parts/icon.tsx'
+import { Icon } from '../components/icon.tsx'
 import { setTheme, type Theme, theme } from './theme.ts'
 
 const next: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' }
-const words: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' }
+const themeNames: Readonly<Record<Theme, string>> = { system: 'system', light: 'light', dark: 'dark' }
 
-/** From the system's theme to light, to dark, and back. */
+/** Cycles through system, light and dark. */
 export function ThemeSwitch() {
-  const label = `Theme: ${words[theme.value]}. Switch to ${words[next[theme.value]]}.`
+  const label = `Theme: ${themeNames[theme.value]}. Switch to ${themeNames[next[theme.value]]}.`
   return (
     <button
       type="button"

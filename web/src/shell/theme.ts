@@ -2,15 +2,15 @@ import { effect, signal } from '@preact/signals'
 
 export type Theme = 'system' | 'light' | 'dark'
 
-const key = 'toolway.theme'
+const storageKey = 'toolway.theme'
 
-function kept(): Theme {
+function initialTheme(): Theme {
   const theme = document.documentElement.dataset.theme
   return theme === 'light' || theme === 'dark' ? theme : 'system'
 }
 
-/** What somebody chose; `public/theme.js` has applied it before anything was drawn. */
-export const theme = signal<Theme>(kept())
+/** The chosen theme; `public/theme.js` applied it before the first paint. */
+export const theme = signal<Theme>(initialTheme())
 
 const prefersDark = window.matchMedia('(prefers-color-scheme: dark)')
 const systemDark = signal(prefersDark.matches)
@@ -18,16 +18,16 @@ prefersDark.addEventListener('change', ({ matches }) => {
   systemDark.value = matches
 })
 
-/** Which one is seen: canvases must be drawn anew when it changes. */
+/** Canvases must be redrawn when it changes. */
 export const isDark = (): boolean => (theme.value === 'system' ? systemDark.value : theme.value === 'dark')
 
 export function setTheme(chosen: Theme): void {
   theme.value = chosen
   try {
-    if (chosen === 'system') localStorage.removeItem(key)
-    else localStorage.setItem(key, chosen)
+    if (chosen === 'system') localStorage.removeItem(storageKey)
+    else localStorage.setItem(storageKey, chosen)
   } catch {
-    // Where storage is forbidden it holds until the page is left.
+    // Without storage, the choice lasts until the page is closed.
   }
 }
 

@@ -1,52 +1,52 @@
 import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
-import { decisionLook } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { At } from '../../parts/moment.tsx'
-import { Name } from '../../parts/name.tsx'
-import { type Column, RowLink } from '../../parts/table.tsx'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { decisionStatus } from '../../components/statuses.ts'
+import { type Column, RowLink } from '../../components/table.tsx'
+import { ClockTime } from '../../components/times.tsx'
+import { formatDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
-import { changedQuery } from '../../routing/query.ts'
+import { updateQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { argumentsText, keyOf, latencyOf, reasonOf, targetOf, textIn, timeOf } from './audit-row.ts'
+import { argumentsText, latencyOf, reasonOf, recordKey, targetOf, textField, timeOf } from './audit-row.ts'
 
-/** The address at which a record is shown; the filters stay. */
+/** Keeps the filters. */
 export const recordLink = (key: string | undefined): string =>
-  pathTo('audit') + changedQuery(query.value.toString(), { record: key })
+  pathTo('audit') + updateQuery(query.value.toString(), { record: key })
 
-/** The columns of the list; fewer of them where a record stands beside it. */
+/** Fewer columns (`narrow`) while a record is open beside the list. */
 export function auditColumns(narrow: boolean): readonly Column<AuditRow>[] {
   const columns: readonly (Column<AuditRow> & { readonly alone?: true })[] = [
-    { title: 'Time', cell: (row) => <At at={timeOf(row)} /> },
+    { title: 'Time', cell: (row) => <ClockTime at={timeOf(row)} /> },
     {
-      title: 'What',
-      clip: true,
+      title: 'Target',
+      truncate: true,
       cell: (row) => (
         <>
-          <RowLink href={recordLink(keyOf(row))}>
-            <Name of={targetOf(row)} />
+          <RowLink href={recordLink(recordKey(row))}>
+            <BreakableName name={targetOf(row)} />
           </RowLink>
           <span class="sub">{argumentsText(row)}</span>
         </>
       ),
     },
-    { title: 'Agent', from: 'middle', alone: true, cell: (row) => textIn(row, 'agent') },
+    { title: 'Agent', minScreen: 'middle', alone: true, cell: (row) => textField(row, 'agent') },
     {
       title: 'Decision',
       cell: (row) => (
         <>
-          <Mark look={decisionLook(row.decision, row.is_error === true)} />
+          <StatusBadge status={decisionStatus(row.decision, row.is_error === true)} />
         </>
       ),
     },
     {
-      title: 'Because',
-      from: 'wide',
+      title: 'Reason',
+      minScreen: 'wide',
       alone: true,
-      clip: true,
+      truncate: true,
       cell: (row) => <span class="sub mono">{reasonOf(row)}</span>,
     },
-    { title: 'Took', end: true, from: 'middle', cell: (row) => took(latencyOf(row)) },
+    { title: 'Duration', alignEnd: true, minScreen: 'middle', cell: (row) => formatDuration(latencyOf(row)) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

@@ -1,24 +1,26 @@
 import type { AuditPage, AuditRow } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
-import { type Paged, usePages } from '../../api/paged.ts'
+import { queries } from '../../api/endpoints.ts'
+import { type PagedList, usePages } from '../../api/paged.ts'
 import { isAdmin } from '../../api/session.ts'
-import { Code } from '../../parts/code.tsx'
-import { More } from '../../parts/more.tsx'
-import { Page, Refresh } from '../../parts/page.tsx'
-import { AdminsOnly, Empty, Loaded } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
-import { query } from '../../routing/location.ts'
-import { timeIn } from '../../routing/time-range.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { LoadMore } from '../../components/load-more.tsx'
+import { Page, RefreshButton } from '../../components/page.tsx'
+import { AdminsOnly, EmptyState, Loaded } from '../../components/states.tsx'
+import { Table } from '../../components/table.tsx'
+import { pluralize } from '../../format/number.ts'
+import { query, replaceAddress } from '../../routing/location.ts'
+import { parseTime } from '../../routing/time-range.ts'
 import '../calls/calls.css'
+import { SearchField, SelectFilter, TextFilter, TimeFilter } from '../../components/filters.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { pathTo } from '../../routing/route.ts'
 import { auditColumns } from './audit-columns.tsx'
-import { AuditFilters } from './audit-filters.tsx'
-import { keyOf } from './audit-row.ts'
-import { Chain } from './chain.tsx'
+import { recordKey } from './audit-row.ts'
+import { HashChain } from './hash-chain.tsx'
 import { RecordPanel } from './record-panel.tsx'
 
-/** Everything that was ever done or refused, to be searched. */
 export function Audit() {
-  if (isAdmin.value) return <Records />
+  if (isAdmin.value) return <AuditLog />
   return (
     <Page title="Audit">
       <AdminsOnly what="the audit log" />
@@ -26,75 +28,83 @@ export function Audit() {
   )
 }
 
-function Records() {
-  const given = (name: string) => query.value.get(name) || undefined
+function AuditLog() {
+  const param = (name: string) => query.value.get(name) || undefined
   const filter = {
-    agent: given('agent'),
-    server: given('server'),
-    tool: given('tool'),
-    parent: given('parent'),
-    decision: given('decision'),
-    text: given('q'),
-    from: timeIn(query.value.get('from')),
-    to: timeIn(query.value.get('to')),
+    agent: param('agent'),
+    server: param('server'),
+    tool: param('tool'),
+    parent: param('parent'),
+    decision: param('decision'),
+    text: param('q'),
+    from: parseTime(query.value.get('from')),
+    to: parseTime(query.value.get('to')),
   }
-  const audit = usePages<AuditPage>((cursor) => read.audit({ ...filter, cursor }), JSON.stringify(filter))
+  const audit = usePages<AuditPage>((cursor) => queries.audit({ ...filter, cursor }), JSON.stringify(filter))
   const rows = audit.pages.flatMap((page) => page.rows)
-  const chosen = rows.find((row) => keyOf(row) === query.value.get('record'))
+  const selected = rows.find((row) => recordKey(row) === query.value.get('record'))
   const filtered = Object.values(filter).some((value) => value !== undefined)
   return (
     <Page
       title="Audit"
-      note="Every call and every denial, before and after; arguments as the configuration lets them be written down."
-      actions={<Refresh onClick={audit.first.reload} busy={audit.first.loading} />}
+      note="Every call and denial. Arguments are recorded and redacted as configured."
+      actions={<RefreshButton onClick={audit.first.reload} busy={audit.first.loading} />}
     >
-      <Chain />
+      <HashChain />
       <AuditFilters />
-      <div class={chosen ? 'split' : ''}>
+      <div class={selected ? 'split' : ''}>
         <div class="card split-list">
-          <Source page={audit.pages.at(0)} />
-          <Loaded of={audit.first} what="the audit log">
+          <RecordSource page={audit.pages.at(0)} />
+          <Loaded resource={audit.first} what="the audit log">
             {() =>
-              rows.length === 0 ? <NoRecords filtered={filtered} /> : <List audit={audit} rows={rows} chosen={chosen} />
+              rows.length === 0 ? (
+                <NoRecords filtered={filtered} />
+              ) : (
+                <RecordTable audit={audit} rows={rows} selected={selected} />
+              )
             }
           </Loaded>
         </div>
-        {chosen && <RecordPanel key={keyOf(chosen)} row={chosen} />}
+        {selected && <RecordPanel key={recordKey(selected)} row={selected} />}
       </div>
     </Page>
   )
 }
 
-/** Whose records these are, where there are several replicas. */
-function Source({ page }: { readonly page: AuditPage | undefined }) {
+/** Tells whose records are shown, if there are several replicas. */
+function RecordSource({ page }: { readonly page: AuditPage | undefined }) {
   if (page?.source === undefined) return null
   const { source, behind } = page
   if (source === 'local') {
     return (
-      <p class="quiet">Only what this replica recorded: PostgreSQL, which has the records of all, does not answer.</p>
+      <p class="quiet">
+        Showing only the records of this replica: PostgreSQL, which has the records of all replicas, is not responding.
+      </p>
     )
   }
-  const waiting = behind?.records ? ` ${behind.records} of this one are still on their way there.` : ''
-  return <p class="quiet">{`The records of all replicas, from PostgreSQL.${waiting}`}</p>
+  const pending = behind?.records
+    ? ` Not copied there yet: ${pluralize(behind.records, 'record')} of this replica.`
+    : ''
+  return <p class="quiet">{`Records of all replicas, from PostgreSQL.${pending}`}</p>
 }
 
-interface ListProps {
-  readonly audit: Paged<AuditPage>
+interface RecordTableProps {
+  readonly audit: PagedList<AuditPage>
   readonly rows: readonly AuditRow[]
-  readonly chosen: AuditRow | undefined
+  readonly selected: AuditRow | undefined
 }
 
-function List({ audit, rows, chosen }: ListProps) {
+function RecordTable({ audit, rows, selected }: RecordTableProps) {
   return (
     <>
       <Table
         label="Audit records"
         rows={rows}
-        keyOf={keyOf}
-        columns={auditColumns(chosen !== undefined)}
-        current={(row) => row === chosen}
+        keyOf={recordKey}
+        columns={auditColumns(selected !== undefined)}
+        current={(row) => row === selected}
       />
-      <More of={audit} shown={rows.length} things="records" />
+      <LoadMore list={audit} shown={rows.length} itemName="records" />
     </>
   )
 }
@@ -102,21 +112,48 @@ function List({ audit, rows, chosen }: ListProps) {
 function NoRecords({ filtered }: { readonly filtered: boolean }) {
   if (filtered) {
     return (
-      <Empty title="No record fits">
+      <EmptyState title="No matching records">
         <p class="quiet">
-          Every condition must hold. <code>*</code> stands for anything in agent, server and tool; the text is looked
-          for in the arguments, also as <code>name=value</code>.
+          Records must match every filter. Use <code>*</code> as a wildcard in agent, server and tool; the search looks
+          in the arguments and also accepts <code>name=value</code>.
         </p>
-      </Empty>
+      </EmptyState>
     )
   }
   return (
-    <Empty title="Nothing is recorded yet">
+    <EmptyState title="No records yet">
       <p>
-        Every call is written down before it is made and after it has ended, and the records are chained: none can be
-        changed unseen.
+        Every call is recorded before it starts and after it ends. Records are chained by hashes, so that changes to
+        them are detected.
       </p>
-      <Code text="toolway audit tail" label="Command that follows the audit log" />
-    </Empty>
+      <CodeBlock text="toolway audit tail" label="Command to follow the audit log" />
+    </EmptyState>
+  )
+}
+
+const decisions = [
+  ['ALLOW', 'ALLOW'],
+  ['DENY', 'DENY'],
+  ['ERROR', 'ERROR'],
+  ['TIMEOUT', 'TIMEOUT'],
+] as const
+
+function AuditFilters() {
+  return (
+    <div class="filters">
+      <SearchField label="Search arguments" />
+      <TextFilter label="Agent" name="agent" placeholder="ci, team.*" />
+      <TextFilter label="Server" name="server" placeholder="github" />
+      <TextFilter label="Tool" name="tool" placeholder="delete_*" />
+      <TextFilter label="Caused by" name="parent" placeholder="chat or call ID" />
+      <SelectFilter label="Decision" name="decision" options={decisions} all="any" />
+      <TimeFilter label="From" name="from" />
+      <TimeFilter label="To" name="to" />
+      {query.value.size > 0 && (
+        <button type="button" class="button" onClick={() => replaceAddress(pathTo('audit'))}>
+          <Icon name="close" size={12} /> Clear
+        </button>
+      )}
+    </div>
   )
 }

@@ -1,19 +1,18 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { AuditRow } from '../../../../src/serve/admin/contract.ts'
-import { Code } from '../../parts/code.tsx'
-import { Icon } from '../../parts/icon.tsx'
-import { JsonTree } from '../../parts/json-tree.tsx'
-import { decisionLook } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { decisionStatus } from '../../components/statuses.ts'
 import { pathTo } from '../../routing/route.ts'
 import { recordLink } from './audit-columns.tsx'
-import { targetOf, textIn } from './audit-row.ts'
+import { targetOf, textField } from './audit-row.ts'
 
-/** One record in full. */
 export function RecordPanel({ row }: { readonly row: AuditRow }) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => heading.current?.focus(), [])
-  const call = textIn(row, 'call')
+  const call = textField(row, 'call')
   return (
     <aside class="card split-detail" aria-label="Audit record">
       <div class="card-head">
@@ -24,7 +23,7 @@ export function RecordPanel({ row }: { readonly row: AuditRow }) {
           class="button plain icon tiny"
           href={recordLink(undefined)}
           data-back
-          aria-label="Close the record"
+          aria-label="Close record"
           title="Close (Esc)"
         >
           <Icon name="close" size={14} />
@@ -32,11 +31,11 @@ export function RecordPanel({ row }: { readonly row: AuditRow }) {
       </div>
       <div class="card-body stack">
         <p class="row">
-          <Mark look={decisionLook(row.decision, row.is_error === true)} chip />
-          {call !== '' && <a href={pathTo('calls', call)}>Timeline of the call</a>}
+          <StatusBadge status={decisionStatus(row.decision, row.is_error === true)} chip />
+          {call !== '' && <a href={pathTo('calls', call)}>Call timeline</a>}
         </p>
         <JsonTree value={row} open={3} />
-        {call !== '' && <Code text={`toolway audit query --call ${call}`} label="The same in a terminal" />}
+        {call !== '' && <CodeBlock text={`toolway audit query --call ${call}`} label="Equivalent command" />}
       </div>
     </aside>
   )

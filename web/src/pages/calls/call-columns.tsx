@@ -1,52 +1,52 @@
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { At } from '../../parts/moment.tsx'
-import { Name } from '../../parts/name.tsx'
-import { type Column, RowLink } from '../../parts/table.tsx'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { type Column, RowLink } from '../../components/table.tsx'
+import { ClockTime } from '../../components/times.tsx'
+import { formatDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
 
-/** Where a call is looked at; the filters stay. */
+/** Keeps the filters. */
 export const callLink = (id: string): string => pathTo('calls', id) + (query.value.size > 0 ? `?${query.value}` : '')
 
-/** Server and tool, or what else was done. */
-export const whatOf = ({ server, name, operation }: CallView): string =>
+/** Server and tool, or else the operation. */
+export const targetOf = ({ server, name, operation }: CallView): string =>
   [server, name].filter((part) => part !== '').join('.') || operation
 
-/** What is unusual about it: most calls are calls of tools, made by an agent itself. */
+/** Only what differs from the usual case, a tool call made directly by an agent. */
 const notesOf = ({ operation, parent }: CallView): string =>
   [operation !== 'call_tool' && operation, parent !== null && 'caused by another call'].filter(Boolean).join(', ')
 
-/** The columns of the list; fewer of them where a call stands beside it. */
+/** Fewer columns (`narrow`) while a call is open beside the list. */
 export function callColumns(narrow: boolean): readonly Column<CallView>[] {
   const columns: readonly (Column<CallView> & { readonly alone?: true })[] = [
-    { title: 'Time', cell: ({ at }) => <At at={at} /> },
+    { title: 'Time', cell: ({ at }) => <ClockTime at={at} /> },
     {
-      title: 'What',
-      clip: true,
+      title: 'Target',
+      truncate: true,
       cell: (call) => (
         <>
           <RowLink href={callLink(call.id)}>
-            <Name of={whatOf(call)} />
+            <BreakableName name={targetOf(call)} />
           </RowLink>
           {notesOf(call) !== '' && <span class="sub">{notesOf(call)}</span>}
         </>
       ),
     },
-    { title: 'Agent', from: 'middle', alone: true, cell: ({ agent }) => agent },
+    { title: 'Agent', minScreen: 'middle', alone: true, cell: ({ agent }) => agent },
     {
       title: 'Outcome',
       cell: ({ outcome, code }) => (
         <>
-          <Mark look={outcomeLooks[outcome]} />
+          <StatusBadge status={outcomeStatuses[outcome]} />
           {code !== null && <span class="sub">{code}</span>}
         </>
       ),
     },
-    { title: 'Cache', from: 'wide', alone: true, cell: ({ cache }) => cache ?? '' },
-    { title: 'Took', end: true, cell: ({ ms }) => took(ms) },
+    { title: 'Cache', minScreen: 'wide', alone: true, cell: ({ cache }) => cache ?? '' },
+    { title: 'Duration', alignEnd: true, cell: ({ ms }) => formatDuration(ms) },
   ]
   return narrow ? columns.filter(({ alone }) => !alone) : columns
 }

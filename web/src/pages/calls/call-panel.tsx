@@ -1,50 +1,56 @@
-import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import type { AuditRow, CallDetail } from '../../../../src/serve/admin/contract.ts'
+import { queries } from '../../api/endpoints.ts'
 import { liveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { took } from '../../format/duration.ts'
-import { Icon } from '../../parts/icon.tsx'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Loaded } from '../../parts/states.tsx'
+import { isAdmin } from '../../api/session.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { ClockTime, RelativeTime } from '../../components/times.tsx'
+import { formatDuration } from '../../format/duration.ts'
 import { query } from '../../routing/location.ts'
+import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { AuditRecords } from './audit-records.tsx'
-import { callLink, whatOf } from './call-columns.tsx'
-import { CallFacts } from './call-facts.tsx'
+import { callLink, targetOf } from './call-columns.tsx'
 import { Timeline } from './timeline.tsx'
 
-/** One call: what happened in which order, what it caused, and what was written down about it. */
 export function CallPanel({ id }: { readonly id: string }) {
   const live = liveCalls.value.find((call) => call.id === id)
-  // A call that ends while one looks at it is asked for once more.
-  const call = useResource(read.call(id), `${id} ${live?.outcome}`, live?.outcome === 'running' ? { every: 1000 } : {})
+  // The outcome is part of the key, so that the details reload when the call ends.
+  const call = useResource(
+    queries.call(id),
+    `${id} ${live?.outcome}`,
+    live?.outcome === 'running' ? { pollEveryMs: 1000 } : {},
+  )
   const back = pathTo('calls') + (query.value.size > 0 ? `?${query.value}` : '')
   const shown = call.data ?? live
   return (
     <aside class="card split-detail" aria-label="Call">
       <div class="card-head">
         <h2 data-focus tabIndex={-1}>
-          {shown ? whatOf(shown) : 'Call'}
+          {shown ? targetOf(shown) : 'Call'}
         </h2>
-        <a class="button plain icon tiny" href={back} data-back aria-label="Close the call" title="Close (Esc)">
+        <a class="button plain icon tiny" href={back} data-back aria-label="Close call" title="Close (Esc)">
           <Icon name="close" size={14} />
         </a>
       </div>
       <div class="card-body stack">
-        <Loaded of={call} what="the call">
-          {(data) => <Detail call={data} />}
+        <Loaded resource={call} what="the call">
+          {(data) => <CallDetails call={data} />}
         </Loaded>
       </div>
     </aside>
   )
 }
 
-function Detail({ call }: { readonly call: CallDetail }) {
+function CallDetails({ call }: { readonly call: CallDetail }) {
   return (
     <>
       <p class="row">
-        <Mark look={outcomeLooks[call.outcome]} chip /> {took(call.ms)}
+        <StatusBadge status={outcomeStatuses[call.outcome]} chip /> {formatDuration(call.ms)}
       </p>
       <CallFacts call={call} />
       <section class="stack tight">
@@ -53,15 +59,15 @@ function Detail({ call }: { readonly call: CallDetail }) {
       </section>
       {call.children.length > 0 && (
         <section class="stack tight">
-          <h3>Calls that it caused</h3>
+          <h3>Child calls</h3>
           <ul class="stack tight">
             {call.children.map((child) => (
               <li key={child.id} class="row spread">
                 <span class="row">
-                  <Mark look={outcomeLooks[child.outcome]} />
-                  <a href={callLink(child.id)}>{whatOf(child)}</a>
+                  <StatusBadge status={outcomeStatuses[child.outcome]} />
+                  <a href={callLink(child.id)}>{targetOf(child)}</a>
                 </span>
-                <span class="quiet">{took(child.ms)}</span>
+                <span class="quiet">{formatDuration(child.ms)}</span>
               </li>
             ))}
           </ul>
@@ -69,5 +75,109 @@ function Detail({ call }: { readonly call: CallDetail }) {
       )}
       <AuditRecords begin={call.audit.begin} end={call.audit.end} />
     </>
+  )
+}
+
+interface AuditRecordsProps {
+  readonly begin: AuditRow | null
+  readonly end: AuditRow | null
+}
+
+function AuditRecords({ begin, end }: AuditRecordsProps) {
+  return (
+    <section class="stack tight">
+      <h3>Audit records</h3>
+      {begin === null && end === null ? (
+        <p class="quiet">
+          {isAdmin.value
+            ? 'None yet: records are written in batches, and this call is very recent.'
+            : 'Only admins can see them.'}
+        </p>
+      ) : (
+        <>
+          {begin && <JsonTree value={{ before: begin }} open={1} />}
+          {end && <JsonTree value={{ after: end }} open={2} />}
+        </>
+      )}
+    </section>
+  )
+}
+
+function CallFacts({ call }: { readonly call: CallDetail }) {
+  const rule = call.audit.end?.rule
+  return (
+    <dl class="facts">
+      <dt>Started</dt>
+      <dd>
+        <ClockTime at={call.at} /> (<RelativeTime at={call.at} />)
+      </dd>
+      <dt>Agent</dt>
+      <dd>
+        {call.agent} <span class="quiet">using credential</span> {call.principal}
+      </dd>
+      <dt>Operation</dt>
+      <dd>{call.operation}</dd>
+      {call.server !== '' && (
+        <>
+          <dt>Server</dt>
+          <dd>
+            <a href={pathTo('servers', call.server)}>{call.server}</a>
+          </dd>
+        </>
+      )}
+      {call.cache !== null && (
+        <>
+          <dt>Cache</dt>
+          <dd>
+            {
+              {
+                hit: 'served from the cache',
+                miss: 'not in the cache',
+                joined: 'shared the result of an identical call in flight',
+              }[call.cache]
+            }
+          </dd>
+        </>
+      )}
+      {call.code !== null && (
+        <>
+          <dt>Code</dt>
+          <dd>{/^[A-Z_]+$/.test(call.code) ? <a href={pathTo('errors', call.code)}>{call.code}</a> : call.code}</dd>
+        </>
+      )}
+      {typeof rule === 'string' && (
+        <>
+          <dt>Rule</dt>
+          <dd>
+            <code>{rule}</code>{' '}
+            {call.operation === 'call_tool' && (
+              <a
+                href={withQuery(pathTo('policy'), {
+                  view: 'why',
+                  agent: call.agent,
+                  tool: `${call.server}.${call.name}`,
+                })}
+              >
+                Why?
+              </a>
+            )}
+          </dd>
+        </>
+      )}
+      {call.parent !== null && (
+        <>
+          <dt>Caused by</dt>
+          <dd>
+            <a href={pathTo('calls', call.parent)}>
+              <code>{call.parent}</code>
+            </a>
+          </dd>
+        </>
+      )}
+      <dt>ID</dt>
+      <dd class="row">
+        <code>{call.id}</code> <CopyButton text={call.id} label="Copy call ID" />
+      </dd>
+    </dl>
   )
 }

@@ -1,34 +1,35 @@
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { CallView } from '../../../../src/serve/admin/contract.ts'
-import { filterCalls, withCalls } from '../../api/call-log.ts'
-import { read } from '../../api/endpoints.ts'
-import { keptCalls, liveCalls } from '../../api/live.ts'
+import { filterCalls, mergeCalls } from '../../api/call-log.ts'
+import { queries } from '../../api/endpoints.ts'
+import { liveCalls, maxLiveCalls } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { counted } from '../../format/number.ts'
-import { Choose, Search } from '../../parts/filters.tsx'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Page } from '../../parts/page.tsx'
-import { Failed, Loading } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
+import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, LoadError, Loading } from '../../components/states.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { Table } from '../../components/table.tsx'
+import { formatCount, pluralize } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
 import { callColumns } from './call-columns.tsx'
 import { CallPanel } from './call-panel.tsx'
 import './calls.css'
-import { NoCalls } from './no-calls.tsx'
-import { PauseButton } from './pause-button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { pathTo } from '../../routing/route.ts'
 
-const outcomes = Object.entries(outcomeLooks).map(([value, { word }]) => [value, word] as const)
+const outcomes = Object.entries(outcomeStatuses).map(([value, { label }]) => [value, label] as const)
 
-/** What agents are doing right now; one call beside the others where one was chosen. */
+/** Live list of calls, with the details of one call beside it. */
 export function Calls({ id }: { readonly id: string | undefined }) {
-  const wanted = (name: string) => query.value.get(name) ?? ''
-  const filter = { agent: wanted('agent'), server: wanted('server'), outcome: wanted('outcome'), text: wanted('q') }
-  // Calls that fit and are older than those of the stream are asked for.
-  const earlier = useResource(read.calls({ ...filter, limit: keptCalls }), JSON.stringify(filter), {
-    withoutStream: true,
+  const param = (name: string) => query.value.get(name) ?? ''
+  const filter = { agent: param('agent'), server: param('server'), outcome: param('outcome'), text: param('q') }
+  // Loads matching calls that are older than those of the event stream.
+  const earlier = useResource(queries.calls({ ...filter, limit: maxLiveCalls }), JSON.stringify(filter), {
+    pollWhenOffline: true,
   })
   const paused = useSignal<readonly CallView[] | undefined>(undefined)
-  const all = withCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * keptCalls)
+  const all = mergeCalls(paused.value ?? liveCalls.value, earlier.data ?? [], 2 * maxLiveCalls)
   const rows = filterCalls(all, filter)
   const names = (key: 'agent' | 'server') =>
     [...new Set(liveCalls.value.map((call) => call[key]))].filter(Boolean).sort()
@@ -36,16 +37,16 @@ export function Calls({ id }: { readonly id: string | undefined }) {
   return (
     <Page
       title="Calls"
-      note="As they happen. Only the latest are kept here; the audit log has them all."
+      note="Live calls. Only the most recent are kept here; the audit log has all of them."
       actions={<PauseButton paused={paused} />}
     >
       <div class="filters">
-        <Search label="Search calls" />
-        <Choose label="Agent" name="agent" options={names('agent')} all="all" />
-        <Choose label="Server" name="server" options={names('server')} all="all" />
-        <Choose label="Outcome" name="outcome" options={outcomes} all="any" />
+        <SearchField label="Search calls" />
+        <SelectFilter label="Agent" name="agent" options={names('agent')} all="all" />
+        <SelectFilter label="Server" name="server" options={names('server')} all="all" />
+        <SelectFilter label="Outcome" name="outcome" options={outcomes} all="any" />
       </div>
-      {earlier.error && <Failed error={earlier.error} what="earlier calls" retry={earlier.reload} />}
+      {earlier.error && <LoadError error={earlier.error} what="earlier calls" retry={earlier.reload} />}
       <div class={id === undefined ? '' : 'split'}>
         <div class="card split-list">
           {waiting && <Loading what="the calls" />}
@@ -60,7 +61,9 @@ export function Calls({ id }: { readonly id: string | undefined }) {
                 current={(call) => call.id === id}
               />
               <p class="table-foot">
-                {rows.length > 200 ? `The newest 200 of ${counted(rows.length, 'call')}` : counted(rows.length, 'call')}
+                {rows.length > 200
+                  ? `The newest 200 of ${pluralize(rows.length, 'call')}`
+                  : pluralize(rows.length, 'call')}
                 {rows.length < all.length && ` of ${all.length}`}
               </p>
             </>
@@ -69,5 +72,49 @@ export function Calls({ id }: { readonly id: string | undefined }) {
         {id !== undefined && <CallPanel key={id} id={id} />}
       </div>
     </Page>
+  )
+}
+
+function NoCalls({ filtered }: { readonly filtered: boolean }) {
+  if (filtered) {
+    return (
+      <EmptyState title="No matching calls">
+        <p class="quiet">
+          Only the most recent calls are kept here. <a href={pathTo('audit')}>The audit log</a> has all of them.
+        </p>
+      </EmptyState>
+    )
+  }
+  return (
+    <EmptyState title="No calls yet">
+      <p>
+        Calls appear here as soon as they start. <a href="/">Connect a client</a>, or make a call yourself:
+      </p>
+      <CodeBlock text="toolway call native.hash data=hello algorithm=sha256" label="Command to make a call" />
+      <p class="quiet">
+        Or <a href={pathTo('tools')}>try a tool</a> in the browser.
+      </p>
+    </EmptyState>
+  )
+}
+
+/** Pauses the list and counts the calls that arrive meanwhile. */
+function PauseButton({ paused }: { readonly paused: Signal<readonly CallView[] | undefined> }) {
+  const frozen = paused.value
+  const known = new Set(frozen?.map(({ id }) => id))
+  const newCalls = frozen ? liveCalls.value.filter(({ id }) => !known.has(id)).length : 0
+  return (
+    <>
+      {frozen && <span class="quiet">{formatCount(newCalls)} new</span>}
+      <button
+        type="button"
+        class="button"
+        data-pause
+        title={frozen ? 'Resume live updates (p)' : 'Pause live updates (p)'}
+        onClick={() => (paused.value = frozen ? undefined : liveCalls.peek())}
+      >
+        <Icon name={frozen ? 'play' : 'pause'} size={14} /> {frozen ? 'Resume' : 'Pause'}
+      </button>
+    </>
   )
 }

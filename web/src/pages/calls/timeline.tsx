@@ -1,13 +1,12 @@
 import type { CallDetail } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
+import { formatDuration } from '../../format/duration.ts'
 import { now } from '../../shell/now.ts'
-import { barsOf } from './bars.ts'
+import { timelineBars } from './timeline-bars.ts'
 
-/** What a call spent its time with. */
 export function Timeline({ call }: { readonly call: CallDetail }) {
-  const bars = barsOf(call, now.value)
+  const bars = timelineBars(call, now.value)
   if (bars.length === 0) {
-    return <p class="quiet">It was never sent: it was refused, or answered by Toolway itself.</p>
+    return <p class="quiet">This call was never sent to a server: it was refused, or Toolway answered it.</p>
   }
   return (
     <ol class="timeline">
@@ -19,8 +18,8 @@ export function Timeline({ call }: { readonly call: CallDetail }) {
               {bar.error !== null && <span class="tone-bad"> {bar.error}</span>}
             </span>
             <span class="quiet">
-              {bar.startMs > 0 && `after ${took(bar.startMs)}, `}
-              {bar.ms === null ? 'still running' : took(bar.ms)}
+              {bar.startMs > 0 && `after ${formatDuration(bar.startMs)}, `}
+              {bar.ms === null ? 'still running' : formatDuration(bar.ms)}
             </span>
           </span>
           <span class="track" aria-hidden="true">

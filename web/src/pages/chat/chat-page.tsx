@@ -1,44 +1,44 @@
 import { useEffect } from 'preact/hooks'
 import type { ChatView } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { Icon } from '../../parts/icon.tsx'
-import { Page } from '../../parts/page.tsx'
-import { Loaded } from '../../parts/states.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
 import { Composer } from './composer.tsx'
 import './chat.css'
-import { NoModel } from './no-model.tsx'
-import { startAnew, turns } from './talk.ts'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { startNewChat, turns } from './conversation.ts'
 import { TurnView } from './turn-view.tsx'
 
-/** A conversation with a model that has the tools of an agent. */
 export function ChatPage() {
-  const chat = useResource(read.chat, 'chat')
-  const anew = (
-    <button type="button" class="button" onClick={startAnew}>
+  const chat = useResource(queries.chat, 'chat')
+  const newChatButton = (
+    <button type="button" class="button" onClick={startNewChat}>
       <Icon name="add" size={14} /> New chat
     </button>
   )
   return (
     <Page
       title="Chat"
-      note="Ask something that the tools can help with. Every call is real, judged by the rules of the agent, and in the audit log."
-      actions={turns.value.length > 0 && anew}
+      note="Ask something that needs tools. Calls are real: the rules of the agent apply, and the audit log records them."
+      actions={turns.value.length > 0 && newChatButton}
     >
-      <Loaded of={chat} what="the models">
+      <Loaded resource={chat} what="the models">
         {({ models }: ChatView) => (models.length === 0 ? <NoModel /> : <Conversation models={models} />)}
       </Loaded>
     </Page>
   )
 }
 
-/** So near to the end somebody reads along; who has scrolled up wants to stay there. */
-const nearPx = 240
+/** Follow the conversation only if the user is this close to its end, and has not scrolled up. */
+const followWithinPx = 240
 
 function Conversation({ models }: ChatView) {
   useEffect(() => {
     const { scrollHeight, scrollTop, clientHeight } = document.documentElement
-    if (turns.value.length > 0 && scrollHeight - scrollTop - clientHeight < nearPx) window.scrollTo(0, scrollHeight)
+    if (turns.value.length > 0 && scrollHeight - scrollTop - clientHeight < followWithinPx)
+      window.scrollTo(0, scrollHeight)
   }, [turns.value])
   return (
     <div class="stack">
@@ -50,6 +50,28 @@ function Conversation({ models }: ChatView) {
         </ol>
       )}
       <Composer models={models} />
+    </div>
+  )
+}
+
+const example = `models:
+  local:
+    kind: openai
+    baseUrl: http://127.0.0.1:8000/v1
+    model: qwen3
+chat:
+  model: local`
+
+function NoModel() {
+  return (
+    <div class="card">
+      <EmptyState title="No model is configured">
+        <p>
+          Chat needs a language model. Any server with an OpenAI-compatible API works: add it under <code>models</code>{' '}
+          and set <code>chat.model</code> to its name.
+        </p>
+        <CodeBlock text={example} label="Example configuration with a model" />
+      </EmptyState>
     </div>
   )
 }

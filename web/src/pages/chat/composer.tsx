@@ -1,10 +1,10 @@
 import { useSignal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { isAdmin, ownAgents } from '../../api/session.ts'
-import { Icon } from '../../parts/icon.tsx'
-import { ask, stop, turns } from './talk.ts'
+import { isAdmin, selectableAgents } from '../../api/session.ts'
+import { Icon } from '../../components/icon.tsx'
+import { sendMessage, stop, turns } from './conversation.ts'
 
 const modes = [
   ['', 'as configured'],
@@ -12,25 +12,24 @@ const modes = [
   ['agent', 'agent'],
 ] as const
 
-/** What to ask, and whom. */
 export function Composer({ models }: { readonly models: readonly string[] }) {
-  const known = useResource(isAdmin.value ? read.agents : async () => [], 'agents')
-  const agents = ownAgents(known.data?.map(({ name }) => name) ?? [])
+  const known = useResource(isAdmin.value ? queries.agents : async () => [], 'agents')
+  const agents = selectableAgents(known.data?.map(({ name }) => name) ?? [])
   const text = useSignal('')
   const model = useSignal(models[0] ?? '')
   const mode = useSignal('')
-  const chosen = useSignal<string | undefined>(undefined)
-  const agent = chosen.value ?? agents[0] ?? ''
+  const selectedAgent = useSignal<string | undefined>(undefined)
+  const agent = selectedAgent.value ?? agents[0] ?? ''
   const running = turns.value.at(-1)?.state === 'running'
 
   const send = () => {
-    const asked = text.value.trim()
-    if (asked === '' || running) return
+    const message = text.value.trim()
+    if (message === '' || running) return
     text.value = ''
-    void ask(asked, { model: model.value, mode: mode.value || undefined, agent })
+    void sendMessage(message, { model: model.value, mode: mode.value || undefined, agent })
   }
-  const pressed = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
-    // A word that is still being composed ends with Enter, too.
+  const onKeyDown = (event: TargetedKeyboardEvent<HTMLTextAreaElement>) => {
+    // Enter also confirms the composition of an input method.
     if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
     event.preventDefault()
     send()
@@ -46,17 +45,22 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
       <textarea
         class="input"
         aria-label="Message"
-        placeholder="Enter sends, Shift+Enter begins a line"
+        placeholder="Enter to send, Shift+Enter for a new line"
         rows={3}
         value={text.value}
         onInput={({ currentTarget }) => (text.value = currentTarget.value)}
-        onKeyDown={pressed}
+        onKeyDown={onKeyDown}
         data-search
       />
       <div class="filters">
-        <Pick label="Model" value={model.value} options={models} onChange={(next) => (model.value = next)} />
-        <Pick label="Mode" value={mode.value} options={modes} onChange={(next) => (mode.value = next)} />
-        <Pick label="Act as agent" value={agent} options={agents} onChange={(next) => (chosen.value = next)} />
+        <SelectField label="Model" value={model.value} options={models} onChange={(next) => (model.value = next)} />
+        <SelectField label="Mode" value={mode.value} options={modes} onChange={(next) => (mode.value = next)} />
+        <SelectField
+          label="Act as agent"
+          value={agent}
+          options={agents}
+          onChange={(next) => (selectedAgent.value = next)}
+        />
         {running ? (
           <button key="stop" type="button" class="button" onClick={stop}>
             <Icon name="close" size={14} /> Stop
@@ -71,14 +75,14 @@ export function Composer({ models }: { readonly models: readonly string[] }) {
   )
 }
 
-interface PickProps {
+interface SelectFieldProps {
   readonly label: string
   readonly value: string
   readonly options: readonly (string | readonly [value: string, text: string])[]
   onChange(value: string): void
 }
 
-function Pick({ label, value, options, onChange }: PickProps) {
+function SelectField({ label, value, options, onChange }: SelectFieldProps) {
   const pairs = options.map((option) => (typeof option === 'string' ? ([option, option] as const) : option))
   return (
     <label class="filter">

@@ -1,29 +1,31 @@
 import { isAdmin } from '../../api/session.ts'
-import { count } from '../../format/number.ts'
-import { Note } from '../../parts/states.tsx'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { Note } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { ToolRuns } from './tool-runs.tsx'
-import { stageNames, type Turn } from './turn.ts'
+import { stageNames, type ToolRun, type Turn } from './turn.ts'
 
-/** A question, what was done about it, and its answer. */
 export function TurnView({ turn }: { readonly turn: Turn }) {
-  const { asked, id, calls, thinking, text, notes, error, state, tokens } = turn
+  const { question, id, calls, thinking, text, notes, error, state, tokens } = turn
   return (
     <li class="turn stack tight">
-      <p class="asked">
+      <p class="question">
         <span class="hidden">You: </span>
-        {asked}
+        {question}
       </p>
       {calls.length > 0 && <ToolRuns runs={calls} chat={id} />}
       {thinking !== '' && (
         <details>
-          <summary class="quiet small">What the model thought</summary>
-          <p class="said quiet">{thinking}</p>
+          <summary class="quiet small">Reasoning</summary>
+          <p class="message-text quiet">{thinking}</p>
         </details>
       )}
       {text !== '' && (
-        <p class="said">
+        <p class="message-text">
           <span class="hidden">Answer: </span>
           {text}
         </p>
@@ -41,7 +43,7 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
       )}
       <p class="row quiet small" role="status">
         {statusOf(turn)}
-        {tokens !== undefined && tokens > 0 && <span>{count(tokens)} tokens</span>}
+        {tokens !== undefined && tokens > 0 && <span>{formatCount(tokens)} tokens</span>}
         {state !== 'running' && id !== undefined && isAdmin.value && (
           <a href={withQuery(pathTo('audit'), { parent: id })}>Audit records</a>
         )}
@@ -51,6 +53,41 @@ export function TurnView({ turn }: { readonly turn: Turn }) {
 }
 
 function statusOf({ state, stage }: Turn): string {
-  if (state === 'running') return `${stage ? stageNames[stage] : 'Asking'}…`
+  if (state === 'running') return `${stage ? stageNames[stage] : 'Sending'}…`
   return { answered: 'Answered', stopped: 'Stopped', failed: 'Failed' }[state]
+}
+
+interface ToolRunsProps {
+  readonly runs: readonly ToolRun[]
+  /** ID of the chat, which is the parent of its calls in the audit log. */
+  readonly chat: string | undefined
+}
+
+function ToolRuns({ runs, chat }: ToolRunsProps) {
+  return (
+    <ul class="runs" aria-label="Tools">
+      {runs.map((run) => (
+        <li key={run.call}>
+          <details>
+            <summary class="row">
+              <StatusBadge status={outcomeStatuses[run.state]} />
+              <code>
+                <BreakableName name={run.name} />
+              </code>
+              {run.ms !== undefined && <span class="quiet">{formatDuration(run.ms)}</span>}
+            </summary>
+            <div class="stack tight">
+              <pre class="message-text small">{JSON.stringify(run.arguments, undefined, 2)}</pre>
+              {run.text !== '' && <p class="message-text small">{run.text}</p>}
+              {chat !== undefined && isAdmin.value && (
+                <a class="small" href={withQuery(pathTo('audit'), { parent: chat, server: run.server })}>
+                  Audit records of {run.server} in this chat
+                </a>
+              )}
+            </div>
+          </details>
+        </li>
+      ))}
+    </ul>
+  )
 }

@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import type { ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
-import { createEventData } from '../../api/event-data.ts'
-import { begun, failed, messagesOf, stopped, type Turn, withTold } from './turn.ts'
+import { createEventParser } from '../../api/chat.ts'
+import { applyEvent, failedTurn, historyOf, newTurn, stoppedTurn, type Turn } from './turn.ts'
 
-const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = begun('Hi')): Turn => events.reduce(withTold, turn)
+const turnAfter = (events: readonly ChatStreamEvent[], turn: Turn = newTurn('Hi')): Turn =>
+  events.reduce(applyEvent, turn)
 
 const call = (id: string): ChatStreamEvent => ({
   kind: 'call',
@@ -21,7 +22,7 @@ const end: ChatStreamEvent = {
 }
 
 describe('G10: a turn of a chat', () => {
-  test('comes to be from the events of its answer', () => {
+  test('is built from the events of the response', () => {
     const turn = turnAfter([
       { kind: 'start', id: 'chat-1', model: 'local' },
       { kind: 'stage', stage: 'execute', round: 1 },
@@ -31,7 +32,7 @@ describe('G10: a turn of a chat', () => {
       end,
     ])
     expect(turn).toMatchObject({
-      ...{ asked: 'Hi', id: 'chat-1', stage: 'execute', thinking: 'Hm.', text: 'Hello' },
+      ...{ question: 'Hi', id: 'chat-1', stage: 'execute', thinking: 'Hm.', text: 'Hello' },
       ...{ state: 'answered', notes: ['A note.'], tokens: 7, error: undefined },
     })
     expect(turn.calls.map(({ call, state, ms }) => [call, state, ms])).toEqual([
@@ -40,22 +41,22 @@ describe('G10: a turn of a chat', () => {
     ])
   })
 
-  test('a failure keeps what there was; what is over cannot be stopped', () => {
+  test('keeps its text after a failure and cannot be stopped after its end', () => {
     const turn = turnAfter([
       { kind: 'text', text: 'Hel' },
       { kind: 'error', code: 'TIMEOUT', message: 'Late.' },
     ])
     expect(turn).toMatchObject({ text: 'Hel', state: 'failed', error: { code: 'TIMEOUT', message: 'Late.' } })
-    expect(stopped(turn)).toBe(turn)
-    expect(stopped(begun('Hi')).state).toBe('stopped')
+    expect(stoppedTurn(turn)).toBe(turn)
+    expect(stoppedTurn(newTurn('Hi')).state).toBe('stopped')
   })
 
-  test('what was said goes with the next question, what was never answered does not', () => {
+  test('the history contains answered questions only', () => {
     const answered = turnAfter([{ kind: 'text', text: 'Hello' }, end])
-    const half = stopped(turnAfter([{ kind: 'text', text: 'Hel' }], begun('Again')))
-    const silent = stopped(begun('Nothing'))
-    const broken = failed(turnAfter([{ kind: 'text', text: 'x' }]), { code: 'C', message: 'M' })
-    expect(messagesOf([answered, half, silent, broken]).map(({ role, content }) => `${role}: ${content}`)).toEqual([
+    const half = stoppedTurn(turnAfter([{ kind: 'text', text: 'Hel' }], newTurn('Again')))
+    const silent = stoppedTurn(newTurn('Nothing'))
+    const broken = failedTurn(turnAfter([{ kind: 'text', text: 'x' }]), { code: 'C', message: 'M' })
+    expect(historyOf([answered, half, silent, broken]).map(({ role, content }) => `${role}: ${content}`)).toEqual([
       'user: Hi',
       'assistant: Hello',
       'user: Again',
@@ -64,11 +65,11 @@ describe('G10: a turn of a chat', () => {
   })
 })
 
-test('the data of events is read from pieces of any size', () => {
+test('events are parsed from chunks of any size', () => {
   const stream = 'data: {"a":1}\n\n: keep-alive\n\nid: 1\ndata: {"b":\ndata: 2}\n\ndata: half'
   for (const size of [1, 3, 1000]) {
     const told: string[] = []
-    const read = createEventData((data) => told.push(data))
+    const read = createEventParser((data) => told.push(data))
     for (let at = 0; at < stream.length; at += size) read(stream.slice(at, at + size))
     expect(told).toEqual(['{"a":1}', '{"b":\n2}'])
   }

@@ -1,9 +1,9 @@
 import type { ChatStageName, ChatStreamEvent } from '../../../../src/serve/admin/contract.ts'
 
-/** A question and all that has become of it. */
+/** One question of the user and the answer to it. */
 export interface Turn {
-  readonly asked: string
-  /** Joins its calls in audit; known once the answer has begun. */
+  readonly question: string
+  /** ID of the chat in the audit log; known once the answer starts. */
   readonly id: string | undefined
   readonly stage: ChatStageName | undefined
   readonly calls: readonly ToolRun[]
@@ -15,7 +15,6 @@ export interface Turn {
   readonly tokens: number | undefined
 }
 
-/** A tool that was called for an answer. */
 export interface ToolRun {
   readonly call: string
   readonly name: string
@@ -26,13 +25,13 @@ export interface ToolRun {
   readonly text: string
 }
 
-export const begun = (asked: string): Turn => ({
-  ...{ asked, id: undefined, stage: undefined, calls: [], thinking: '', text: '' },
+export const newTurn = (question: string): Turn => ({
+  ...{ question, id: undefined, stage: undefined, calls: [], thinking: '', text: '' },
   ...{ state: 'running', notes: [], error: undefined, tokens: undefined },
 })
 
-/** A turn after one more event of its answer. */
-export function withTold(turn: Turn, event: ChatStreamEvent): Turn {
+/** Applies one event of the response stream. */
+export function applyEvent(turn: Turn, event: ChatStreamEvent): Turn {
   switch (event.kind) {
     case 'start':
       return { ...turn, id: event.id }
@@ -57,33 +56,34 @@ export function withTold(turn: Turn, event: ChatStreamEvent): Turn {
       return { ...turn, state: 'answered', notes, tokens: usage.promptTokens + usage.completionTokens }
     }
     case 'error':
-      return failed(turn, event)
+      return failedTurn(turn, event)
   }
 }
 
-/** Nobody waits any more for what was under way. */
-export const stopped = (turn: Turn): Turn => (turn.state === 'running' ? { ...turn, state: 'stopped' } : turn)
+export const stoppedTurn = (turn: Turn): Turn => (turn.state === 'running' ? { ...turn, state: 'stopped' } : turn)
 
-export const failed = (turn: Turn, { code, message }: { readonly code: string; readonly message: string }): Turn => ({
+export const failedTurn = (
+  turn: Turn,
+  { code, message }: { readonly code: string; readonly message: string },
+): Turn => ({
   ...turn,
   state: 'failed',
   error: { code, message },
 })
 
-/** What was said, for the next question: what was never answered is no part of it. */
-export const messagesOf = (turns: readonly Turn[]) =>
-  turns.flatMap(({ asked, text, state }) =>
+/** History for the next request, without turns that failed or have no answer. */
+export const historyOf = (turns: readonly Turn[]) =>
+  turns.flatMap(({ question, text, state }) =>
     text === '' || state === 'failed'
       ? []
       : [
-          { role: 'user' as const, content: asked },
+          { role: 'user' as const, content: question },
           { role: 'assistant' as const, content: text },
         ],
   )
 
-/** What is going on, in words. */
 export const stageNames: Readonly<Record<ChatStageName, string>> = {
-  discover: 'Looking for tools',
+  discover: 'Searching for tools',
   select: 'Choosing tools',
   call: 'Preparing calls',
   execute: 'Running tools',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { withoutExcerpt } from '../../format/excerpt.ts'
-import { narrowed } from './narrow.ts'
+import { filterTree } from './filter-tree.ts'
 
 const config = {
   server: { host: '127.0.0.1', port: 4322 },
@@ -10,22 +10,22 @@ const config = {
   },
 }
 
-test('G10: a search in the configuration keeps what leads to a find', () => {
-  expect(narrowed(config, 'example.com')).toEqual({ mcpServers: { github: { url: 'https://mcp.example.com' } } })
-  expect(narrowed(config, ' PORT ')).toEqual({ server: { port: 4322 } })
+test('G10: a search in the configuration keeps the path to each match', () => {
+  expect(filterTree(config, 'example.com')).toEqual({ mcpServers: { github: { url: 'https://mcp.example.com' } } })
+  expect(filterTree(config, ' PORT ')).toEqual({ server: { port: 4322 } })
 })
 
-test('G10: a key that fits keeps all that is below it, also by its path', () => {
-  expect(narrowed(config, 'github')).toEqual({ mcpServers: { github: config.mcpServers.github } })
-  expect(narrowed(config, 'memory.command')).toEqual({ mcpServers: { memory: { command: 'npx' } } })
+test('G10: a matching key or path keeps everything below it', () => {
+  expect(filterTree(config, 'github')).toEqual({ mcpServers: { github: config.mcpServers.github } })
+  expect(filterTree(config, 'memory.command')).toEqual({ mcpServers: { memory: { command: 'npx' } } })
 })
 
-test('G10: nothing asked is everything, nothing found is nothing', () => {
-  expect(narrowed(config, '')).toBe(config)
-  expect(narrowed(config, 'nowhere')).toBeUndefined()
+test('G10: an empty search returns everything, no match returns nothing', () => {
+  expect(filterTree(config, '')).toBe(config)
+  expect(filterTree(config, 'nowhere')).toBeUndefined()
 })
 
-test('G8: an error in the history is told without the lines of the file', () => {
+test('G8: an error in the history omits the excerpt of the file', () => {
   const error = 'There is a problem:\na.yaml:12:3: unknown key `x`\n  12 |  x: 1\n     |  ^\n'
   expect(withoutExcerpt(error)).toBe('There is a problem:\na.yaml:12:3: unknown key `x`')
   expect(withoutExcerpt('  all of it indented')).toBe('  all of it indented')

@@ -1,21 +1,19 @@
 import type { ConfigView } from '../../../../src/serve/admin/contract.ts'
-import { act, read } from '../../api/endpoints.ts'
+import { actions, queries } from '../../api/endpoints.ts'
 import { liveReload } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { Action } from '../../parts/action.tsx'
-import { Code } from '../../parts/code.tsx'
-import { Copy } from '../../parts/copy.tsx'
-import { attempt } from '../../parts/notices.tsx'
-import { Card, Page } from '../../parts/page.tsx'
-import { AdminsOnly, Loaded, Note } from '../../parts/states.tsx'
+import { ActionButton } from '../../components/action-button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { withNotice } from '../../components/notices.tsx'
+import { Card, Page } from '../../components/page.tsx'
+import { AdminsOnly, Loaded, Note } from '../../components/states.tsx'
 import { ConfigTree } from './config-tree.tsx'
-import { History } from './history.tsx'
-import { NoFiles } from './no-files.tsx'
+import { ReloadHistory } from './reload-history.tsx'
 
-/** What is in force, where it came from, and how it came to be. */
 export function Configuration() {
-  if (isAdmin.value) return <Whole />
+  if (isAdmin.value) return <ConfigurationView />
   return (
     <Page title="Configuration">
       <AdminsOnly what="the configuration" />
@@ -23,44 +21,44 @@ export function Configuration() {
   )
 }
 
-function Whole() {
-  const config = useResource(read.config, `config ${liveReload.value?.at}`)
+function ConfigurationView() {
+  const config = useResource(queries.config, `config ${liveReload.value?.at}`)
   const reload = async () => {
-    await attempt(act.reload, (event) =>
+    await withNotice(actions.reload, (event) =>
       event.ok
-        ? `Reloaded: ${event.changes.length === 0 ? 'nothing changed.' : event.changes.join('; ')}`
-        : `Kept as it was: ${event.error}`,
+        ? `Reloaded: ${event.changes.length === 0 ? 'no effective changes.' : event.changes.join('; ')}`
+        : `Reload failed; the configuration did not change: ${event.error}`,
     )
     config.reload()
   }
   return (
     <Page
       title="Configuration"
-      note="Files are read again when they change; a mistake in them changes nothing."
-      actions={<Action name="Reload now" icon="refresh" run={reload} />}
+      note="Files are reloaded when they change. An invalid configuration is not applied."
+      actions={<ActionButton name="Reload now" icon="refresh" run={reload} />}
     >
-      <Loaded of={config} what="the configuration">
-        {(data) => <Parts config={data} />}
+      <Loaded resource={config} what="the configuration">
+        {(data) => <ConfigurationCards config={data} />}
       </Loaded>
     </Page>
   )
 }
 
-function Parts({ config }: { readonly config: ConfigView }) {
+function ConfigurationCards({ config }: { readonly config: ConfigView }) {
   return (
     <>
       {config.reload.lastError !== null && (
         <Note tone="bad">
           <p>
-            <strong>The last reload failed; what was in force before it still is.</strong>
+            <strong>The last reload failed. The previous configuration is still active.</strong>
           </p>
-          <Code text={config.reload.lastError} label="What is wrong with it" />
+          <CodeBlock text={config.reload.lastError} label="Reload error" />
         </Note>
       )}
       {config.warnings.length > 0 && (
         <Note tone="warn">
           <p>
-            <strong>Understood, but doubtful:</strong>
+            <strong>Warnings</strong>
           </p>
           {config.warnings.map((warning) => (
             <p key={warning}>{warning}</p>
@@ -75,16 +73,31 @@ function Parts({ config }: { readonly config: ConfigView }) {
             <ol class="stack tight">
               {config.files.map(({ path, dialect }) => (
                 <li key={path} class="row">
-                  <code>{path}</code> <span class="chip">{dialect}</span> <Copy text={path} label="Copy the path" />
+                  <code>{path}</code> <span class="chip">{dialect}</span>{' '}
+                  <CopyButton text={path} label="Copy the path" />
                 </li>
               ))}
-              {config.files.length > 1 && <li class="quiet small">They merge in this order; later ones win.</li>}
+              {config.files.length > 1 && (
+                <li class="quiet small">Merged in this order; later files override earlier ones.</li>
+              )}
             </ol>
           )}
         </Card>
-        <History reload={config.reload} history={config.history} />
+        <ReloadHistory reload={config.reload} history={config.history} />
       </div>
       <ConfigTree config={config.config} />
     </>
+  )
+}
+
+function NoFiles() {
+  return (
+    <div class="stack tight">
+      <p>
+        No configuration file found; the defaults apply. Searched: <code>--config</code>, <code>TOOLWAY_CONFIG</code>,{' '}
+        <code>./toolway.yaml</code>, <code>./.mcp.json</code>, and the configuration folder of the user.
+      </p>
+      <CodeBlock text="toolway init" label="Command to create a configuration" />
+    </div>
   )
 }

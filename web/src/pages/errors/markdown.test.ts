@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { blocksOf, piecesOf } from './markdown.ts'
+import { parseBlocks, parseInline } from './markdown.ts'
 
 const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
   query: '?raw',
@@ -7,10 +7,10 @@ const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
   eager: true,
 })
 
-test('E2: every page about an error becomes blocks, and none of its marks is left in them', () => {
+test('E2: every error page is parsed without leftover markup', () => {
   expect(Object.keys(pages).length).toBeGreaterThan(20)
   for (const [file, page] of Object.entries(pages)) {
-    const blocks = blocksOf(page)
+    const blocks = parseBlocks(page)
     expect(blocks[0], file).toEqual({ kind: 'heading', level: 1, text: file.replace(/.*\/|\.md$/g, '') })
     const texts = blocks.flatMap((block) => {
       if (block.kind === 'code') return []
@@ -18,7 +18,7 @@ test('E2: every page about an error becomes blocks, and none of its marks is lef
       return block.kind === 'table' ? block.rows.flat() : [block.text]
     })
     for (const text of texts) {
-      const plain = piecesOf(text).filter(({ code }) => !code)
+      const plain = parseInline(text).filter(({ code }) => !code)
       expect(plain.map((piece) => piece.text).join(''), file).not.toMatch(/`|\]\(|^\s*([|#]|- )|<!--/)
     }
   }
@@ -27,7 +27,7 @@ test('E2: every page about an error becomes blocks, and none of its marks is lef
 test('E2: blocks of each kind', () => {
   const page =
     '# A\n\ntext\nover lines\n\n- one\n  goes on\n- two\n\n```yaml\na: 1\n\n# b\n```\n\n| a | b |\n| --- | --- |\n| 1 | 2 |'
-  expect(blocksOf(page)).toEqual([
+  expect(parseBlocks(page)).toEqual([
     { kind: 'heading', level: 1, text: 'A' },
     { kind: 'text', text: 'text over lines' },
     { kind: 'list', items: ['one goes on', 'two'] },
@@ -42,8 +42,8 @@ test('E2: blocks of each kind', () => {
   ])
 })
 
-test('E2: pieces of a line', () => {
-  expect(piecesOf('see `a[0]` or [B](b.md), [not a link')).toEqual([
+test('E2: inline parts', () => {
+  expect(parseInline('see `a[0]` or [B](b.md), [not a link')).toEqual([
     { text: 'see ' },
     { text: 'a[0]', code: true },
     { text: ' or ' },

@@ -1,4 +1,4 @@
-/** The little Markdown that the pages about errors are written in. */
+/** The subset of Markdown that the documentation of errors uses. */
 export type Block =
   | { readonly kind: 'heading'; readonly level: number; readonly text: string }
   | { readonly kind: 'text'; readonly text: string }
@@ -6,8 +6,7 @@ export type Block =
   | { readonly kind: 'code'; readonly text: string }
   | { readonly kind: 'table'; readonly rows: readonly (readonly string[])[] }
 
-/** The blocks of a page, in their order. */
-export function blocksOf(page: string): readonly Block[] {
+export function parseBlocks(page: string): readonly Block[] {
   const lines = page.replace(/<!--[\s\S]*?-->/g, '').split('\n')
   const blocks: Block[] = []
   while (lines.length > 0) {
@@ -16,23 +15,23 @@ export function blocksOf(page: string): readonly Block[] {
     const heading = /^(#{1,6}) (.*)/.exec(line)
     if (heading) blocks.push({ kind: 'heading', level: heading[1]?.length ?? 1, text: heading[2] ?? '' })
     else if (line.startsWith('```')) {
-      blocks.push({ kind: 'code', text: taken(lines, (next) => !next.startsWith('```')).join('\n') })
+      blocks.push({ kind: 'code', text: takeWhile(lines, (next) => !next.startsWith('```')).join('\n') })
       lines.shift()
-    } else if (line.startsWith('- ')) blocks.push({ kind: 'list', items: items([line, ...taken(lines, isText)]) })
-    else if (line.startsWith('|')) blocks.push({ kind: 'table', rows: cells([line, ...taken(lines, isText)]) })
-    else blocks.push({ kind: 'text', text: [line, ...taken(lines, isText)].join(' ') })
+    } else if (line.startsWith('- ')) blocks.push({ kind: 'list', items: items([line, ...takeWhile(lines, isText)]) })
+    else if (line.startsWith('|')) blocks.push({ kind: 'table', rows: cells([line, ...takeWhile(lines, isText)]) })
+    else blocks.push({ kind: 'text', text: [line, ...takeWhile(lines, isText)].join(' ') })
   }
   return blocks
 }
 
 const isText = (line: string): boolean => line.trim() !== '' && !line.startsWith('#') && !line.startsWith('```')
 
-function taken(lines: string[], fits: (line: string) => boolean): readonly string[] {
-  const end = lines.findIndex((line) => !fits(line))
+function takeWhile(lines: string[], matches: (line: string) => boolean): readonly string[] {
+  const end = lines.findIndex((line) => !matches(line))
   return lines.splice(0, end < 0 ? lines.length : end)
 }
 
-/** Lines that are indented go on with the item before them. */
+/** Indented lines continue the previous item. */
 const items = (lines: readonly string[]): readonly string[] =>
   lines
     .map((line) => (line.startsWith('- ') ? `\n${line.slice(2)}` : ` ${line.trim()}`))
@@ -50,20 +49,19 @@ const cells = (lines: readonly string[]): readonly (readonly string[])[] =>
         .map((cell) => cell.trim()),
     )
 
-/** A piece of a line. */
-export interface Piece {
+/** Part of a line: plain text, code or a link. */
+export interface InlinePart {
   readonly text: string
   readonly code?: true
   readonly link?: string
 }
 
-/** A line in its pieces: code, links, and what is between them. */
-export function piecesOf(text: string): readonly Piece[] {
-  const found: Piece[] = []
-  for (const [, code, words, link, plain] of text.matchAll(/`([^`]+)`|\[([^\]]+)\]\(([^)]+)\)|([^`[]+|[`[])/g)) {
-    if (code !== undefined) found.push({ text: code, code: true })
-    else if (words !== undefined) found.push({ text: words.replaceAll('`', ''), link: link ?? '' })
-    else found.push({ text: plain ?? '' })
+export function parseInline(text: string): readonly InlinePart[] {
+  const parts: InlinePart[] = []
+  for (const [, code, label, link, plain] of text.matchAll(/`([^`]+)`|\[([^\]]+)\]\(([^)]+)\)|([^`[]+|[`[])/g)) {
+    if (code !== undefined) parts.push({ text: code, code: true })
+    else if (label !== undefined) parts.push({ text: label.replaceAll('`', ''), link: link ?? '' })
+    else parts.push({ text: plain ?? '' })
   }
-  return found
+  return parts
 }

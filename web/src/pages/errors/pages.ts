@@ -1,14 +1,14 @@
-import { type Block, blocksOf } from './markdown.ts'
+import { type Block, parseBlocks } from './markdown.ts'
 
-/** The pages of the documentation come along, all in one file of their own: nobody is sent to another site. */
+/** The documentation is bundled as a separate chunk, so that no other site is needed. */
 const pages = import.meta.glob<string>('../../../../docs/errors/*.md', {
   query: '?raw',
   import: 'default',
   eager: true,
 })
 
-/** The page about a code, or null where there is none. */
-export function pageOf(code: string): readonly Block[] | null {
+/** Null for unknown codes. */
+export function errorPage(code: string): readonly Block[] | null {
   const page = pages[`../../../../docs/errors/${code}.md`]
-  return page === undefined ? null : blocksOf(page)
+  return page === undefined ? null : parseBlocks(page)
 }

@@ -3,15 +3,15 @@ import { clientsFor } from './clients.ts'
 
 const url = 'http://127.0.0.1:4322/mcp'
 
-test('G10: every snippet names the endpoint, and none has a token in it', () => {
+test('G10: every snippet contains the endpoint and none contains a token', () => {
   for (const { name, text } of Object.values(clientsFor(url))) {
     expect(text, name).toContain(url)
     expect(text, name).toMatch(/TOOLWAY_TOKEN|\$\{input:toolway\}/)
   }
 })
 
-test('G10: snippets for JSON files are JSON', () => {
-  for (const { name, place, text } of Object.values(clientsFor(url))) {
-    if (place.endsWith('.json')) expect(() => JSON.parse(text), name).not.toThrow()
+test('G10: snippets for JSON files are valid JSON', () => {
+  for (const { name, target, text } of Object.values(clientsFor(url))) {
+    if (target.endsWith('.json')) expect(() => JSON.parse(text), name).not.toThrow()
   }
 })

@@ -1,28 +1,28 @@
-/** How a client is pointed at Toolway. */
+/** How to connect a client to Toolway. */
 export interface Client {
   readonly name: string
-  /** Where the text goes: a file, or a terminal. */
-  readonly place: string
+  /** Where to put the text: a file, or a terminal. */
+  readonly target: string
   readonly text: string
 }
 
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 
-/** The clients, each with what it wants to be told; the token is never shown, but read from the environment. */
+/** The token is never shown; clients read it from the environment or ask for it. */
 export const clientsFor = (url: string): Readonly<Record<string, Client>> => ({
   claude: {
     name: 'Claude Code',
-    place: 'in a terminal',
+    target: 'in a terminal',
     text: `claude mcp add --transport http toolway ${url} --header "Authorization: Bearer $TOOLWAY_TOKEN"`,
   },
   cursor: {
     name: 'Cursor',
-    place: '~/.cursor/mcp.json',
+    target: '~/.cursor/mcp.json',
     text: json({ mcpServers: { toolway: { url, headers: { Authorization: `Bearer \${env:TOOLWAY_TOKEN}` } } } }),
   },
   vscode: {
     name: 'VS Code',
-    place: '.vscode/mcp.json',
+    target: '.vscode/mcp.json',
     text: json({
       inputs: [{ id: 'toolway', type: 'promptString', description: 'Toolway token', password: true }],
       servers: { toolway: { type: 'http', url, headers: { Authorization: `Bearer \${input:toolway}` } } },
@@ -30,22 +30,22 @@ export const clientsFor = (url: string): Readonly<Record<string, Client>> => ({
   },
   codex: {
     name: 'Codex',
-    place: '~/.codex/config.toml',
+    target: '~/.codex/config.toml',
     text: `[mcp_servers.toolway]\nurl = ${JSON.stringify(url)}\nbearer_token_env_var = "TOOLWAY_TOKEN"`,
   },
   gemini: {
     name: 'Gemini CLI',
-    place: '~/.gemini/settings.json',
+    target: '~/.gemini/settings.json',
     text: json({ mcpServers: { toolway: { httpUrl: url, headers: { Authorization: 'Bearer $TOOLWAY_TOKEN' } } } }),
   },
   opencode: {
     name: 'OpenCode',
-    place: 'opencode.json',
+    target: 'opencode.json',
     text: json({ mcp: { toolway: { type: 'remote', url, headers: { Authorization: 'Bearer {env:TOOLWAY_TOKEN}' } } } }),
   },
   curl: {
     name: 'curl',
-    place: 'in a terminal',
+    target: 'in a terminal',
     text: [
       `curl ${url}`,
       '  -H "Authorization: Bearer $TOOLWAY_TOKEN"',

@@ -1,32 +1,32 @@
 import { useSignal } from '@preact/signals'
-import { Code } from '../../parts/code.tsx'
-import { Copy } from '../../parts/copy.tsx'
-import { Card } from '../../parts/page.tsx'
-import { Tabs } from '../../parts/tabs.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Card } from '../../components/page.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { clientsFor } from './clients.ts'
 
-/** Where Toolway is, and how each client is pointed at it. */
+/** The endpoint, and how to connect each client to it. */
 export function Connect({ endpoint }: { readonly endpoint: string }) {
   const clients = clientsFor(endpoint)
-  const chosen = useSignal('claude')
-  const client = clients[chosen.value]
+  const selected = useSignal('claude')
+  const client = clients[selected.value]
   const names = Object.fromEntries(Object.entries(clients).map(([key, { name }]) => [key, name]))
   const address = (
     <span class="row">
       <code>{endpoint}</code>
-      <Copy text={endpoint} label="Copy the address" />
+      <CopyButton text={endpoint} label="Copy address" />
     </span>
   )
   return (
     <Card title="Connect a client" side={address}>
-      <Tabs label="Client" names={names} value={chosen.value} onChange={(key) => (chosen.value = key)}>
+      <Tabs label="Client" names={names} value={selected.value} onChange={(key) => (selected.value = key)}>
         {client && (
           <div class="stack tight">
-            <p class="quiet small">{client.place}</p>
-            <Code text={client.text} label={`For ${client.name}`} />
+            <p class="quiet small">{client.target}</p>
+            <CodeBlock text={client.text} label={`For ${client.name}`} />
             <p class="quiet small">
               <code>TOOLWAY_TOKEN</code> is the token that <code>toolway serve</code> prints.{' '}
-              <code>toolway connect</code> writes this into a client's file for you, with a preview and an undo.
+              <code>toolway connect</code> edits the client's configuration for you, with preview and undo.
             </p>
           </div>
         )}

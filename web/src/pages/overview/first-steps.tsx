@@ -1,28 +1,28 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
-import { Note } from '../../parts/states.tsx'
+import { Note } from '../../components/states.tsx'
 import { pathTo } from '../../routing/route.ts'
 import { Connect } from './connect.tsx'
 
-/** For whoever has just started: what there is to do until figures are worth looking at. */
-export function FirstSteps({ of }: { readonly of: Overview }) {
-  const servers = Object.values(of.servers).reduce((sum, number) => sum + number, 0)
+/** Shown until the first call. */
+export function FirstSteps({ overview }: { readonly overview: Overview }) {
+  const servers = Object.values(overview.servers).reduce((sum, number) => sum + number, 0)
   return (
     <>
       <Note>
         <p>
-          <strong>Toolway is running, and nobody has called anything yet.</strong>
+          <strong>Toolway is running. No calls have been made yet.</strong>
         </p>
         {servers === 0 && (
           <p>
-            1. <a href={pathTo('servers')}>Put a server behind it</a>, or go on with Toolway's own tools.
+            1. <a href={pathTo('servers')}>Add a server</a>, or start with Toolway's native tools.
           </p>
         )}
-        <p>{servers === 0 ? '2. ' : ''}Point a client at the endpoint below, and ask it to use a tool.</p>
+        <p>{servers === 0 ? '2. ' : ''}Connect a client to the endpoint below and ask it to use a tool.</p>
         <p>
           {servers === 0 ? '3. ' : ''}Or <a href={pathTo('tools')}>try a tool</a> right here.
         </p>
       </Note>
-      <Connect endpoint={of.endpoint} />
+      <Connect endpoint={overview.endpoint} />
     </>
   )
 }

@@ -1,32 +1,34 @@
 import type { Overview, ServerHealth } from '../../../../src/serve/admin/contract.ts'
-import { count, counted } from '../../format/number.ts'
-import { healthLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Card } from '../../parts/page.tsx'
+import { Card } from '../../components/page.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { healthStatuses } from '../../components/statuses.ts'
+import { formatCount, pluralize } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { Bar } from './bar.tsx'
+import { StackedBar } from './stacked-bar.tsx'
 
-/** How many servers are in which state. */
-export function HealthCard({ of: { servers } }: { readonly of: Overview }) {
-  const states = (Object.keys(healthLooks) as ServerHealth[]).filter((state) => servers[state] > 0)
+/** Number of servers by state. */
+export function HealthCard({ overview: { servers } }: { readonly overview: Overview }) {
+  const states = (Object.keys(healthStatuses) as ServerHealth[]).filter((state) => servers[state] > 0)
   const all = states.reduce((sum, state) => sum + servers[state], 0)
   return (
-    <Card title="Servers" side={all > 0 && <a href={pathTo('servers')}>All {counted(all, 'server')}</a>}>
+    <Card title="Servers" side={all > 0 && <a href={pathTo('servers')}>All {pluralize(all, 'server')}</a>}>
       {all === 0 ? (
         <p class="quiet">
-          None yet. Toolway's own tools work without any. <a href={pathTo('servers')}>How to add one</a>
+          None yet. Toolway's native tools work without servers. <a href={pathTo('servers')}>Add a server</a>
         </p>
       ) : (
         <div class="stack tight">
-          <Bar parts={states.map((state) => ({ key: state, size: servers[state], tone: healthLooks[state].tone }))} />
+          <StackedBar
+            parts={states.map((state) => ({ key: state, size: servers[state], tone: healthStatuses[state].tone }))}
+          />
           <ul class="row">
             {states.map((state) => (
               <li key={state}>
                 <a class="chip" href={withQuery(pathTo('servers'), { health: state })}>
-                  <Mark look={healthLooks[state]}>
-                    {count(servers[state])} {state}
-                  </Mark>
+                  <StatusBadge status={healthStatuses[state]}>
+                    {formatCount(servers[state])} {state}
+                  </StatusBadge>
                 </a>
               </li>
             ))}

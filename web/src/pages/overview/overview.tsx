@@ -1,54 +1,57 @@
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { liveCalls, liveOverview, streamState } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { charts, wholePoints } from '../../charts/chart.ts'
+import { charts, withoutPartialPoint } from '../../charts/chart.ts'
 import { ChartCard } from '../../charts/chart-card.tsx'
-import { span } from '../../format/duration.ts'
-import { Page } from '../../parts/page.tsx'
-import { Loaded } from '../../parts/states.tsx'
-import { query } from '../../routing/location.ts'
-import { bounds, rangeIn } from '../../routing/time-range.ts'
+import { Icon } from '../../components/icon.tsx'
+import { Page } from '../../components/page.tsx'
+import { SegmentedControl } from '../../components/segmented-control.tsx'
+import { Loaded } from '../../components/states.tsx'
+import { formatLongDuration } from '../../format/duration.ts'
+import { formatClockTime } from '../../format/time.ts'
+import { query, setQuery } from '../../routing/location.ts'
+import { type Preset, parseRange, rangeBounds, rangeQuery, type TimeRange } from '../../routing/time-range.ts'
 import { now } from '../../shell/now.ts'
-import { Attention } from './attention.tsx'
+import { Alerts } from './alerts.tsx'
 import { Connect } from './connect.tsx'
 import { FirstSteps } from './first-steps.tsx'
 import { HealthCard } from './health-card.tsx'
-import { RangeChoice } from './range-choice.tsx'
-import { Ranking } from './ranking.tsx'
+import { StatisticsCard } from './statistics-card.tsx'
 import { OverviewTiles } from './tiles.tsx'
 import { TokenCard } from './token-card.tsx'
 
-/** How things are at a glance, and how they were. */
 export function Overview() {
-  const range = rangeIn(query.value)
-  const asked = useResource(read.overview, 'overview', { withoutStream: true })
+  const range = parseRange(query.value)
+  const loaded = useResource(queries.overview, 'overview', { pollWhenOffline: true })
   const short = 'last' in range && (range.last === '5m' || range.last === '15m')
   const series = useResource(
     async (signal) => {
-      const { from, to } = bounds(range, Date.now())
-      return wholePoints(await read.series(from, to)(signal), to)
+      const { from, to } = rangeBounds(range, Date.now())
+      return withoutPartialPoint(await queries.series(from, to)(signal), to)
     },
     JSON.stringify(range),
-    'last' in range ? { every: short ? 5000 : 20_000 } : {},
+    'last' in range ? { pollEveryMs: short ? 5000 : 20_000 } : {},
   )
-  const overview = { ...asked, data: liveOverview.value ?? asked.data }
-  const up = overview.data && `Up for ${span(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
+  const overview = { ...loaded, data: liveOverview.value ?? loaded.data }
+  const uptime =
+    overview.data &&
+    `Up for ${formatLongDuration(now.value - overview.data.startedAt)}, version ${overview.data.version}.`
   const worker = overview.data?.worker
-  const whose = worker ? ` These are the figures of worker ${worker.number} of ${worker.of} alone.` : ''
-  // The stream begins with the latest calls, so that none there means none at all.
+  const workerNote = worker ? ` Statistics cover only worker ${worker.number} of ${worker.of}.` : ''
+  // The event stream starts with the latest calls, so an empty list means that there were none.
   const unused = streamState.value === 'live' && liveCalls.value.length === 0 && overview.data?.calls.calls === 0
   return (
-    <Page title="Overview" note={up && up + whose} actions={<RangeChoice range={range} />}>
-      <Loaded of={overview} what="the overview">
+    <Page title="Overview" note={uptime && uptime + workerNote} actions={<RangePicker range={range} />}>
+      <Loaded resource={overview} what="the overview">
         {(data) => (
           <>
-            <Attention of={data} />
-            {unused && <FirstSteps of={data} />}
-            <OverviewTiles of={data} />
+            <Alerts overview={data} />
+            {unused && <FirstSteps overview={data} />}
+            <OverviewTiles overview={data} />
           </>
         )}
       </Loaded>
-      <Loaded of={series} what="the charts">
+      <Loaded resource={series} what="the charts">
         {(data) => (
           <div class="charts">
             {charts.map((chart) => (
@@ -59,12 +62,45 @@ export function Overview() {
       </Loaded>
       {overview.data && (
         <div class="grid-2">
-          <HealthCard of={overview.data} />
-          <TokenCard of={overview.data.tokens} tools={overview.data.tools} />
+          <HealthCard overview={overview.data} />
+          <TokenCard account={overview.data.tokens} tools={overview.data.tools} />
         </div>
       )}
-      <Ranking />
+      <StatisticsCard />
       {overview.data && !unused && <Connect endpoint={overview.data.endpoint} />}
     </Page>
+  )
+}
+
+const rangeNames: Readonly<Record<Preset, string>> = {
+  '5m': '5 min',
+  '15m': '15 min',
+  '1h': '1 h',
+  '6h': '6 h',
+  '24h': '24 h',
+}
+
+/** Time range of the charts; dragging across a chart selects any other. */
+function RangePicker({ range }: { readonly range: TimeRange }) {
+  return (
+    <>
+      {'from' in range && (
+        <button
+          type="button"
+          class="button"
+          title="Back to the last 15 minutes"
+          onClick={() => setQuery(rangeQuery({ last: '15m' }))}
+        >
+          {formatClockTime(range.from, now.peek())} – {formatClockTime(range.to, now.peek())}{' '}
+          <Icon name="close" size={12} />
+        </button>
+      )}
+      <SegmentedControl
+        label="Time range"
+        options={rangeNames}
+        value={'last' in range ? range.last : undefined}
+        onChange={(last) => setQuery(rangeQuery({ last }))}
+      />
+    </>
   )
 }

@@ -1,49 +1,54 @@
 import type { Overview } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
-import { count, counted, exactCount, rate, ratio, share } from '../../format/number.ts'
-import { Tile, Tiles } from '../../parts/tile.tsx'
+import { Tile, Tiles } from '../../components/tiles.tsx'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, formatExactCount, formatRate, formatRatio, formatShare, pluralize } from '../../format/number.ts'
 
-/** The most important figures, of the last minute where they count calls. */
-export function OverviewTiles({ of }: { readonly of: Overview }) {
-  const { calls, cache, tokens } = of
-  const of100 = (part: number) => (calls.calls === 0 ? 'no calls' : `${share(part, calls.calls)} of calls`)
+/** Call statistics are those of the last minute. */
+export function OverviewTiles({ overview }: { readonly overview: Overview }) {
+  const { calls, cache, tokens } = overview
+  const shareOfCalls = (part: number) => (calls.calls === 0 ? 'no calls' : `${formatShare(part, calls.calls)} of calls`)
   return (
-    <Tiles label="Figures">
+    <Tiles label="Statistics">
       <Tile
         name="Calls per second"
-        value={rate(calls.perSecond)}
-        sub={`${count(calls.calls)} in the last minute`}
-        title={exactCount(calls.calls)}
+        value={formatRate(calls.perSecond)}
+        detail={`${formatCount(calls.calls)} in the last minute`}
+        title={formatExactCount(calls.calls)}
       />
       <Tile
         name="Latency p50"
-        value={took(calls.p50Ms)}
-        sub={
+        value={formatDuration(calls.p50Ms)}
+        detail={
           calls.p50Ms === null ? (
             'no calls'
           ) : (
             <>
-              <span class="nowrap">p95 {took(calls.p95Ms)},</span> <span class="nowrap">p99 {took(calls.p99Ms)}</span>
+              <span class="nowrap">p95 {formatDuration(calls.p95Ms)},</span>{' '}
+              <span class="nowrap">p99 {formatDuration(calls.p99Ms)}</span>
             </>
           )
         }
       />
-      <Tile name="Errors" value={count(calls.errors)} sub={of100(calls.errors)} />
-      <Tile name="Denials" value={count(calls.denials)} sub={of100(calls.denials)} />
+      <Tile name="Errors" value={formatCount(calls.errors)} detail={shareOfCalls(calls.errors)} />
+      <Tile name="Denials" value={formatCount(calls.denials)} detail={shareOfCalls(calls.denials)} />
       <Tile
         name="Cache hit rate"
-        value={ratio(cache.hitRate)}
-        sub={`${count(cache.hits)} hits · ${count(cache.joined)} joined`}
+        value={formatRatio(cache.hitRate)}
+        detail={`${formatCount(cache.hits)} hits · ${formatCount(cache.joined)} joined`}
       />
       <Tile
         name="Tokens saved"
-        value={count(tokens.saved)}
-        sub={tokens.direct === 0 ? 'no tools yet' : `${share(tokens.saved, tokens.direct)} of ${count(tokens.direct)}`}
+        value={formatCount(tokens.saved)}
+        detail={
+          tokens.direct === 0
+            ? 'no tools yet'
+            : `${formatShare(tokens.saved, tokens.direct)} of ${formatCount(tokens.direct)}`
+        }
       />
       <Tile
         name="In flight"
-        value={count(of.inFlight)}
-        sub={`${count(of.queued)} queued · ${counted(of.sessions, 'session')}`}
+        value={formatCount(overview.inFlight)}
+        detail={`${formatCount(overview.queued)} queued · ${pluralize(overview.sessions, 'session')}`}
       />
     </Tiles>
   )

@@ -1,63 +1,63 @@
 import type { TokenAccount } from '../../../../src/serve/admin/contract.ts'
-import { count, counted, share } from '../../format/number.ts'
-import { Card } from '../../parts/page.tsx'
+import { Card } from '../../components/page.tsx'
+import { formatCount, formatShare, pluralize } from '../../format/number.ts'
 import { pathTo } from '../../routing/route.ts'
-import { Bar } from './bar.tsx'
+import { StackedBar } from './stacked-bar.tsx'
 
-interface TokenProps {
-  readonly of: TokenAccount
+interface TokenCardProps {
+  readonly account: TokenAccount
   readonly tools: number
 }
 
-/** What tool definitions cost a model's context, and what Toolway keeps out of it (B8). */
-export function TokenCard({ of, tools }: TokenProps) {
-  if (of.direct === 0) {
+/** Context tokens of the tool definitions, and how many of them Toolway saves (B8). */
+export function TokenCard({ account, tools }: TokenCardProps) {
+  if (account.direct === 0) {
     return (
       <Card title="Context cost">
-        <p class="quiet">No tools yet, so they cost a model nothing.</p>
+        <p class="quiet">No tools yet, so there is no cost.</p>
       </Card>
     )
   }
   return (
-    <Card title="Context cost" side={<a href={pathTo('tools')}>{counted(tools, 'tool')}</a>}>
+    <Card title="Context cost" side={<a href={pathTo('tools')}>{pluralize(tools, 'tool')}</a>}>
       <div class="stack tight">
-        <Bar
+        <StackedBar
           parts={[
-            { key: 'exposed', size: of.exposed, tone: 'info' },
-            { key: 'saved', size: of.saved, tone: 'quiet' },
+            { key: 'exposed', size: account.exposed, tone: 'info' },
+            { key: 'saved', size: account.saved, tone: 'quiet' },
           ]}
         />
-        {of.saved > 0 ? <Saved of={of} /> : <NothingSaved of={of} />}
+        {account.saved > 0 ? <SavedTokens account={account} /> : <NoSavings account={account} />}
       </div>
     </Card>
   )
 }
 
-function Saved({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
+function SavedTokens({ account: { direct, exposed, saved } }: { readonly account: TokenAccount }) {
   return (
     <p>
-      All definitions together are <strong>{count(direct)}</strong> tokens. As exposed, a model reads{' '}
-      <strong>{count(exposed)}</strong>: {share(saved, direct)} stay out of its context.
+      All tool definitions together take <strong>{formatCount(direct)}</strong> tokens. A model reads only{' '}
+      <strong>{formatCount(exposed)}</strong>: {formatShare(saved, direct)} saved.
     </p>
   )
 }
 
-/** With `both`, a model reads every definition and those of the meta-tools beside them. */
-function NothingSaved({ of: { direct, exposed } }: { readonly of: TokenAccount }) {
+/** With `expose: both`, a model reads all definitions and those of the meta-tools. */
+function NoSavings({ account: { direct, exposed } }: { readonly account: TokenAccount }) {
   return (
     <>
       <p>
-        All definitions together are <strong>{count(direct)}</strong> tokens, and a model reads{' '}
+        All tool definitions together take <strong>{formatCount(direct)}</strong> tokens, and a model reads{' '}
         {exposed > direct ? (
           <>
-            <strong>{count(exposed)}</strong>: all of them, and those of the meta-tools.
+            <strong>{formatCount(exposed)}</strong>: all of them plus the meta-tools.
           </>
         ) : (
           'all of them.'
         )}
       </p>
       <p class="quiet">
-        <code>expose: meta</code> for an agent shows it the meta-tools alone.
+        With <code>expose: meta</code>, an agent sees only the meta-tools.
       </p>
     </>
   )

@@ -1,13 +1,13 @@
 import type { AgentView, TokenAccount } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { took } from '../../format/duration.ts'
-import { count, share } from '../../format/number.ts'
-import { Loaded } from '../../parts/states.tsx'
-import { type Column, RowLink, Table } from '../../parts/table.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, formatShare } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { NoAgents } from './no-agents.tsx'
 
 const columns: readonly Column<AgentView>[] = [
   {
@@ -15,43 +15,45 @@ const columns: readonly Column<AgentView>[] = [
     cell: ({ name, inherits, isDefault }) => (
       <>
         <RowLink href={withQuery(pathTo('calls'), { agent: name })}>{name}</RowLink>
-        {isDefault && <span class="sub">the default</span>}
+        {isDefault && <span class="sub">default</span>}
         {inherits !== null && <span class="sub">inherits from {inherits}</span>}
       </>
     ),
   },
-  { title: 'May use', end: true, cell: ({ tools }) => `${count(tools)} tools` },
-  { title: 'Sees', from: 'middle', cell: ({ expose }) => expose },
-  { title: 'Context', end: true, from: 'wide', cell: ({ tokens }) => <Context of={tokens} /> },
+  { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
+  { title: 'Exposure', minScreen: 'middle', cell: ({ expose }) => expose },
+  { title: 'Context', alignEnd: true, minScreen: 'wide', cell: ({ tokens }) => <ContextTokens account={tokens} /> },
   {
     title: 'Limits',
-    from: 'middle',
+    minScreen: 'middle',
     cell: ({ perMinute, concurrency }) =>
-      [perMinute !== null && `${count(perMinute)} a minute`, concurrency !== null && `${concurrency} at once`]
+      [
+        perMinute !== null && `${formatCount(perMinute)} per minute`,
+        concurrency !== null && `${concurrency} concurrent`,
+      ]
         .filter(Boolean)
         .join(', ') || 'none of its own',
   },
-  { title: 'Calls', end: true, cell: ({ calls }) => count(calls.calls) },
-  { title: 'p95', end: true, from: 'middle', cell: ({ calls }) => took(calls.p95Ms) },
-  { title: 'Errors', end: true, from: 'wide', cell: ({ calls }) => share(calls.errors, calls.calls) },
-  { title: 'Denials', end: true, cell: ({ calls }) => count(calls.denials) },
+  { title: 'Calls', alignEnd: true, cell: ({ calls }) => formatCount(calls.calls) },
+  { title: 'p95', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatDuration(calls.p95Ms) },
+  { title: 'Errors', alignEnd: true, minScreen: 'wide', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
+  { title: 'Denials', alignEnd: true, cell: ({ calls }) => formatCount(calls.denials) },
 ]
 
-/** What the tools cost its model, in tokens, and how much of all definitions that leaves out (B8). */
-function Context({ of: { direct, exposed, saved } }: { readonly of: TokenAccount }) {
+/** Context tokens of the tools, and the share that is saved (B8). */
+function ContextTokens({ account: { direct, exposed, saved } }: { readonly account: TokenAccount }) {
   return (
     <>
-      {count(exposed)} tokens
-      {saved > 0 && <span class="sub">{share(saved, direct)} saved</span>}
+      {formatCount(exposed)} tokens
+      {saved > 0 && <span class="sub">{formatShare(saved, direct)} saved</span>}
     </>
   )
 }
 
-/** All agents, with their limits and figures. */
 export function Agents() {
-  const agents = useResource(read.agents, 'agents', { every: 15_000 })
+  const agents = useResource(queries.agents, 'agents', { pollEveryMs: 15_000 })
   return (
-    <Loaded of={agents} what="the agents">
+    <Loaded resource={agents} what="the agents">
       {(rows) => (
         <>
           {rows.length > 0 && (
@@ -67,5 +69,33 @@ export function Agents() {
         </>
       )}
     </Loaded>
+  )
+}
+
+const example = `agents:
+  researcher:
+    allow:
+      servers: [filesystem, github]
+    deny:
+      tools: { filesystem: ["write_*", "move_file"] }
+    perMinute: 120
+  researcher.junior:          # inherits from researcher; can only restrict it further
+    deny: { servers: [github] }`
+
+/** Introduces agents, if there is none or only one. */
+function NoAgents() {
+  return (
+    <EmptyState title="Give each agent its own rules">
+      <p>
+        Without <code>agents</code> in the configuration, there is a single user who may use everything. As soon as one
+        agent is configured, everything that is not allowed is denied:
+      </p>
+      <CodeBlock text={example} label="Example: agents in toolway.yaml" />
+      <p>Then create a key for each agent and check what it may do:</p>
+      <CodeBlock
+        text={'toolway keys create ci --agent researcher\ntoolway why researcher filesystem.write_file'}
+        label="Commands for keys and rules"
+      />
+    </EmptyState>
   )
 }

@@ -1,31 +1,30 @@
 import { isAdmin } from '../../api/session.ts'
-import { Page } from '../../parts/page.tsx'
-import { AdminsOnly } from '../../parts/states.tsx'
-import { Tabs } from '../../parts/tabs.tsx'
+import { Page } from '../../components/page.tsx'
+import { AdminsOnly } from '../../components/states.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { query, setQuery } from '../../routing/location.ts'
-import { wordIn } from '../../routing/query.ts'
+import { choiceParam } from '../../routing/query.ts'
 import { Agents } from './agents.tsx'
-import { MatrixView } from './matrix-view.tsx'
-import { Why } from './why.tsx'
+import { ExplainView } from './explain.tsx'
+import { PermissionMatrix } from './permission-matrix.tsx'
 
 const views = { agents: 'Agents', matrix: 'Permissions', why: 'Why' } as const
-const words = ['agents', 'matrix', 'why'] as const
+const viewNames = ['agents', 'matrix', 'why'] as const
 
-/** Who may do what, and why. */
 export function Policy() {
-  const view = wordIn(query.value, 'view', words)
+  const view = choiceParam(query.value, 'view', viewNames)
   return (
-    <Page title="Policy" note="Who may use what, and which rule says so.">
+    <Page title="Policy" note="Which agents may use which tools, and which rule decides.">
       <Tabs
-        label="Views of the policy"
+        label="Policy views"
         names={views}
         value={view}
         onChange={(next) => setQuery({ view: next === 'agents' ? '' : next })}
       >
-        {view === 'why' && <Why />}
+        {view === 'why' && <ExplainView />}
         {view !== 'why' && !isAdmin.value && <AdminsOnly what="all agents" />}
         {view === 'agents' && isAdmin.value && <Agents />}
-        {view === 'matrix' && isAdmin.value && <MatrixView />}
+        {view === 'matrix' && isAdmin.value && <PermissionMatrix />}
       </Tabs>
     </Page>
   )

@@ -1,50 +1,53 @@
-import { read } from '../../api/endpoints.ts'
-import { liveServers } from '../../api/live.ts'
+import type { ServerDetail } from '../../../../src/serve/admin/contract.ts'
+import { actions, queries, type ServerAction } from '../../api/endpoints.ts'
+import { liveServers, updateLiveServer } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
 import { isAdmin } from '../../api/session.ts'
-import { Code } from '../../parts/code.tsx'
-import { healthLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Card, Page } from '../../parts/page.tsx'
-import { Loaded } from '../../parts/states.tsx'
+import { ActionButton } from '../../components/action-button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { withNotice } from '../../components/notices.tsx'
+import { Card, Page } from '../../components/page.tsx'
+import { Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { breakerStatuses, healthStatuses } from '../../components/statuses.ts'
+import { ElapsedTime, RelativeTime } from '../../components/times.tsx'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, pluralize } from '../../format/number.ts'
 import { withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { FigureTiles } from '../figures.tsx'
-import { ServerActions } from './server-actions.tsx'
-import { ServerFacts } from './server-facts.tsx'
+import { StatTiles } from '../stat-tiles.tsx'
 
-/** One server: how it is, why, and what can be done about it. */
 export function ServerPage({ name }: { readonly name: string }) {
-  const asked = useResource(read.server(name), name, { every: 5000 })
+  const loaded = useResource(queries.server(name), name, { pollEveryMs: 5000 })
   const live = liveServers.value?.find((server) => server.name === name)
-  const server = { ...asked, data: asked.data && { ...asked.data, ...live } }
+  const server = { ...loaded, data: loaded.data && { ...loaded.data, ...live } }
   const { data } = server
   return (
     <Page
       title={name}
       heading={
         <span class="row">
-          {name} {data && <Mark look={healthLooks[data.health]} chip />}
+          {name} {data && <StatusBadge status={healthStatuses[data.health]} chip />}
         </span>
       }
       note={data?.description}
       back={{ href: pathTo('servers'), name: 'Servers' }}
-      actions={data && <ServerActions server={data} done={asked.reload} />}
+      actions={data && <ServerActions server={data} onDone={loaded.reload} />}
     >
-      <Loaded of={server} what={`the server ${name}`}>
+      <Loaded resource={server} what={`the server ${name}`}>
         {(data) => (
           <>
-            <FigureTiles of={data.calls} label={`Figures of ${name}`} />
+            <StatTiles stats={data.calls} label={`Statistics of ${name}`} />
             <div class="row">
               <a class="button" href={withQuery(pathTo('tools'), { server: name })}>
-                Its tools
+                View tools
               </a>
               <a class="button" href={withQuery(pathTo('calls'), { server: name })}>
-                Its calls
+                View calls
               </a>
               {isAdmin.value && (
                 <a class="button" href={withQuery(pathTo('audit'), { server: name })}>
-                  Its audit records
+                  View audit records
                 </a>
               )}
             </div>
@@ -59,21 +62,131 @@ export function ServerPage({ name }: { readonly name: string }) {
   )
 }
 
-/** The end of what the process wrote to stderr. */
 function Stderr({ lines, transport }: { readonly lines: readonly string[]; readonly transport: string }) {
   return (
-    <Card title="What it wrote last">
+    <Card title="Recent output">
       {lines.length > 0 ? (
-        <Code text={lines.join('\n')} label="End of stderr" wrap />
+        <CodeBlock text={lines.join('\n')} label="End of stderr" wrap />
       ) : (
         <p class="quiet">
           {transport !== 'stdio'
-            ? 'It is no process of ours: its log is where it runs.'
+            ? 'Output is available only for servers that Toolway starts (stdio).'
             : isAdmin.value
-              ? 'Its process has written nothing to stderr since it was started.'
-              : 'Only admins see it.'}
+              ? 'The process has written nothing to stderr since it started.'
+              : 'Only admins can see the output.'}
         </p>
       )}
     </Card>
+  )
+}
+
+function ServerFacts({ server }: { readonly server: ServerDetail }) {
+  const { process } = server
+  return (
+    <Card title="State">
+      <dl class="facts">
+        <dt>Health</dt>
+        <dd>
+          <StatusBadge status={healthStatuses[server.health]} />{' '}
+          <span class="quiet">
+            <ElapsedTime since={server.since} />
+          </span>
+        </dd>
+        {server.reason !== '' && (
+          <>
+            <dt>Reason</dt>
+            <dd>{server.reason}</dd>
+          </>
+        )}
+        {server.lastError !== null && (
+          <>
+            <dt>Last error</dt>
+            <dd class="tone-bad">{server.lastError}</dd>
+          </>
+        )}
+        <dt>Breaker</dt>
+        <dd>
+          <StatusBadge status={breakerStatuses[server.breaker]} />
+        </dd>
+        <dt>Transport</dt>
+        <dd>{server.transport}</dd>
+        {server.transport !== 'in-process' && (
+          <>
+            <dt>Protocol</dt>
+            <dd>{server.era ? `${server.protocolVersion} (${server.era} era)` : 'unknown until first used'}</dd>
+          </>
+        )}
+        <dt>Tools</dt>
+        <dd>{formatCount(server.tools)}</dd>
+        <dt>Ping latency</dt>
+        <dd>{formatDuration(server.latencyMs)}</dd>
+        <dt>Process</dt>
+        <dd>
+          {process ? (
+            <>
+              <code>{process.pid}</code>, started <RelativeTime at={process.startedAt} />,{' '}
+              {pluralize(process.restarts, 'restart')}
+            </>
+          ) : server.transport === 'stdio' && !isAdmin.value ? (
+            'visible to admins only'
+          ) : server.transport === 'stdio' ? (
+            'not running; starts on demand'
+          ) : (
+            'none'
+          )}
+        </dd>
+      </dl>
+    </Card>
+  )
+}
+
+interface ServerActionsProps {
+  readonly server: ServerDetail
+  onDone(): void
+}
+
+function ServerActions({ server: { name, paused, health, transport }, onDone }: ServerActionsProps) {
+  const run = (action: ServerAction, message: string) => async () => {
+    await withNotice(
+      async () => updateLiveServer(await actions.server(name, action)),
+      () => message,
+    )
+    onDone()
+  }
+  // Can be enabled only in the configuration.
+  if (health === 'disabled' && !paused) return <span class="quiet">Disabled in the configuration</span>
+  if (paused)
+    return <ActionButton name="Turn on" icon="play" kind="primary" run={run('enable', `Turned on ${name}.`)} />
+  const signIn = () =>
+    withNotice(
+      async () => location.assign((await actions.signIn(name)).url),
+      () => `Opening the sign-in page of ${name}…`,
+    )
+  return (
+    <>
+      {health === 'needs-auth' && <ActionButton name="Sign in" icon="play" kind="primary" run={signIn} />}
+      <ActionButton name="Refresh tools" run={run('refresh', `Refreshed the tools of ${name}.`)} />
+      {transport !== 'in-process' && (
+        <ActionButton
+          name="Restart"
+          icon="refresh"
+          confirm={{
+            title: `Restart ${name}?`,
+            text: 'This closes and reopens its connection and restarts its process, if it has one. Calls in flight fail, but may already have changed something.',
+          }}
+          run={run('restart', `Restarted ${name}.`)}
+        />
+      )}
+      <ActionButton
+        name="Turn off"
+        icon="pause"
+        kind="danger"
+        confirm={{
+          title: `Turn off ${name}?`,
+          text: 'Its tools disappear from all lists and calls to them are refused until you turn it on again or Toolway restarts. The configuration does not change.',
+        }}
+        run={run('disable', `Turned off ${name}.`)}
+      />
+    </>
   )
 }

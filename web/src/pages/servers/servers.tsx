@@ -1,37 +1,41 @@
 import type { ServerHealth, ServerView } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import { queries } from '../../api/endpoints.ts'
 import { liveServers } from '../../api/live.ts'
 import { useResource } from '../../api/resource.ts'
-import { counted } from '../../format/number.ts'
-import { Choose, Search } from '../../parts/filters.tsx'
-import { healthLooks } from '../../parts/looks.ts'
-import { Page, Refresh } from '../../parts/page.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { Page, RefreshButton } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { breakerStatuses, healthStatuses } from '../../components/statuses.ts'
+import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { ElapsedTime } from '../../components/times.tsx'
+import { formatDuration } from '../../format/duration.ts'
+import { formatCount, formatRate, formatShare, pluralize } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
-import { NoServers } from './no-servers.tsx'
-import { serverColumns } from './server-columns.tsx'
+import { pathTo } from '../../routing/route.ts'
 
-const states = Object.keys(healthLooks) as ServerHealth[]
+const states = Object.keys(healthStatuses) as ServerHealth[]
 
-/** All servers, those in trouble first. */
+/** All servers, unhealthy ones first. */
 export function Servers() {
-  const asked = useResource(read.servers, 'servers', { withoutStream: true })
-  const servers = { ...asked, data: liveServers.value ?? asked.data }
+  const loaded = useResource(queries.servers, 'servers', { pollWhenOffline: true })
+  const servers = { ...loaded, data: liveServers.value ?? loaded.data }
   return (
     <Page
       title="Servers"
-      note="What stands behind the endpoint."
-      actions={<Refresh onClick={asked.reload} busy={asked.loading} />}
+      note="MCP servers behind this gateway."
+      actions={<RefreshButton onClick={loaded.reload} busy={loaded.loading} />}
     >
-      <Loaded of={servers} what="the servers">
+      <Loaded resource={servers} what="the servers">
         {(all) =>
           all.length === 0 ? (
             <div class="card">
               <NoServers />
             </div>
           ) : (
-            <List all={all} />
+            <ServerList all={all} />
           )
         }
       </Loaded>
@@ -39,7 +43,7 @@ export function Servers() {
   )
 }
 
-function List({ all }: { readonly all: readonly ServerView[] }) {
+function ServerList({ all }: { readonly all: readonly ServerView[] }) {
   const text = (query.value.get('q') ?? '').toLowerCase()
   const health = query.value.get('health') ?? ''
   const rows = all
@@ -49,14 +53,16 @@ function List({ all }: { readonly all: readonly ServerView[] }) {
   return (
     <>
       <div class="filters">
-        <Search label="Search servers" />
-        <Choose label="Health" name="health" options={states} all="any" />
+        <SearchField label="Search servers" />
+        <SelectFilter label="Health" name="health" options={states} all="any" />
       </div>
       <div class="card">
         {rows.length === 0 ? (
-          <Empty title="No server fits">
-            <p class="quiet">None of {counted(all.length, 'server')} has such a name and state.</p>
-          </Empty>
+          <EmptyState title="No matching servers">
+            <p class="quiet">
+              There {all.length === 1 ? 'is' : 'are'} {pluralize(all.length, 'server')}, but none matches the filters.
+            </p>
+          </EmptyState>
         ) : (
           <Table label="Servers" rows={rows} keyOf={({ name }) => name} columns={serverColumns} />
         )}
@@ -75,3 +81,84 @@ const order: readonly ServerHealth[] = [
   'disabled',
 ]
 const urgency = ({ health }: ServerView): number => order.indexOf(health)
+
+const example = `mcpServers:
+  filesystem:
+    description: Files under ./sandbox
+    command: npx
+    args: [-y, "@modelcontextprotocol/server-filesystem", ./sandbox]
+  docs:
+    url: https://mcp.example.com/mcp`
+
+function NoServers() {
+  return (
+    <EmptyState title="No servers yet">
+      <p>
+        Toolway's native tools already work. Add servers in the configuration: it is reloaded when you save the file,
+        and clients stay connected.
+      </p>
+      <p>Import the servers that your editors use:</p>
+      <CodeBlock text="toolway init" label="Command to import servers from your editors" />
+      <p>
+        Or add them to <code>toolway.yaml</code>:
+      </p>
+      <CodeBlock text={example} label="Example: servers in toolway.yaml" />
+      <a href={pathTo('config')}>See which files are read</a>
+    </EmptyState>
+  )
+}
+
+const serverColumns: readonly Column<ServerView>[] = [
+  {
+    title: 'Server',
+    truncate: true,
+    cell: ({ name, description }) => (
+      <>
+        <RowLink href={pathTo('servers', name)}>
+          <BreakableName name={name} />
+        </RowLink>
+        {description !== '' && <span class="sub">{description}</span>}
+      </>
+    ),
+  },
+  {
+    title: 'Health',
+    cell: ({ health, reason, since, paused }) => (
+      <>
+        <StatusBadge status={healthStatuses[health]} title={reason}>
+          {paused ? 'turned off' : health}
+        </StatusBadge>
+        <span class="sub">
+          <ElapsedTime since={since} />
+        </span>
+      </>
+    ),
+  },
+  {
+    title: 'Transport',
+    minScreen: 'middle',
+    cell: ({ transport, era, protocolVersion }) => (
+      <>
+        {transport}
+        {transport !== 'in-process' && (
+          <span class="sub">{era ? `${era}, ${protocolVersion}` : 'not connected yet'}</span>
+        )}
+      </>
+    ),
+  },
+  {
+    title: 'Breaker',
+    minScreen: 'wide',
+    cell: ({ breaker }) => <StatusBadge status={breakerStatuses[breaker]} />,
+  },
+  { title: 'Tools', alignEnd: true, cell: ({ tools }) => formatCount(tools) },
+  { title: 'Calls/s', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatRate(calls.perSecond) },
+  { title: 'p95', alignEnd: true, cell: ({ calls }) => formatDuration(calls.p95Ms) },
+  { title: 'Errors', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatShare(calls.errors, calls.calls) },
+  {
+    title: 'Restarts',
+    alignEnd: true,
+    minScreen: 'wide',
+    cell: ({ process }) => (process ? formatCount(process.restarts) : ''),
+  },
+]

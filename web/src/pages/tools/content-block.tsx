@@ -1,26 +1,26 @@
-import { Code } from '../../parts/code.tsx'
-import { JsonTree } from '../../parts/json-tree.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
 import { isObject, objectAt } from '../../schema-form/schema.ts'
 import './content-block.css'
-import { dataUrl, pretty } from './media.ts'
+import { dataUrl, indentJson } from './media.ts'
 
-/** One part of an answer. Nothing in it is ever fetched or run: it came from somebody's server. */
+/** One content block of a result. Nothing in it is fetched or executed: servers are not trusted. */
 export function ContentBlock({ block }: { readonly block: unknown }) {
   if (!isObject(block)) return <JsonTree value={block} name="content" />
   switch (block.type) {
     case 'text':
-      return <Code text={pretty(String(block.text ?? ''))} label="Text" wrap />
+      return <CodeBlock text={indentJson(String(block.text ?? ''))} label="Text" wrap />
     case 'image': {
       const source = dataUrl(block, 'image')
       return source ? (
-        <img class="shown-image" src={source} alt="Answer of the tool" />
+        <img class="result-image" src={source} alt="Returned by the tool" />
       ) : (
         <JsonTree value={block} name="image" />
       )
     }
     case 'audio': {
       const source = dataUrl(block, 'audio')
-      // biome-ignore lint/a11y/useMediaCaption: nobody has captions for what a tool makes
+      // biome-ignore lint/a11y/useMediaCaption: tool results have no captions
       return source ? <audio controls src={source} /> : <JsonTree value={block} name="audio" />
     }
     case 'resource_link':
@@ -38,7 +38,7 @@ export function ContentBlock({ block }: { readonly block: unknown }) {
             Resource <code>{String(resource.uri)}</code>
           </p>
           {typeof resource.text === 'string' ? (
-            <Code text={resource.text} label="Text of the resource" wrap />
+            <CodeBlock text={resource.text} label="Resource text" wrap />
           ) : (
             <JsonTree value={resource} />
           )}

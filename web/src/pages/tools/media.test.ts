@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { dataUrl, pretty } from './media.ts'
+import { dataUrl, indentJson } from './media.ts'
 
-test('G10: images and sounds come from the answer itself', () => {
+test('G10: images and sounds become data URLs', () => {
   expect(dataUrl({ data: 'aGk=', mimeType: 'image/png' }, 'image')).toBe('data:image/png;base64,aGk=')
   expect(dataUrl({ data: 'aGk=', mimeType: 'audio/wav' }, 'audio')).toBe('data:audio/wav;base64,aGk=')
 })
@@ -11,12 +11,12 @@ test.each([
   [{ data: 'aGk=', mimeType: 'image/png;base64,x' }],
   [{ data: 'a,b', mimeType: 'image/png' }],
   [{ data: 5, mimeType: 'image/png' }],
-])('G10: %j is no image', (block) => {
+])('G10: %j is not an image', (block) => {
   expect(dataUrl(block, 'image')).toBeUndefined()
 })
 
-test('G10: JSON in a text is laid out, other texts are not touched', () => {
-  expect(pretty('{"a":1}')).toBe('{\n  "a": 1\n}')
-  expect(pretty('{ not JSON')).toBe('{ not JSON')
-  expect(pretty('12')).toBe('12')
+test('G10: JSON is indented, other text is unchanged', () => {
+  expect(indentJson('{"a":1}')).toBe('{\n  "a": 1\n}')
+  expect(indentJson('{ not JSON')).toBe('{ not JSON')
+  expect(indentJson('12')).toBe('12')
 })

@@ -1,78 +1,79 @@
+import { useSignal } from '@preact/signals'
 import { useState } from 'preact/hooks'
-import type { ToolDetail } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
+import type { ToolDetail, ToolPermission } from '../../../../src/serve/admin/contract.ts'
+import { queries } from '../../api/endpoints.ts'
 import { useResource } from '../../api/resource.ts'
-import { counted } from '../../format/number.ts'
-import { Access } from '../../parts/access.tsx'
-import { Copy } from '../../parts/copy.tsx'
-import { pinLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
-import { Page } from '../../parts/page.tsx'
-import { Loaded, Note } from '../../parts/states.tsx'
-import { Tabs } from '../../parts/tabs.tsx'
+import { AccessBadge } from '../../components/access-badge.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Card, Page } from '../../components/page.tsx'
+import { EmptyState, Loaded, Note } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { allowedStatus, deniedStatus, pinStatuses } from '../../components/statuses.ts'
+import { Table } from '../../components/table.tsx'
+import { Tabs } from '../../components/tabs.tsx'
+import { pluralize } from '../../format/number.ts'
 import { query, setQuery } from '../../routing/location.ts'
-import { wordIn } from '../../routing/query.ts'
+import { choiceParam, withQuery } from '../../routing/query.ts'
 import { pathTo } from '../../routing/route.ts'
-import { FigureTiles } from '../figures.tsx'
-import { Definition } from './definition.tsx'
-import { Permissions } from './permissions.tsx'
+import { isObject, objectAt } from '../../schema-form/schema.ts'
+import { SchemaView } from '../../schema-form/schema-view.tsx'
+import { StatTiles } from '../stat-tiles.tsx'
 import { TryIt } from './try-it.tsx'
 
 const views = { about: 'Definition', try: 'Try it', who: 'Who may use it' } as const
-const words = ['about', 'try', 'who'] as const
+const viewNames = ['about', 'try', 'who'] as const
 
-/** One tool: what it is, what it costs, who may use it, and a way to try it. */
 export function ToolPage({ name }: { readonly name: string }) {
-  const tool = useResource(read.tool(name), name)
+  const tool = useResource(queries.tool(name), name)
   const { data } = tool
   return (
     <Page
       title={name}
       heading={
         <span class="row">
-          {name} <Copy text={name} label="Copy its name" />
+          {name} <CopyButton text={name} label="Copy tool name" />
         </span>
       }
-      note={data && <Line tool={data} />}
+      note={data && <ToolSummary tool={data} />}
       back={{ href: pathTo('tools'), name: 'Tools' }}
     >
-      <Loaded of={tool} what={`the tool ${name}`}>
-        {(data) => <Views tool={data} />}
+      <Loaded resource={tool} what={`the tool ${name}`}>
+        {(data) => <ToolViews tool={data} />}
       </Loaded>
     </Page>
   )
 }
 
-/** What it is in a line. */
-function Line({ tool }: { readonly tool: ToolDetail }) {
+function ToolSummary({ tool }: { readonly tool: ToolDetail }) {
   return (
     <span class="row">
-      <Access access={tool.access} />
-      <Mark look={pinLooks[tool.pin]} chip />
-      <span class="chip">{counted(tool.tokens, 'token')}</span>
+      <AccessBadge access={tool.access} />
+      <StatusBadge status={pinStatuses[tool.pin]} chip />
+      <span class="chip">{pluralize(tool.tokens, 'token')}</span>
       <span>
-        <code>{tool.tool}</code> of <a href={pathTo('servers', tool.server)}>{tool.server}</a>
+        <code>{tool.tool}</code> on <a href={pathTo('servers', tool.server)}>{tool.server}</a>
       </span>
     </span>
   )
 }
 
-function Views({ tool }: { readonly tool: ToolDetail }) {
-  const view = wordIn(query.value, 'view', words)
-  // What was typed into the form outlives a look at another view.
+function ToolViews({ tool }: { readonly tool: ToolDetail }) {
+  const view = choiceParam(query.value, 'view', viewNames)
+  // Keeps the form's value while other views are shown.
   const [draft] = useState(() => ({ value: undefined as unknown }))
   return (
     <>
       {tool.flags.length > 0 && (
         <Note tone="warn">
           <p>
-            <strong>Look at its definition before you trust it.</strong> It is flagged: {tool.flags.join(', ')}.
+            <strong>Review this definition before you trust it.</strong> Flags: {tool.flags.join(', ')}.
           </p>
           <p>
-            <code>{`toolway pins show ${tool.server}.${tool.tool}`}</code> shows what was found and what has changed
+            <code>{`toolway pins show ${tool.server}.${tool.tool}`}</code> shows what was found and what changed
             {tool.pin === 'quarantined' && (
               <>
-                ; nobody may use it before <code>{`toolway pins approve ${tool.server}.${tool.tool}`}</code>
+                ; the tool is blocked until you run <code>{`toolway pins approve ${tool.server}.${tool.tool}`}</code>
               </>
             )}
             .
@@ -80,7 +81,7 @@ function Views({ tool }: { readonly tool: ToolDetail }) {
         </Note>
       )}
       <Tabs
-        label="Views of the tool"
+        label="Tool views"
         names={views}
         value={view}
         onChange={(next) => setQuery({ view: next === 'about' ? '' : next })}
@@ -89,7 +90,86 @@ function Views({ tool }: { readonly tool: ToolDetail }) {
         {view === 'try' && <TryIt tool={tool} draft={draft} />}
         {view === 'who' && <Permissions tool={tool} />}
       </Tabs>
-      {view === 'about' && <FigureTiles of={tool.calls} label={`Figures of ${tool.name}`} />}
+      {view === 'about' && <StatTiles stats={tool.calls} label={`Statistics of ${tool.name}`} />}
     </>
+  )
+}
+
+function Definition({ tool }: { readonly tool: ToolDetail }) {
+  const raw = useSignal(false)
+  const input = objectAt(tool.definition, 'inputSchema')
+  const output = tool.definition.outputSchema
+  return (
+    <>
+      <Card
+        title={tool.title ?? 'Description'}
+        side={
+          <button type="button" class="button tiny" aria-pressed={raw.value} onClick={() => (raw.value = !raw.value)}>
+            As JSON
+          </button>
+        }
+      >
+        {raw.value ? (
+          <CodeBlock text={JSON.stringify(tool.definition, null, 2)} label="Definition" />
+        ) : (
+          <p class="description">{tool.description}</p>
+        )}
+      </Card>
+      <div class="grid-2">
+        <Card title="Input">
+          <SchemaView schema={input} root={input} />
+        </Card>
+        <Card title="Output">
+          {isObject(output) ? (
+            <SchemaView schema={output} root={output} />
+          ) : (
+            <p class="quiet">No output schema. Results can be text, images or other content.</p>
+          )}
+        </Card>
+      </div>
+    </>
+  )
+}
+
+function Permissions({ tool }: { readonly tool: ToolDetail }) {
+  if (tool.agents.length === 0) {
+    return (
+      <div class="card">
+        <EmptyState title="No agents are configured">
+          <p>
+            There is a single user, who may use everything. As soon as one agent is configured, everything that is not
+            allowed is denied.
+          </p>
+          <a href={pathTo('policy')}>How to write rules</a>
+        </EmptyState>
+      </div>
+    )
+  }
+  const qualifiedName = `${tool.server}.${tool.tool}`
+  return (
+    <div class="card">
+      <Table<ToolPermission>
+        label={`Who may use ${tool.name}`}
+        rows={tool.agents}
+        keyOf={({ agent }) => agent}
+        columns={[
+          { title: 'Agent', cell: ({ agent }) => <strong>{agent}</strong> },
+          {
+            title: 'Permission',
+            cell: ({ allowed }) => <StatusBadge status={allowed ? allowedStatus : deniedStatus} />,
+          },
+          { title: 'Rule', cell: ({ rule }) => <code>{rule}</code> },
+          {
+            title: 'Explanation',
+            alignEnd: true,
+            cell: ({ agent }) => (
+              <a href={withQuery(pathTo('policy'), { view: 'why', agent, tool: qualifiedName })}>
+                Why<span class="hidden"> for {agent}</span>
+              </a>
+            ),
+          },
+        ]}
+      />
+    </div>
   )
 }

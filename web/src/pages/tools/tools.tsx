@@ -1,70 +1,102 @@
-import type { ToolPage } from '../../../../src/serve/admin/contract.ts'
-import { read } from '../../api/endpoints.ts'
-import { useFollowTools } from '../../api/follow-tools.ts'
-import { type Paged, usePages } from '../../api/paged.ts'
-import { useResource } from '../../api/resource.ts'
-import { Code } from '../../parts/code.tsx'
-import { Choose, Search } from '../../parts/filters.tsx'
-import { More } from '../../parts/more.tsx'
-import { Page } from '../../parts/page.tsx'
-import { Empty, Loaded } from '../../parts/states.tsx'
-import { Table } from '../../parts/table.tsx'
+import type { ToolPage, ToolView } from '../../../../src/serve/admin/contract.ts'
+import { queries } from '../../api/endpoints.ts'
+import { type PagedList, usePages } from '../../api/paged.ts'
+import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
+import { AccessBadge } from '../../components/access-badge.tsx'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { LoadMore } from '../../components/load-more.tsx'
+import { Page } from '../../components/page.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { pinStatuses } from '../../components/statuses.ts'
+import { type Column, RowLink, Table } from '../../components/table.tsx'
+import { formatCount } from '../../format/number.ts'
 import { query } from '../../routing/location.ts'
 import { pathTo } from '../../routing/route.ts'
-import { toolColumns } from './tool-columns.tsx'
 
-/** Every tool, whoever serves it. */
 export function Tools() {
   const text = query.value.get('q') ?? ''
   const server = query.value.get('server') ?? ''
   const filter = { query: text, server }
-  const tools = usePages<ToolPage>((cursor) => read.tools({ ...filter, cursor }), JSON.stringify(filter))
-  useFollowTools(tools.first)
-  const servers = useResource(read.servers, 'servers')
+  const tools = usePages<ToolPage>((cursor) => queries.tools({ ...filter, cursor }), JSON.stringify(filter))
+  useReloadOnToolChange(tools.first)
+  const servers = useResource(queries.servers, 'servers')
   return (
-    <Page title="Tools" note="As agents see them, with what each costs a model's context.">
+    <Page title="Tools" note="Tools as agents see them, with the tokens that each definition takes.">
       <div class="filters">
-        <Search label="Search tools" />
-        <Choose label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
+        <SearchField label="Search tools" />
+        <SelectFilter label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
       </div>
       <div class="card">
-        <Loaded of={tools.first} what="the tools">
-          {() => <List tools={tools} filtered={text !== '' || server !== ''} />}
+        <Loaded resource={tools.first} what="the tools">
+          {() => <ToolList tools={tools} filtered={text !== '' || server !== ''} />}
         </Loaded>
       </div>
     </Page>
   )
 }
 
-function List({ tools, filtered }: { readonly tools: Paged<ToolPage>; readonly filtered: boolean }) {
+function ToolList({ tools, filtered }: { readonly tools: PagedList<ToolPage>; readonly filtered: boolean }) {
   const rows = tools.pages.flatMap((page) => page.tools)
-  if (rows.length === 0) return filtered ? <NoneFits /> : <NoTools />
+  if (rows.length === 0) return filtered ? <NoMatchingTools /> : <NoTools />
   return (
     <>
       <Table label="Tools" rows={rows} keyOf={({ name }) => name} columns={toolColumns} />
-      <More of={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} things="tools" />
+      <LoadMore list={tools} shown={rows.length} total={tools.pages[0]?.total ?? rows.length} itemName="tools" />
     </>
   )
 }
 
-function NoneFits() {
+function NoMatchingTools() {
   return (
-    <Empty title="No tool fits">
-      <p class="quiet">
-        Search looks at names and descriptions. Fewer words find more; so does a search over all servers.
-      </p>
-    </Empty>
+    <EmptyState title="No matching tools">
+      <p class="quiet">The search matches names and descriptions. Try fewer words, or search all servers.</p>
+    </EmptyState>
   )
 }
 
 function NoTools() {
   return (
-    <Empty title="No tools">
+    <EmptyState title="No tools">
       <p>
-        Either no server has been connected yet, or your agent may use none of their tools.{' '}
-        <a href={pathTo('servers')}>The servers</a> and <a href={pathTo('policy')}>the policy</a> tell.
+        Either no server has connected yet, or your agent may not use any of their tools. Check the{' '}
+        <a href={pathTo('servers')}>servers</a> and the <a href={pathTo('policy')}>policy</a>.
       </p>
-      <Code text="toolway tools list" label="Command that lists the tools" />
-    </Empty>
+      <CodeBlock text="toolway tools list" label="Command to list the tools" />
+    </EmptyState>
   )
 }
+
+const toolColumns: readonly Column<ToolView>[] = [
+  {
+    title: 'Tool',
+    truncate: true,
+    cell: ({ name, description }) => (
+      <>
+        <RowLink href={pathTo('tools', name)}>
+          <BreakableName name={name} />
+        </RowLink>
+        <span class="sub">{description}</span>
+      </>
+    ),
+  },
+  { title: 'Server', minScreen: 'middle', cell: ({ server }) => server },
+  { title: 'Access', cell: ({ access }) => <AccessBadge access={access} /> },
+  {
+    title: 'Definition',
+    minScreen: 'middle',
+    cell: ({ pin, flags }) => (
+      <>
+        <StatusBadge status={pinStatuses[pin]} />
+        {flags.length > 0 && (
+          <span class="sub tone-warn" title={flags.join('\n')}>
+            {flags.length === 1 ? flags[0] : `${flags.length} flags`}
+          </span>
+        )}
+      </>
+    ),
+  },
+  { title: 'Tokens', alignEnd: true, cell: ({ tokens }) => formatCount(tokens) },
+]

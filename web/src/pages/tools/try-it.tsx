@@ -1,50 +1,53 @@
 import { useSignal } from '@preact/signals'
 import type { ToolDetail, TryResult } from '../../../../src/serve/admin/contract.ts'
-import { act } from '../../api/endpoints.ts'
+import { actions } from '../../api/endpoints.ts'
 import { ApiError } from '../../api/request.ts'
-import { ownAgents, session } from '../../api/session.ts'
-import { Action } from '../../parts/action.tsx'
-import { Card } from '../../parts/page.tsx'
-import { Failed } from '../../parts/states.tsx'
+import { selectableAgents, session } from '../../api/session.ts'
+import { ActionButton } from '../../components/action-button.tsx'
+import { Card } from '../../components/page.tsx'
+import { LoadError } from '../../components/states.tsx'
+import { pluralize } from '../../format/number.ts'
 import { ArgumentEditor } from '../../schema-form/argument-editor.tsx'
 import { problemsOf } from '../../schema-form/check.ts'
-import { initialOf } from '../../schema-form/initial.ts'
+import { initialValue } from '../../schema-form/initial-value.ts'
 import { objectAt } from '../../schema-form/schema.ts'
 import { TryOutcome } from './try-outcome.tsx'
 
-interface TryProps {
+interface TryItProps {
   readonly tool: ToolDetail
-  /** What was typed before. */
+  /** Kept by the page while other views are shown. */
   readonly draft: { value: unknown }
 }
 
-/** Calls a tool by hand. The call goes the way of every other: through policy, limits and audit. */
-export function TryIt({ tool, draft }: TryProps) {
+/** Calls a tool. The call passes policy, limits and audit like any other. */
+export function TryIt({ tool, draft }: TryItProps) {
   const schema = objectAt(tool.definition, 'inputSchema')
-  const value = useSignal(draft.value ?? initialOf(schema, schema))
-  const typed = useSignal<string | undefined>(undefined)
+  const value = useSignal(draft.value ?? initialValue(schema, schema))
+  const typedJson = useSignal<string | undefined>(undefined)
   const attempted = useSignal(false)
   const broken = useSignal(false)
-  const own = typeof session.value === 'object' ? session.value.agent : ''
-  const agents = ownAgents(tool.agents.map((one) => one.agent))
+  const ownAgent = typeof session.value === 'object' ? session.value.agent : ''
+  const agents = selectableAgents(tool.agents.map((one) => one.agent))
   const denied = new Set(tool.agents.filter(({ allowed }) => !allowed).map((one) => one.agent))
-  const agent = useSignal(agents.includes(own) ? own : (agents.find((name) => !denied.has(name)) ?? agents[0] ?? own))
+  const agent = useSignal(
+    agents.includes(ownAgent) ? ownAgent : (agents.find((name) => !denied.has(name)) ?? agents[0] ?? ownAgent),
+  )
   const outcome = useSignal<TryResult | ApiError | undefined>(undefined)
   const problems = problemsOf(value.value, schema, schema)
-  const shown = attempted.value ? problems : problems.filter(({ missing }) => !missing)
+  const visibleProblems = attempted.value ? problems : problems.filter(({ missing }) => !missing)
   const ready = problems.length === 0 && !broken.value
 
   const change = (next: unknown, text?: string) => {
     draft.value = next
-    typed.value = text?.trim() ? text : undefined
+    typedJson.value = text?.trim() ? text : undefined
     value.value = next
   }
   const run = async () => {
     attempted.value = true
     if (!ready) return
     try {
-      const given = typed.value ?? JSON.stringify(value.value ?? {})
-      outcome.value = await act.tryTool(tool.name, given, agent.value === own ? undefined : agent.value)
+      const json = typedJson.value ?? JSON.stringify(value.value ?? {})
+      outcome.value = await actions.tryTool(tool.name, json, agent.value === ownAgent ? undefined : agent.value)
     } catch (thrown) {
       outcome.value = thrown instanceof ApiError ? thrown : new ApiError(0, 'FAILED', String(thrown))
     }
@@ -57,62 +60,60 @@ export function TryIt({ tool, draft }: TryProps) {
           <ArgumentEditor
             schema={schema}
             value={value.value}
-            problems={shown}
+            problems={visibleProblems}
             onChange={change}
-            onBroken={(is) => (broken.value = is)}
+            onInvalidJson={(is) => (broken.value = is)}
           />
           {attempted.value && problems.length > 0 && (
             <p class="problem" role="alert">
-              {problems.length === 1 ? 'One place needs' : `${problems.length} places need`} another look before it can
-              be sent.
+              Fix {pluralize(problems.length, 'field')} to run this tool.
             </p>
           )}
           <div class="filters">
-            <AgentChoice
+            <AgentSelect
               agents={agents}
               denied={denied}
               value={agent.value}
               onChange={(next) => (agent.value = next)}
             />
-            <Action
+            <ActionButton
               name="Run"
               icon="play"
               kind="primary"
-              free
-              confirm={ready && tool.access === 'destructive' ? destructive(tool) : undefined}
+              everyone
+              confirm={ready && tool.access === 'destructive' ? confirmDestructive(tool) : undefined}
               run={run}
             />
           </div>
         </div>
       </Card>
-      <Card title="Answer">
+      <Card title="Result">
         {outcome.value === undefined && (
           <p class="quiet">
-            Run it, and what it answers stands here. The call is real: rules, limits and the cache apply, and it is in
-            the audit log.
+            The result appears here. The call is real: rules, limits and the cache apply, and the audit log records it.
           </p>
         )}
-        {outcome.value instanceof ApiError && <Failed error={outcome.value} what="an answer" />}
-        {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome of={outcome.value} />}
+        {outcome.value instanceof ApiError && <LoadError error={outcome.value} what="the result" />}
+        {outcome.value !== undefined && !(outcome.value instanceof ApiError) && <TryOutcome result={outcome.value} />}
       </Card>
     </div>
   )
 }
 
-const destructive = ({ name }: ToolDetail) => ({
-  title: `Run ${name} for real?`,
-  text: 'It may change something for good: overwrite, delete, send. Toolway cannot undo it.',
+const confirmDestructive = ({ name }: ToolDetail) => ({
+  title: `Run ${name}?`,
+  text: 'This tool may make irreversible changes: overwrite, delete, send. Toolway cannot undo them.',
 })
 
-interface AgentChoiceProps {
+interface AgentSelectProps {
   readonly agents: readonly string[]
   readonly denied: ReadonlySet<string>
   readonly value: string
   onChange(agent: string): void
 }
 
-/** Whose rules the call is judged by. */
-function AgentChoice({ agents, denied, value, onChange }: AgentChoiceProps) {
+/** The agent whose rules apply to the call. */
+function AgentSelect({ agents, denied, value, onChange }: AgentSelectProps) {
   return (
     <label class="filter">
       <span>Act as agent</span>

@@ -1,41 +1,99 @@
+import { useSignal } from '@preact/signals'
 import type { TryResult } from '../../../../src/serve/admin/contract.ts'
-import { took } from '../../format/duration.ts'
-import { outcomeLooks } from '../../parts/looks.ts'
-import { Mark } from '../../parts/mark.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { Note } from '../../components/states.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { outcomeStatuses } from '../../components/statuses.ts'
+import { Tabs } from '../../components/tabs.tsx'
+import { formatDuration } from '../../format/duration.ts'
 import { pathTo } from '../../routing/route.ts'
 import { objectAt } from '../../schema-form/schema.ts'
-import { Refusal } from './refusal.tsx'
-import { ResultView } from './result-view.tsx'
+import { ContentBlock } from './content-block.tsx'
 
-/** How a call that was tried ended. */
-export function TryOutcome({ of }: { readonly of: TryResult }) {
-  const refusal = of.error ?? refusalIn(of.result)
-  const look = outcomeLooks[outcomeOf(of, refusal)]
+export function TryOutcome({ result }: { readonly result: TryResult }) {
+  const error = result.error ?? errorIn(result.result)
+  const status = outcomeStatuses[outcomeOf(result, error)]
   return (
     <div class="stack" data-testid="outcome">
       <p class="row spread" role="status">
         <span class="row">
-          <Mark look={look} chip /> {took(of.ms)}
+          <StatusBadge status={status} chip /> {formatDuration(result.ms)}
         </span>
-        <a href={pathTo('calls', of.call)}>Timeline and audit record</a>
+        <a href={pathTo('calls', result.call)}>Timeline and audit record</a>
       </p>
-      {refusal && <Refusal of={refusal} />}
-      {!refusal && of.result && <ResultView key={of.call} result={of.result} />}
+      {error && <CallError error={error} />}
+      {!error && result.result && <ResultView key={result.call} result={result.result} />}
     </div>
   )
 }
 
-/** Only rules and limits have a rule to name. */
-function outcomeOf({ result }: TryResult, refusal: TryResult['error'] | undefined) {
-  if (refusal) return refusal.rule === undefined ? 'failed' : 'denied'
+/** Only denials by rules and limits name a rule. */
+function outcomeOf({ result }: TryResult, error: TryResult['error'] | undefined) {
+  if (error) return error.rule === undefined ? 'failed' : 'denied'
   return result?.isError === true ? 'tool_error' : 'answered'
 }
 
-/** Refusals of ours come as results of the tool, so that models can act on them; this tells them apart. */
-function refusalIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
+/** Toolway's own errors are returned as tool results, so that models can react to them; `_meta` marks them. */
+function errorIn(result: TryResult['result']): NonNullable<TryResult['error']> | undefined {
   const { code, rule } = objectAt(objectAt(result ?? {}, '_meta'), 'dev.toolway/error')
   if (typeof code !== 'string') return undefined
   const [first] = Array.isArray(result?.content) ? result.content : []
   const message = typeof first?.text === 'string' ? first.text : 'The call was refused.'
   return { code, message, ...(typeof rule === 'string' && { rule }) }
+}
+
+interface CallErrorProps {
+  readonly error: { readonly code: string; readonly message: string; readonly rule?: string }
+}
+
+/** Why a call was refused or failed: message, code and rule. */
+function CallError({ error: { code, message, rule } }: CallErrorProps) {
+  return (
+    <Note tone="bad">
+      <p>{message}</p>
+      <dl class="facts">
+        <dt>Code</dt>
+        <dd>
+          <a href={pathTo('errors', code)}>
+            <code>{code}</code>
+          </a>
+        </dd>
+        {rule !== undefined && (
+          <>
+            <dt>Rule</dt>
+            <dd>
+              <code>{rule}</code>
+            </dd>
+          </>
+        )}
+      </dl>
+    </Note>
+  )
+}
+
+const tabs = { shown: 'Content', raw: 'JSON' }
+const tabsWithStructured = { shown: 'Content', structured: 'Structured', raw: 'JSON' }
+
+function ResultView({ result }: { readonly result: Readonly<Record<string, unknown>> }) {
+  const view = useSignal('shown')
+  const blocks = Array.isArray(result.content) ? result.content : []
+  const structured = result.structuredContent
+  return (
+    <Tabs<string>
+      label="Result views"
+      names={structured === undefined ? tabs : tabsWithStructured}
+      value={view.value}
+      onChange={(next) => (view.value = next)}
+    >
+      {view.value === 'shown' &&
+        (blocks.length === 0 ? (
+          <p class="quiet">The result has no content{structured === undefined ? '.' : ' except structured content.'}</p>
+        ) : (
+          blocks.map((block, index) => <ContentBlock key={index} block={block} />)
+        ))}
+      {view.value === 'structured' && <JsonTree value={structured} open={4} />}
+      {view.value === 'raw' && <CodeBlock text={JSON.stringify(result, null, 2)} label="Full result" />}
+    </Tabs>
+  )
 }

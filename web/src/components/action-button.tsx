@@ -1,0 +1,58 @@
+import { useSignal } from '@preact/signals'
+import { adminRequired, isAdmin } from '../api/session.ts'
+import { Dialog } from './dialog.tsx'
+import { Icon, type IconName } from './icon.tsx'
+
+interface ActionButtonProps {
+  readonly name: string
+  readonly icon?: IconName
+  readonly kind?: 'primary' | 'danger' | ''
+  /** Works without admin rights. */
+  readonly everyone?: boolean
+  /** Confirmation dialog. */
+  readonly confirm?: { readonly title: string; readonly text: string } | undefined
+  run(): Promise<unknown>
+}
+
+/** A button for an action: requires admin rights, asks for confirmation if needed, and is disabled while it runs. */
+export function ActionButton({ name, icon, kind = '', everyone = false, confirm, run }: ActionButtonProps) {
+  const confirming = useSignal(false)
+  const busy = useSignal(false)
+  const allowed = everyone || isAdmin.value
+  const perform = async () => {
+    busy.value = true
+    await run()
+    busy.value = false
+  }
+  const onClick = () => {
+    if (!allowed || busy.value) return
+    if (confirm) confirming.value = true
+    else void perform()
+  }
+  return (
+    <>
+      <button
+        type="button"
+        class={`button ${kind}`}
+        aria-disabled={!allowed || busy.value}
+        title={allowed ? undefined : adminRequired}
+        onClick={onClick}
+      >
+        {icon && <Icon name={icon} size={14} />} {busy.value ? `${name}…` : name}
+      </button>
+      {confirm && confirming.value && (
+        <Dialog title={confirm.title} onClose={() => (confirming.value = false)}>
+          <p>{confirm.text}</p>
+          <form method="dialog" class="actions">
+            <button type="submit" class="button">
+              Cancel
+            </button>
+            <button type="submit" class={`button ${kind || 'primary'}`} onClick={() => void perform()}>
+              {name}
+            </button>
+          </form>
+        </Dialog>
+      )}
+    </>
+  )
+}

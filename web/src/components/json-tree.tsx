@@ -1,0 +1,55 @@
+import { pluralize } from '../format/number.ts'
+import './json-tree.css'
+
+interface TreeProps {
+  readonly value: unknown
+  readonly name?: string
+  /** Number of levels that are expanded initially. */
+  readonly open?: number
+}
+
+/** Collapsible tree of a JSON value. */
+export function JsonTree({ value, name, open = 2 }: TreeProps) {
+  if (typeof value !== 'object' || value === null) {
+    return (
+      <div class="tree-leaf">
+        {name !== undefined && <span class="tree-name">{name}: </span>}
+        <Leaf value={value} />
+      </div>
+    )
+  }
+  const list = Array.isArray(value)
+  const members = Object.entries(value)
+  if (members.length === 0) return <JsonLeafText name={name} text={list ? '[]' : '{}'} />
+  const body = (
+    <div class="tree-members">
+      {members.map(([key, member]) => (
+        <JsonTree key={key} name={key} value={member} open={open - 1} />
+      ))}
+    </div>
+  )
+  if (name === undefined) return <div class="tree">{body}</div>
+  return (
+    <details class="tree-branch" open={open > 0}>
+      <summary>
+        <span class="tree-name">{name}</span>
+        <span class="quiet small"> {pluralize(members.length, list ? 'item' : 'key')}</span>
+      </summary>
+      {body}
+    </details>
+  )
+}
+
+function JsonLeafText({ name, text }: { readonly name: string | undefined; readonly text: string }) {
+  return (
+    <div class="tree-leaf">
+      {name !== undefined && <span class="tree-name">{name}: </span>}
+      <span class="quiet">{text}</span>
+    </div>
+  )
+}
+
+function Leaf({ value }: { readonly value: unknown }) {
+  if (typeof value === 'string') return <span class="tree-text">{value === '' ? '""' : value}</span>
+  return <span class="tree-word">{String(value)}</span>
+}

@@ -1,0 +1,29 @@
+import type { PagedList } from '../api/paged.ts'
+import { formatCount } from '../format/number.ts'
+
+interface LoadMoreProps {
+  readonly list: Omit<PagedList<unknown>, 'first' | 'pages'>
+  readonly shown: number
+  /** Total number, if known. */
+  readonly total?: number
+  readonly itemName: string
+}
+
+/** Footer of a paged list: number of rows shown, and a button to load more. */
+export function LoadMore({ list, shown, total, itemName }: LoadMoreProps) {
+  return (
+    <div class="table-foot">
+      <span>
+        {total === undefined
+          ? `${formatCount(shown)} ${itemName}`
+          : `${formatCount(shown)} of ${formatCount(total)} ${itemName}`}
+        {list.moreError && <span class="tone-bad"> · {list.moreError.message}</span>}
+      </span>
+      {list.hasMore && (
+        <button type="button" class="button tiny" aria-disabled={list.loadingMore} onClick={() => list.loadMore()}>
+          {list.loadingMore ? 'Loading…' : 'Show more'}
+        </button>
+      )}
+    </div>
+  )
+}

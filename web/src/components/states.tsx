@@ -1,0 +1,104 @@
+import type { ComponentChildren } from 'preact'
+import type { ApiError } from '../api/request.ts'
+import type { Resource } from '../api/resource.ts'
+import { Icon } from './icon.tsx'
+
+export function Loading({ what }: { readonly what: string }) {
+  return (
+    <div class="loading" role="status">
+      <span class="hidden">Loading {what}…</span>
+      <span aria-hidden="true" />
+      <span aria-hidden="true" />
+      <span aria-hidden="true" />
+    </div>
+  )
+}
+
+interface LoadErrorProps {
+  readonly error: ApiError
+  readonly what: string
+  retry?(): void
+}
+
+export function LoadError({ error, what, retry }: LoadErrorProps) {
+  return (
+    <Note tone="bad">
+      <p>
+        <strong>Could not load {what}.</strong> {error.message}
+      </p>
+      <p class="quiet small">
+        {error.code}
+        {error.status > 0 && `, HTTP ${error.status}`}
+      </p>
+      {retry && (
+        <p>
+          <button type="button" class="button tiny" onClick={retry}>
+            <Icon name="refresh" size={14} /> Try again
+          </button>
+        </p>
+      )}
+    </Note>
+  )
+}
+
+interface NoteProps {
+  readonly tone?: 'info' | 'warn' | 'bad'
+  readonly children: ComponentChildren
+}
+
+export function Note({ tone = 'info', children }: NoteProps) {
+  return (
+    <div class={`note tone-${tone}`} role={tone === 'bad' ? 'alert' : undefined}>
+      <Icon name={tone === 'info' ? 'info' : 'warning'} />
+      <div class="stack tight">{children}</div>
+    </div>
+  )
+}
+
+interface EmptyStateProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+}
+
+export function EmptyState({ title, children }: EmptyStateProps) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  )
+}
+
+/** Shown instead of a page to users who are not admins. */
+export function AdminsOnly({ what }: { readonly what: string }) {
+  return (
+    <div class="card">
+      <EmptyState title={`Only admins can see ${what}`}>
+        <p>
+          Your credential does not have admin rights. Sign in with the token that <code>toolway serve</code> prints, or
+          with a key created by <code>toolway keys create NAME --admin</code>.
+        </p>
+        <a class="button" href="/sign-in">
+          Sign in with another credential
+        </a>
+      </EmptyState>
+    </div>
+  )
+}
+
+interface LoadedProps<T> {
+  readonly resource: Resource<T>
+  readonly what: string
+  children(data: T): ComponentChildren
+}
+
+/** Renders data once it is loaded. An error is shown above the last data. */
+export function Loaded<T>({ resource, what, children }: LoadedProps<T>) {
+  const { data, error, reload } = resource
+  return (
+    <>
+      {error && <LoadError error={error} what={what} retry={reload} />}
+      {data !== undefined ? children(data) : !error && <Loading what={what} />}
+    </>
+  )
+}

@@ -1,0 +1,38 @@
+import type { Overview } from '../../../../src/serve/admin/contract.ts'
+import { Note } from '../../components/states.tsx'
+import { ElapsedTime, RelativeTime } from '../../components/times.tsx'
+import { withoutExcerpt } from '../../format/excerpt.ts'
+import { pluralize } from '../../format/number.ts'
+import { pathTo } from '../../routing/route.ts'
+
+/** Warnings; renders nothing if all is well. */
+export function Alerts({ overview: { breakers, servers, reload } }: { readonly overview: Overview }) {
+  const unhealthy = servers.unhealthy + servers['needs-auth'] + servers.degraded
+  if (breakers.length === 0 && unhealthy === 0 && reload.lastError === null) return null
+  return (
+    <Note tone="warn">
+      {breakers.map(({ server, state, since }) => (
+        <p key={server}>
+          The circuit breaker of <a href={pathTo('servers', server)}>{server}</a> is <strong>{state}</strong> (
+          <ElapsedTime since={since} />
+          ):{' '}
+          {state === 'open'
+            ? 'calls fail immediately until the next attempt.'
+            : 'a few calls test whether it works again.'}
+        </p>
+      ))}
+      {unhealthy > 0 && (
+        <p>
+          <a href={pathTo('servers')}>{pluralize(unhealthy, 'server')}</a> {unhealthy === 1 ? 'is' : 'are'} not healthy.
+        </p>
+      )}
+      {reload.lastError !== null && (
+        <p>
+          The last reload of the <a href={pathTo('config')}>configuration</a> failed (
+          <RelativeTime at={reload.lastAt} />
+          ); the previous configuration is still active. {withoutExcerpt(reload.lastError)}
+        </p>
+      )}
+    </Note>
+  )
+}

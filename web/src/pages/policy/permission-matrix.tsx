@@ -1,0 +1,96 @@
+import type { Matrix } from '../../../../src/serve/admin/contract.ts'
+import { queries } from '../../api/endpoints.ts'
+import { usePages } from '../../api/paged.ts'
+import { useReloadOnToolChange, useResource } from '../../api/resource.ts'
+import { SearchField, SelectFilter } from '../../components/filters.tsx'
+import { LoadMore } from '../../components/load-more.tsx'
+import { EmptyState, Loaded } from '../../components/states.tsx'
+import { query } from '../../routing/location.ts'
+import './matrix.css'
+import { BreakableName } from '../../components/breakable-name.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { allowedStatus, deniedStatus } from '../../components/statuses.ts'
+import { withQuery } from '../../routing/query.ts'
+import { pathTo } from '../../routing/route.ts'
+
+export function PermissionMatrix() {
+  const filter = { query: query.value.get('q') ?? '', server: query.value.get('server') ?? '' }
+  const matrix = usePages<Matrix>((cursor) => queries.matrix({ ...filter, cursor, limit: 50 }), JSON.stringify(filter))
+  useReloadOnToolChange(matrix.first)
+  const servers = useResource(queries.servers, 'servers')
+  const rows = matrix.pages.flatMap((page) => page.rows)
+  return (
+    <>
+      <div class="filters">
+        <SearchField label="Search tools" />
+        <SelectFilter label="Server" name="server" options={servers.data?.map(({ name }) => name) ?? []} all="all" />
+      </div>
+      <div class="card">
+        <Loaded resource={matrix.first} what="the permissions">
+          {({ agents, total }) =>
+            rows.length === 0 ? (
+              <EmptyState title="No matching tools">
+                <p class="quiet">The search matches the names of servers and tools.</p>
+              </EmptyState>
+            ) : (
+              <>
+                <MatrixTable agents={agents} rows={rows} />
+                <LoadMore list={matrix} shown={rows.length} total={total} itemName="tools" />
+              </>
+            )
+          }
+        </Loaded>
+      </div>
+    </>
+  )
+}
+
+interface MatrixTableProps {
+  readonly agents: readonly string[]
+  readonly rows: Matrix['rows']
+}
+
+/** One row per tool, one column per agent; each cell links to its explanation. */
+function MatrixTable({ agents, rows }: MatrixTableProps) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable areas must be reachable by keyboard
+    <section class="table matrix" aria-label="Permissions" tabIndex={0}>
+      <table>
+        <caption class="hidden">Which agent may use which tool</caption>
+        <thead>
+          <tr>
+            <th scope="col">Tool</th>
+            {agents.map((agent) => (
+              <th key={agent} scope="col">
+                <BreakableName name={agent} />
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(({ server, tool, allowed }) => (
+            <tr key={`${server}.${tool}`}>
+              <th scope="row">
+                <span class="quiet">
+                  <BreakableName name={`${server}.`} />
+                </span>
+                <wbr />
+                <BreakableName name={tool} />
+              </th>
+              {agents.map((agent, index) => (
+                <td key={agent}>
+                  <a
+                    href={withQuery(pathTo('policy'), { view: 'why', agent, tool: `${server}.${tool}` })}
+                    title={`${agent}, ${server}.${tool}: why?`}
+                  >
+                    <StatusBadge status={allowed[index] ? allowedStatus : deniedStatus} />
+                  </a>
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  )
+}

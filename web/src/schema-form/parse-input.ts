@@ -1,0 +1,24 @@
+/** A number if the text is one; otherwise the text, which the check then rejects. */
+export function parseNumber(text: string): number | string | undefined {
+  const trimmed = text.trim()
+  if (trimmed === '') return undefined
+  const number = Number(trimmed)
+  return Number.isFinite(number) && !/^[+-]?0[xob]/i.test(trimmed) ? number : text
+}
+
+/** An empty field means no value; to send an empty text, use the JSON view. */
+export const parseText = (text: string): string | undefined => (text === '' ? undefined : text)
+
+export const toInputText = (value: unknown): string => {
+  if (value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+export function parseJson(text: string): { readonly value: unknown } | { readonly error: string } {
+  if (text.trim() === '') return { value: undefined }
+  try {
+    return { value: JSON.parse(text) }
+  } catch (thrown) {
+    return { error: thrown instanceof Error ? thrown.message : 'cannot be parsed' }
+  }
+}

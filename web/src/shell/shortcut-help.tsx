@@ -1,0 +1,53 @@
+import { Dialog } from '../components/dialog.tsx'
+import { pages } from '../routing/route.ts'
+import { helpShown } from './keyboard.ts'
+import { pageTitles } from './menu.tsx'
+import { pageKeys } from './shortcuts.ts'
+
+const otherShortcuts = [
+  [['/'], 'search this page'],
+  [['↑', '↓'], 'move between table rows; Enter opens one'],
+  [['Esc'], 'leave a field, or close a dialog or panel'],
+  [['p'], 'pause or resume live calls'],
+  [['?'], 'show this help'],
+] as const
+
+export function ShortcutHelp() {
+  if (!helpShown.value) return null
+  return (
+    <Dialog title="Keyboard shortcuts" onClose={() => (helpShown.value = false)}>
+      <dl class="facts">
+        {pages.map((page) => (
+          <ShortcutRow key={page} keys={['g', pageKeys[page]]} description={`go to ${pageTitles[page]}`} />
+        ))}
+        {otherShortcuts.map(([keys, description]) => (
+          <ShortcutRow key={description} keys={keys} description={description} />
+        ))}
+      </dl>
+      <p class="quiet">
+        Everything here is also available through the admin API:{' '}
+        <a href="/admin/api/openapi.json" target="_blank" rel="noreferrer">
+          OpenAPI description
+        </a>
+      </p>
+      <form method="dialog" class="actions">
+        <button type="submit" class="button">
+          Close
+        </button>
+      </form>
+    </Dialog>
+  )
+}
+
+function ShortcutRow({ keys, description }: { readonly keys: readonly string[]; readonly description: string }) {
+  return (
+    <>
+      <dt class="row">
+        {keys.map((key) => (
+          <kbd key={key}>{key}</kbd>
+        ))}
+      </dt>
+      <dd>{description}</dd>
+    </>
+  )
+}
