@@ -6,6 +6,7 @@ import {
   isSchema,
   isSchemaObject,
   type JsonSchemaObject,
+  listedValues,
   namedSchemas,
   namedTypes,
   schemasIn,
@@ -70,7 +71,7 @@ function mergeTypes(one: JsonSchemaObject, other: JsonSchemaObject): readonly st
 
 /** Returns false if no value is left. */
 function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): boolean {
-  const [mine, theirs] = [valuesOf(one), valuesOf(other)]
+  const [mine, theirs] = [listedValues(one), listedValues(other)]
   if (!mine || !theirs) return true
   delete merged.const
   const texts = new Set(theirs.map((value) => JSON.stringify(value)))
@@ -78,9 +79,6 @@ function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Rec
   merged.enum = common
   return common.length > 0
 }
-
-const valuesOf = (schema: JsonSchemaObject): readonly unknown[] | undefined =>
-  Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
 
 /** A property named by only one schema must also match the other's `additionalProperties`. */
 function mergeProperties(
