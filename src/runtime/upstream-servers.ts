@@ -92,7 +92,7 @@ function buildServer(
 }
 
 /** Loopback under any name, with our own port and path. */
-function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
+export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
   if (server.transport === 'stdio' || port === 0) return false
   const { hostname, port: theirs, pathname } = new URL(server.url)
   const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)

@@ -118,7 +118,7 @@ test('B11: servers that are called are told apart by how they refuse', async () 
   expect(code).toBe(5)
   const messages = Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]))
   expect(messages).toMatchObject({
-    'server.stranger': expect.stringMatching(/^problem: it wants a credential \(HTTP 401\)/),
+    'server.stranger': expect.stringMatching(/^problem: .*credential \(HTTP 401\)/),
     'server.forbidden': expect.stringMatching(/^problem: it refuses our credential \(HTTP 403\)/),
     'server.moved': 'problem: it redirects to https://new.example (HTTP 308)',
     'server.page': expect.stringMatching(/^problem: there is no MCP server at /),
