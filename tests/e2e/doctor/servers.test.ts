@@ -119,7 +119,7 @@ test('B11: servers that are called are told apart by how they refuse', async () 
   const messages = Object.fromEntries(checks.map(({ name, status, message }) => [name, `${status}: ${message}`]))
   expect(messages).toMatchObject({
     'server.stranger': expect.stringMatching(/^problem: .*credential \(HTTP 401\)/),
-    'server.forbidden': expect.stringMatching(/^problem: it refuses our credential \(HTTP 403\)/),
+    'server.forbidden': expect.stringMatching(/^problem: .*our credential \(HTTP 403\)/),
     'server.moved': 'problem: it redirects to https://new.example (HTTP 308)',
     'server.page': expect.stringMatching(/^problem: there is no MCP server at /),
     'server.nowhere': expect.stringMatching(/^problem: there is no MCP server at .*\/wrong \(HTTP 404\)/),
