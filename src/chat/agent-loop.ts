@@ -13,7 +13,12 @@ export interface AgentHooks {
   /** Checked after every step, in addition to the step limit and the repetition check. */
   readonly stopWhen?: readonly StopCondition[]
   /** Changes the tools or the tool choice of the next step. */
-  prepareStep?(state: { readonly round: number; readonly steps: readonly AgentStep[] }): PreparedStep | undefined
+  prepareStep?(state: StepState): PreparedStep | undefined
+}
+
+interface StepState {
+  readonly round: number
+  readonly steps: readonly AgentStep[]
 }
 
 export interface PreparedStep {
@@ -73,21 +78,32 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
     if (commentary !== '') before = '\n\n'
     steps.push({ text: commentary, calls: ran.map(asStep) })
     const why = stops.map((stop) => stop(steps)).find((reason) => reason !== undefined)
-    if (why !== undefined) return yield* lastAnswer(run, { opening, added, why, before, round: round + 1 })
+    if (why !== undefined) return yield* lastAnswer(why, round + 1)
+  }
+
+  /** Asks for a final answer without tools when the loop was stopped. */
+  async function* lastAnswer(why: string, round: number): ChatLoop {
+    run.note(`The model had to answer without more tools, because ${why}.`)
+    yield stage('answer', round)
+    const content = `No more tools can be called, because ${why}. Answer now with what you know, and say what is missing.`
+    try {
+      const messages: readonly ChatMessage[] = [...opening, ...added, { role: 'user', content }]
+      const { text } = yield* streamAnswer(run, { messages }, { before })
+      if (text.trim() !== '') return { reason: 'steps' }
+    } catch (error) {
+      if (run.signal.aborted) throw error
+    }
+    yield* answerWithResults(run, added, 'The model gave no answer')
+    return { reason: 'steps' }
   }
 }
 
 /** The tools for one step. `required` applies to the first round only, so that the model can answer afterwards. */
-function prepared(
-  run: ChatRun,
-  hooks: AgentHooks,
-  toolSet: ToolSet,
-  state: { round: number; steps: readonly AgentStep[] },
-) {
-  const { tools: names, toolChoice } = hooks.prepareStep?.(state) ?? {}
+function prepared(run: ChatRun, hooks: AgentHooks, toolSet: ToolSet, state: StepState) {
+  const isRequired = state.round === 1 && run.request.toolChoice === 'required'
+  const { tools: names, toolChoice = isRequired ? 'required' : 'auto' } = hooks.prepareStep?.(state) ?? {}
   const offered = names ? createToolSet(toolSet.tools.filter(({ callable }) => names.includes(callable.name))) : toolSet
-  const asked = state.round === 1 && run.request.toolChoice === 'required' ? 'required' : 'auto'
-  return { offered, toolChoice: toolChoice ?? asked }
+  return { offered, toolChoice }
 }
 
 const asStep = ({ call, text, isError }: CallResult) => ({ ...call.function, result: text, isError })
@@ -98,30 +114,6 @@ const warned = (steps: readonly AgentStep[], ran: readonly CallResult[]): readon
     const isRepeated = countRepeats(steps, asStep(one)) > 0
     return isRepeated ? { ...one, hint: 'You made this call before, with the same result.' } : one
   })
-
-interface Stopped {
-  readonly opening: readonly ChatMessage[]
-  readonly added: readonly ChatMessage[]
-  readonly why: string
-  readonly before: string
-  readonly round: number
-}
-
-/** Asks for a final answer without tools when the loop was stopped. */
-async function* lastAnswer(run: ChatRun, { opening, added, why, before, round }: Stopped): ChatLoop {
-  run.note(`The model had to answer without more tools, because ${why}.`)
-  yield stage('answer', round)
-  const word = `No more tools can be called, because ${why}. Answer now with what you know, and say what is missing.`
-  const messages: readonly ChatMessage[] = [...opening, ...added, { role: 'user', content: word }]
-  try {
-    const { text } = yield* streamAnswer(run, { messages }, { before })
-    if (text.trim() !== '') return { reason: 'steps' }
-  } catch (error) {
-    if (run.signal.aborted) throw error
-  }
-  yield* answerWithResults(run, added, 'The model gave no answer')
-  return { reason: 'steps' }
-}
 
 /** Falls back to the raw tool results when the model cannot summarize them (S5). */
 async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], what: string): ChatLoop {
@@ -137,21 +129,15 @@ interface AgentStep {
   readonly calls: readonly AgentCall[]
 }
 
-interface AgentCall {
-  readonly name: string
-  /** As JSON. */
-  readonly arguments: string
-  readonly result: string
-  readonly isError: boolean
-}
+type AgentCall = ReturnType<typeof asStep>
 
 /** Returns why the loop should stop, as the end of "no more tools, because …". */
 type StopCondition = (steps: readonly AgentStep[]) => string | undefined
 
 const stepLimit =
-  (most: number): StopCondition =>
+  (max: number): StopCondition =>
   (steps) =>
-    steps.length >= most ? `the limit of ${most} step${most === 1 ? '' : 's'} is reached` : undefined
+    steps.length >= max ? `the limit of ${max} step${max === 1 ? '' : 's'} is reached` : undefined
 
 /** Stop after this many identical calls with identical results. */
 const maxRepeats = 4
@@ -166,6 +152,4 @@ const noRepeats: StopCondition = (steps) => {
 const countRepeats = (steps: readonly AgentStep[], call: AgentCall): number =>
   steps
     .flatMap(({ calls }) => calls)
-    .filter(({ name, arguments: args, result }) => {
-      return name === call.name && args === call.arguments && result === call.result
-    }).length
+    .filter((other) => (['name', 'arguments', 'result'] as const).every((key) => other[key] === call[key])).length

@@ -37,7 +37,7 @@ export interface ChatBuilder {
   /** Adds a system message. */
   withSystem(text: string): ChatBuilder
   /** Maximum number of rounds of the agent loop. */
-  withMaxSteps(most: number): ChatBuilder
+  withMaxSteps(maxSteps: number): ChatBuilder
   /** Lets the model run code in the sandbox (S7). */
   withCodeExecution(options?: { readonly environment?: string; readonly timeoutMs?: number }): ChatBuilder
   /** Called when a tool needs a person's approval; without it, such tools are refused. */
@@ -49,12 +49,6 @@ export interface ChatBuilder {
   stream(input: ChatInput, options?: AskOptions): AsyncIterable<ChatEvent>
 }
 
-export interface ChatBuilderOptions {
-  readonly chat: Chat
-  /** The caller, acting as this agent. */
-  callerAs(agent: string | undefined): Caller
-}
-
 /** Options chosen so far. */
 interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxSteps' | 'codeExecution'> {
   readonly system?: string
@@ -62,16 +56,28 @@ interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxStep
   readonly approve?: (question: string) => boolean | Promise<boolean>
 }
 
-function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBuilder {
-  const next = (more: Choices) => chatBuilder(options, { ...choices, ...more })
+/**
+ * Asks models that use the tools of a gateway.
+ *
+ * @example
+ * ```ts
+ * await using gateway = await createGateway(await loadConfig({ env: process.env, cwd: process.cwd() }), { log })
+ * const { text } = await createChat(gateway).withCodeExecution().ask('What is the 50th prime?')
+ * ```
+ */
+export const createChat = (gateway: ChatGateway): ChatBuilder => chatBuilder(gateway, {})
+
+function chatBuilder(gateway: ChatGateway, choices: Choices): ChatBuilder {
+  const next = (more: Choices) => chatBuilder(gateway, { ...choices, ...more })
   const { system, agent, approve, ...own } = choices
 
   const events = (input: ChatInput, stream: boolean, { signal = new AbortController().signal }: AskOptions) => {
-    const given: readonly ChatMessage[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+    const asked: readonly ChatMessage[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
     const messages: readonly ChatMessage[] =
-      system === undefined ? given : [{ role: 'system', content: system }, ...given]
-    const caller = options.callerAs(agent)
-    return options.chat.answer({
+      system === undefined ? asked : [{ role: 'system', content: system }, ...asked]
+    const caller = gateway.localAs(agent)
+    // Read `gateway.chat` on each call: a reload replaces it.
+    return gateway.chat.answer({
       ...own,
       id: randomUUID(),
       caller: approve ? { ...caller, capabilities: { ...caller.capabilities, elicitation: {} } } : caller,
@@ -86,11 +92,11 @@ function chatBuilder(options: ChatBuilderOptions, choices: Choices = {}): ChatBu
     withModel: (model) => next({ model }),
     withMode: (mode) => next({ mode }),
     withTools: (...only) => next({ only }),
-    withSystem: (text) => next({ system: text }),
+    withSystem: (system) => next({ system }),
     withMaxSteps: (maxSteps) => next({ maxSteps }),
     withCodeExecution: (codeExecution = {}) => next({ codeExecution }),
-    withApproval: (input) => next({ approve: input }),
-    asAgent: (name) => next({ agent: name }),
+    withApproval: (approve) => next({ approve }),
+    asAgent: (agent) => next({ agent }),
     ask: (input, more = {}) => wholeAnswer(events(input, false, more)),
     stream: (input, more = {}) => events(input, true, more),
   }
@@ -104,8 +110,8 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
   for await (const event of events) {
     if (event.kind === 'text') texts.push(event.text)
     else if (event.kind === 'call') {
-      const { name, server, arguments: args } = event
-      calls.set(event.call, { name, server, arguments: args, isError: false, durationMs: 0, text: '' })
+      const { kind: _, call, ...begun } = event
+      calls.set(call, { ...begun, isError: false, durationMs: 0, text: '' })
     } else if (event.kind === 'result') {
       const { isError, durationMs, text } = event
       const begun = calls.get(event.call)
@@ -119,6 +125,10 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
   return { ...end, text: texts.join(''), calls: [...calls.values()] }
 }
 
+interface Approval {
+  readonly properties?: object
+}
+
 /** Stands in for a client with a person behind it. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
@@ -126,10 +136,7 @@ function peerOf(approve: Choices['approve']): Peer {
     logLevel: undefined,
     notify() {},
     async ask(method, params) {
-      const { message, requestedSchema } = params.value as {
-        message?: string
-        requestedSchema?: { properties?: object }
-      }
+      const { message, requestedSchema } = params.value as { message?: string; requestedSchema?: Approval }
       // Only approvals can be answered here; decline every other question.
       const isForYes = method === 'elicitation/create' && 'approve' in (requestedSchema?.properties ?? {})
       const isAllowed = isForYes && approve !== undefined && (await approve(message ?? ''))
@@ -145,19 +152,3 @@ interface ChatGateway {
   /** The local user, acting as this agent. */
   localAs(agent: string | undefined): Caller
 }
-
-/**
- * Asks models that use the tools of a gateway.
- *
- * @example
- * ```ts
- * await using gateway = await createGateway(await loadConfig({ env: process.env, cwd: process.cwd() }), { log })
- * const { text } = await createChat(gateway).withCodeExecution().ask('What is the 50th prime?')
- * ```
- */
-export const createChat = (gateway: ChatGateway): ChatBuilder =>
-  // Read `gateway.chat` on each call: a reload replaces it.
-  chatBuilder({
-    chat: { models: () => gateway.chat.models(), answer: (request) => gateway.chat.answer(request) },
-    callerAs: (agent) => gateway.localAs(agent),
-  })

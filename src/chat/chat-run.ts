@@ -24,7 +24,9 @@ export interface ChatDependencies {
   readonly access: Pick<Access, 'handle' | 'view'>
   readonly config: Config['chat']
   readonly prompts: Prompts
+  /** Validates the arguments of a call against its tool's input schema. */
   readonly validate: ArgumentCheck
+  /** Outlives this chat: clients return after a reload. */
   readonly clientToolState: ClientToolState
   readonly clock: Clock
   readonly log: Log
@@ -71,6 +73,13 @@ export const isComplete = (reason: EndReason): boolean => reason === 'stop' || r
 /** Whether asking again may help. Slow and busy servers have been retried already. */
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
+
+/** Ignores a failing model, unless the request was cancelled. */
+export const ignoringFailure = <T>(run: ChatRun, work: Promise<T>): Promise<T | undefined> =>
+  work.catch((error) => {
+    if (run.signal.aborted) throw error
+    return undefined
+  })
 
 export const stage = (name: ChatStage, round = 1): ChatEvent => ({ kind: 'stage', stage: name, round })
 
@@ -128,9 +137,7 @@ interface PromptValues {
   readonly date: string
 }
 
-type PromptName = keyof Config['chat']['prompts']
-
-type Prompts = Readonly<Record<PromptName, (values: PromptValues) => string>>
+type Prompts = Readonly<Record<keyof Config['chat']['prompts'], (values: PromptValues) => string>>
 
 /** Compiles the templates once for all conversations. */
 export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>

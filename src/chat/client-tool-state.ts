@@ -21,17 +21,15 @@ interface Kept {
   readonly ids: readonly (readonly [string, string])[]
 }
 
-export interface ClientToolStateOptions {
-  readonly ttlStore: TtlStore
-  /** Encrypts conversations, since others may be able to read the store. */
-  readonly seal: Seal
-}
-
 /** Clients that take longer are assumed to be gone. */
 const lifetimeMs = 3_600_000
 
-/** If the saved state has expired, the conversation is still valid; the model may have to repeat a call. */
-export function createClientToolState({ ttlStore, seal }: ClientToolStateOptions): ClientToolState {
+/**
+ * If the saved state has expired, the conversation is still valid; the model may have to repeat a call. The seal
+ * encrypts conversations, since others may be able to read the store.
+ */
+export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal }): ClientToolState {
+  const { ttlStore, seal } = options
   const find = async (caller: Caller, message: ChatMessage): Promise<Kept | undefined> => {
     // The state is stored under the first call; clients may reorder them.
     for (const { id } of callsOf(message)) {

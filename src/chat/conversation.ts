@@ -34,9 +34,7 @@ export const questions = (messages: readonly ChatMessage[]): readonly string[] =
 export const isResumed = (messages: readonly ChatMessage[]): boolean => messages.at(-1)?.role === 'tool'
 
 /** Tool results since the last user message, in call order. */
-export function resultsIn(
-  messages: readonly ChatMessage[],
-): readonly { readonly name: string; readonly text: string }[] {
+export function resultsIn(messages: readonly ChatMessage[]) {
   const latest = messages.slice(lastQuestion(messages) + 1)
   const names = new Map(latest.flatMap(callsOf).map(({ id, function: called }) => [id, called.name]))
   return latest.flatMap((message) =>
@@ -53,10 +51,7 @@ export const newCallId = (): string => `call_${randomUUID().replaceAll('-', '')}
 export const isCallId = (id: string): boolean => /^call_[0-9a-f]{32}$/.test(id)
 
 /** Replaces ids that the conversation already uses: some servers count from zero in each answer. */
-export function withUniqueIds(
-  calls: readonly FunctionCall[],
-  messages: readonly ChatMessage[],
-): readonly FunctionCall[] {
+export function withUniqueIds(calls: readonly FunctionCall[], messages: readonly ChatMessage[]) {
   const used = new Set(messages.flatMap(callsOf).map(({ id }) => id))
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }

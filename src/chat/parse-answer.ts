@@ -3,6 +3,7 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { ArgumentCheck } from './chat-run.ts'
 import { isSchemaObject as isObject, type JsonSchemaObject as JsonObject, strings } from './constrain/schema.ts'
+import { functionCall, maxCalls } from './constrain/stage-schemas.ts'
 import { newCallId } from './conversation.ts'
 import { repair } from './repair/repair.ts'
 import type { ChatTool, ToolSet } from './tool-set.ts'
@@ -21,9 +22,6 @@ export interface ParsedCall {
   readonly problem?: string
 }
 
-/** Upper bound for calls in one answer. */
-const maxCalls = 32
-
 /**
  * Checks the calls of one answer: whether the tools exist and the arguments match. `ended` means the answer was not cut
  * off.
@@ -34,42 +32,32 @@ export function parseCalls(
   validate: ArgumentCheck,
   ended = false,
 ): Promise<readonly ParsedCall[]> {
+  const tooMany = `Too many calls at once: only the first ${maxCalls} are run.`
   return Promise.all(
     calls.map(async (call, index) => {
-      const read = await parseCall(call, toolSet, validate, ended)
-      const tooMany = `Too many calls at once: only the first ${maxCalls} are run.`
-      return index < maxCalls ? read : { ...read, problem: tooMany }
+      const parsed = await parseCall(call)
+      return index < maxCalls ? parsed : { ...parsed, problem: tooMany }
     }),
   )
-}
 
-async function parseCall(
-  call: FunctionCall,
-  toolSet: ToolSet,
-  validate: ArgumentCheck,
-  ended: boolean,
-): Promise<ParsedCall> {
-  const { name } = call.function
-  const tool = toolSet.find(name)
-  const given = argumentsIn(call.function.arguments, tool, ended)
-  const args = 'value' in given ? { ...given.value, ...tool?.preset } : {}
-  const written = 'value' in given ? asWritten(call.function.arguments, given.value) : Json.of({})
-  const read = (problem?: string): ParsedCall => ({
-    call: {
-      ...call,
-      function: {
-        name: tool?.callable.name ?? name,
-        arguments: written.bytes.toString(),
-      },
-    },
-    tool,
-    arguments: args,
-    json: tool?.preset === undefined ? written : Json.of(args),
-    problem,
-  })
-  if (!tool) return read(toolSet.missing(name))
-  if (!('value' in given)) return read(`The text of the arguments of ${name} ${given.problem}. Write one JSON object.`)
-  return read(await problemWith(tool, args, validate))
+  async function parseCall(call: FunctionCall): Promise<ParsedCall> {
+    const { name, arguments: text } = call.function
+    const tool = toolSet.find(name)
+    const found = argumentsIn(text, tool, ended)
+    const args = 'value' in found ? { ...found.value, ...tool?.preset } : {}
+    const written = 'value' in found ? asWritten(text, found.value) : Json.of({})
+    return {
+      call: { ...call, function: { name: tool?.callable.name ?? name, arguments: written.bytes.toString() } },
+      tool,
+      arguments: args,
+      json: tool?.preset === undefined ? written : Json.of(args),
+      problem: !tool
+        ? toolSet.missing(name)
+        : 'problem' in found
+          ? `The text of the arguments of ${name} ${found.problem}. Write one JSON object.`
+          : await problemWith(tool, args, validate),
+    }
+  }
 }
 
 /** Keeps the model's text if it means the same value: numbers beyond 2^53 would be rounded. */
@@ -90,17 +78,12 @@ function argumentsIn(text: string, tool: ChatTool | undefined, ended: boolean): 
   return parseObject(text, { accepts: (value) => required.every((name) => name in value), ended })
 }
 
-async function problemWith(
-  { served, callable }: ChatTool,
-  args: Arguments,
-  validate: ArgumentCheck,
-): Promise<string | undefined> {
+async function problemWith({ served, callable }: ChatTool, args: Arguments, validate: ArgumentCheck) {
   try {
     await validate(served?.definition.inputSchema ?? callable.parameters, args, callable.name)
     return undefined
   } catch (error) {
-    const told = error instanceof ToolwayError && (error.code === 'INVALID_ARGUMENTS' || error.code === 'QUARANTINED')
-    if (told) return error.message
+    if (error instanceof ToolwayError && ['INVALID_ARGUMENTS', 'QUARANTINED'].includes(error.code)) return error.message
     throw error
   }
 }
@@ -141,15 +124,10 @@ export function callsInText(text: string, toolSet: ToolSet): readonly FunctionCa
     isObject(value) && typeof value.name === 'string' && toolSet.find(value.name) !== undefined
   const calls = text.split(/<\/tool_call>/i).flatMap((part) => {
     const found = repair(part, { accepts: (value) => writtenIn(value).some(isCall) })
-    return 'value' in found && (found.complete || found.lacks === 'brackets')
-      ? writtenIn(found.value).filter(isCall)
-      : []
+    const isWhole = 'value' in found && (found.complete || found.lacks === 'brackets')
+    return isWhole ? writtenIn(found.value).filter(isCall) : []
   })
-  return calls.map(({ name, arguments: given, parameters = {} }) => ({
-    id: newCallId(),
-    type: 'function',
-    function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given ?? parameters) },
-  }))
+  return calls.map(({ name, arguments: args, parameters = {} }) => functionCall(newCallId(), name, args ?? parameters))
 }
 
 interface Written {

@@ -1,4 +1,4 @@
-import { type ChatLoop, type ChatRun, stage } from './chat-run.ts'
+import { type ChatLoop, type ChatRun, ignoringFailure, stage } from './chat-run.ts'
 import { isResumed } from './conversation.ts'
 import { answerDirectly } from './stages/answer.ts'
 import { call } from './stages/call.ts'
@@ -25,7 +25,7 @@ export async function* staged(run: ChatRun): ChatLoop {
   if (toolSet.tools.length === 0) return yield* answerDirectly(run)
 
   yield stage('select')
-  const selected = await orNothing(run, select(run, toolSet))
+  const selected = await ignoringFailure(run, select(run, toolSet))
   if (!selected) run.note('The model did not select tools in a usable form; it answers without tools.')
   const mustCall = request.toolChoice === 'required'
   const chosen = selected?.tools.length ? selected : selected && mustCall ? toolSet : undefined
@@ -44,11 +44,8 @@ export async function* staged(run: ChatRun): ChatLoop {
 
   yield stage('execute')
   const theirs = called.calls.filter(isForClient)
-  const ran = yield* execute(
-    run,
-    called.calls.filter((one) => !isForClient(one)),
-  )
-  const round = roundMessages('', called.calls, ran)
+  const ours = called.calls.filter((one) => !isForClient(one))
+  const round = roundMessages('', called.calls, yield* execute(run, ours))
   if (theirs.length > 0) {
     const calls = theirs.map((one) => one.call)
     return { reason: 'calls', handed: await run.clientToolState.keep(request.caller, round, calls) }
@@ -56,10 +53,3 @@ export async function* staged(run: ChatRun): ChatLoop {
   yield stage('interpret')
   return yield* interpret(run, [...messages, ...round])
 }
-
-/** Ignores a failing model, unless the request was cancelled. */
-const orNothing = <T>(run: ChatRun, work: Promise<T | undefined>): Promise<T | undefined> =>
-  work.catch((error) => {
-    if (run.signal.aborted) throw error
-    return undefined
-  })

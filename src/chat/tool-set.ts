@@ -65,11 +65,8 @@ export function clientTool({ name, description, parameters = {} }: OfferedTool):
 function without(schema: CallableTool['parameters'], names: readonly string[]): CallableTool['parameters'] {
   const kept = (all: object) => Object.fromEntries(Object.entries(all).filter(([name]) => !names.includes(name)))
   const { properties, required, ...rest } = schema
-  return {
-    ...rest,
-    properties: kept(properties as object),
-    ...(Array.isArray(required) && { required: required.filter((name) => !names.includes(name)) }),
-  }
+  const others = Array.isArray(required) ? { required: required.filter((name) => !names.includes(name)) } : {}
+  return { ...rest, properties: kept(properties as object), ...others }
 }
 
 const maxDescription = 300

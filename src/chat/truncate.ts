@@ -13,10 +13,8 @@ export function truncateText(text: string, maxBytes: number): string {
   return `${bytes.toString('utf8', 0, end)}\n[Truncated: the first ${end} of ${bytes.length} bytes.]`
 }
 
-const lineLength = 160
-
 /** A text as a single short line for people. */
-export function oneLine(text: string, maxLength = lineLength): string {
+export function oneLine(text: string, maxLength = 160): string {
   const line = text
     .slice(0, maxLength * 4)
     .replace(/[\s\p{Cc}]+/gu, ' ')

@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto'
 import type { Clock } from '../core/clock.ts'
 import type { PubSub } from '../core/cluster.ts'
-import type { Entry } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
-import type { Source } from '../core/source.ts'
 import type { Breakers } from '../pipeline/breaker.ts'
 import type { UpstreamServer } from '../upstream/server.ts'
 import type { Generation } from './generation.ts'
-import type { ConfiguredServer } from './upstream-servers.ts'
+import { type ConfiguredServer, createListTracker, digestOf } from './upstream-servers.ts'
 
 export interface ClusterOptions {
   /** Undefined if this is the only process. */
@@ -24,34 +21,30 @@ export interface ClusterOptions {
 export interface Cluster extends Disposable {
   /** Reloads everywhere; settles when it is done here. */
   reload(): Promise<void>
-  readonly watch: ListBroadcast['watch']
+  /** Publishes the lists of a server when they change. */
+  watch(name: string, server: UpstreamServer): void
 }
 
 export function createCluster({ pubSub, breakers, current, reload, clock, log }: ClusterOptions): Cluster {
   if (pubSub === undefined) return { reload, watch() {}, [Symbol.dispose]() {} }
   using open = new DisposableStack()
   const lists = open.use(createListBroadcast({ pubSub, current, clock, log }))
-  open.use(
-    pubSub.subscribe('reload', () => {
-      log.info({}, 'reloading: another replica was told to')
-      void reload()
-    }),
-  )
-  open.use(
-    pubSub.subscribe('breaker', (text) => {
-      const named = JSON.parse(text) as ServerReference
-      if (findServer(named, current)) breakers.hint(named.server)
-    }),
-  )
-  open.use(
-    breakers.onChange((server, state) => {
-      const transport = current().servers.get(server)?.builtFrom.config.transport
-      const named = referenceTo(server, current)
-      // Each replica starts its own process, so its failures do not concern the others.
-      if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
-      pubSub.publish('breaker', JSON.stringify(named))
-    }),
-  )
+  const reloading = pubSub.subscribe('reload', () => {
+    log.info({}, 'reloading because another replica does')
+    void reload()
+  })
+  const hints = pubSub.subscribe('breaker', (text) => {
+    const named = JSON.parse(text) as ServerReference
+    if (findServer(named, current)) breakers.hint(named.server)
+  })
+  const changes = breakers.onChange((server, state) => {
+    const transport = current().servers.get(server)?.builtFrom.config.transport
+    const named = referenceTo(server, current)
+    // Each replica starts its own process, so its failures do not concern the others.
+    if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
+    pubSub.publish('breaker', JSON.stringify(named))
+  })
+  for (const subscription of [reloading, hints, changes]) open.use(subscription)
   const listening = open.move()
   return {
     reload() {
@@ -63,18 +56,6 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
   }
 }
 
-interface ListBroadcastOptions {
-  readonly pubSub: PubSub
-  readonly current: CurrentServers
-  readonly clock: Clock
-  readonly log: Log
-}
-
-/** Publishes lists that changed here, and refreshes servers whose lists changed elsewhere (F4, B10). */
-interface ListBroadcast extends Disposable {
-  watch(name: string, server: UpstreamServer): void
-}
-
 interface ListsMessage extends ServerReference {
   /** Digests of the new lists: a replica that already has them need not refresh. */
   readonly lists: readonly string[]
@@ -83,8 +64,12 @@ interface ListsMessage extends ServerReference {
 /** Many replicas report the same change, and the server often notifies each of them directly within this time. */
 const debounceMs = 250
 
-function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): ListBroadcast {
-  const changed = createListTracker()
+interface ListBroadcastOptions extends Pick<ClusterOptions, 'current' | 'clock' | 'log'> {
+  readonly pubSub: PubSub
+}
+
+/** Publishes lists that changed here, and refreshes servers whose lists changed elsewhere (F4, B10). */
+function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): Omit<Cluster, 'reload'> {
   /** Digests received and not handled yet, by server. */
   const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
@@ -92,10 +77,8 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
   const refreshing = new Set<UpstreamServer>()
 
   const refreshSoon = (reference: ServerReference) => {
-    timers.set(
-      reference.server,
-      clock.after(debounceMs, () => void refresh(reference)),
-    )
+    const timer = clock.after(debounceMs, () => void refresh(reference))
+    timers.set(reference.server, timer)
   }
 
   const refresh = async (reference: ServerReference) => {
@@ -108,7 +91,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
     if (!server) return
     // Do not wake an idle process; its lists are refreshed when it starts.
     if (builtFrom?.config.transport === 'stdio' && server.control.connections === 0) return
-    const others = changed.others(server, lists)
+    const others = [...server.kinds().values()].filter((source) => !lists.has(digestOf(source.entries())))
     if (others.length === 0) return
     log.debug({ server: server.name }, 'a list changed at another replica: refreshing')
     refreshing.add(server)
@@ -127,8 +110,10 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
 
   return {
     watch(name, server) {
+      const changedLists = createListTracker(server)
       server.onChange(() => {
-        const lists = changed.changed(server)
+        // An operator paused it here, so its lists are empty only in this process.
+        const lists = server.control.paused ? [] : changedLists()
         const named = referenceTo(name, current)
         // Ignore a server that a reload has replaced.
         const isCurrent = current().servers.get(name)?.server === server
@@ -160,40 +145,4 @@ function referenceTo(server: string, current: CurrentServers): ServerReference |
 /** Undefined if this replica does not have the same server. */
 function findServer({ server, origin }: ServerReference, current: CurrentServers): ConfiguredServer | undefined {
   return current().origins.get(server)?.hash === origin ? current().servers.get(server) : undefined
-}
-
-/** Tracks the lists of servers, one per kind of client. */
-interface ListTracker {
-  /** Digests of the lists that changed since the last call; a first list does not count as a change. */
-  changed(server: UpstreamServer): readonly string[]
-  /** The views of the server whose list is not among these. */
-  others(server: UpstreamServer, lists: ReadonlySet<string>): readonly Source[]
-}
-
-function createListTracker(): ListTracker {
-  const seen = new WeakMap<UpstreamServer, ReadonlyMap<string, string>>()
-  return {
-    changed(server) {
-      // An operator paused it here, so its lists are empty only in this process.
-      if (server.control.paused) return []
-      const before = seen.get(server)
-      const now = new Map([...server.kinds()].map(([kind, source]) => [kind, digestOf(source.entries())]))
-      seen.set(server, now)
-      return [...now].filter(([kind, list]) => (before?.get(kind) ?? list) !== list).map(([, list]) => list)
-    },
-    others: (server, lists) => [...server.kinds().values()].filter((source) => !lists.has(digestOf(source.entries()))),
-  }
-}
-
-const digests = new WeakMap<readonly Entry[], string>()
-
-/** Memoized: a list is the same array until it changes. */
-function digestOf(entries: readonly Entry[]): string {
-  const known = digests.get(entries)
-  if (known !== undefined) return known
-  const hash = createHash('sha256')
-  for (const { kind, definition } of entries) hash.update(JSON.stringify([kind, definition]))
-  const digest = hash.digest('base64url').slice(0, 16)
-  digests.set(entries, digest)
-  return digest
 }

@@ -21,21 +21,19 @@ const fixed = ['server', 'stores', 'audit', 'telemetry'] as const
 const live: ReadonlySet<string> = new Set(['audit.arguments', 'audit.redact', 'telemetry.traces'])
 
 export function compareConfigs(before: Config, after: Config): ConfigDifference {
-  const old = new Map(Object.entries(before.mcpServers))
-  const now = new Map(Object.entries(after.mcpServers))
+  const { mcpServers: old } = before
+  const { mcpServers: now } = after
+  const common = Object.keys(now).filter((name) => Object.hasOwn(old, name))
   const next = keepFixedSettings(before, after)
-  const sections = (Object.keys(next) as (keyof Config)[]).filter(
-    (section) => section !== 'mcpServers' && !isDeepStrictEqual(before[section], next[section]),
-  )
   return {
     servers: {
-      added: [...now.keys()].filter((name) => !old.has(name)),
-      removed: [...old.keys()].filter((name) => !now.has(name)),
-      changed: [...now]
-        .filter(([name, server]) => old.has(name) && !isDeepStrictEqual(old.get(name), server))
-        .map(([name]) => name),
+      added: Object.keys(now).filter((name) => !Object.hasOwn(old, name)),
+      removed: Object.keys(old).filter((name) => !Object.hasOwn(now, name)),
+      changed: common.filter((name) => !isDeepStrictEqual(old[name], now[name])),
     },
-    sections,
+    sections: (Object.keys(next) as (keyof Config)[]).filter(
+      (section) => section !== 'mcpServers' && !isDeepStrictEqual(before[section], next[section]),
+    ),
     atNextStart: fixed.flatMap((section) => changedKeys(section, before[section], after[section])),
   }
 }
@@ -77,7 +75,7 @@ const maxChanges = 100
 const maxValue = 100
 
 /** Describes changes: `server memory added`, `limits.perMinute: 60 → 120`. */
-export function describeChanges(before: Config, after: Config, mayTell: MayShow): string[] {
+export function describeChanges(before: Config, after: Config, mayShow: MayShow): string[] {
   const { atNextStart } = compareConfigs(before, after)
   const later = (path: string) => atNextStart.some((key) => path === key || path.startsWith(`${key}.`))
   const changes: string[] = []
@@ -92,9 +90,8 @@ export function describeChanges(before: Config, after: Config, mayTell: MayShow)
       for (const key of new Set([...Object.keys(old), ...Object.keys(now)])) compare([...path, key], old[key], now[key])
     } else {
       const key = path.join('.')
-      changes.push(
-        `${key}${mayTell(path) ? describeValues(old, now) : describeKey(old, now)}${later(key) ? afterRestart : ''}`,
-      )
+      const change = mayShow(path) ? describeValues(old, now) : describeKey(old, now)
+      changes.push(key + change + (later(key) ? ' (after a restart)' : ''))
     }
   }
 
@@ -103,8 +100,6 @@ export function describeChanges(before: Config, after: Config, mayTell: MayShow)
     ? changes
     : [...changes.slice(0, maxChanges), `and ${changes.length - maxChanges} more`]
 }
-
-const afterRestart = ' (after a restart)'
 
 const describeKey = (old: unknown, now: unknown): string =>
   old === undefined ? ' added' : now === undefined ? ' removed' : ' changed'

@@ -43,10 +43,10 @@ export function openExecutor(
   config: Config['sandbox'],
   { clock, log }: Pick<GenerationContext, 'clock' | 'log'>,
 ): Executor {
-  const fetch = config.allowNetwork.length > 0 ? { fetch: sandboxFetch(config.allowNetwork, clock) } : {}
+  const fetch = config.allowNetwork.length > 0 ? sandboxFetch(config.allowNetwork, clock) : undefined
   return lazyExecutor(async () => {
     const { createExecutor } = await import('../sandbox/executor.ts')
-    return createExecutor({ config, child: moduleFile('sandbox/guest/main'), ...fetch, clock, log })
+    return createExecutor({ config, child: moduleFile('sandbox/guest/main'), fetch, clock, log })
   })
 }
 
@@ -88,7 +88,7 @@ const sandboxFetch =
       const joined = Object.entries(response.headers).map(([name, value]) => [name, [value].flat().join(', ')])
       return { status: response.statusCode, headers: Object.fromEntries(joined), body: bytes.toString() }
     } catch (thrown) {
-      if (signal.aborted) throw signal.reason
+      signal.throwIfAborted()
       throw new HostRefusal('SERVER_UNAVAILABLE', `${url.host} could not be reached (${(thrown as Error).message}).`)
     }
   }

@@ -47,6 +47,7 @@ import { openProcessState } from './process-state.ts'
 import {
   createConfigAudit,
   createGenerations,
+  createListeners,
   createReload,
   createReloadHistory,
   type Generations,
@@ -112,48 +113,41 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const tools = registeredTools(options.tools ?? [])
   const startedAt = clock.now()
   await using open = new AsyncDisposableStack()
-  let door: HttpServer | undefined
+  let httpServer: HttpServer | undefined
   const processState = open.use(
     await openProcessState(config, () => generations.current, {
       clock,
       log,
       shared: options.shared,
-      sessions: () => door?.sessions ?? 0,
+      sessions: () => httpServer?.sessions ?? 0,
       reloads: () => reload.status(),
       tokens: () => accountOfAll(generations.current),
     }),
   )
   const current = (): Generation => generations.current
-  const listeners = new Set<(kinds: ReadonlySet<Kind>) => void>()
-  const listsChanged = (kinds: ReadonlySet<Kind>) => {
-    for (const listener of listeners) listener(kinds)
-  }
+  const aliveServers = () => new Set(generations.alive.flatMap(serversOf))
+  const lists = createListeners<ReadonlySet<Kind>>()
 
   const access: Access = {
     handle: inCurrent(({ pipeline }) => pipeline.handle),
     complete: inCurrent(({ pipeline }) => pipeline.complete),
     relay: (method, call) => generations.run(({ pipeline }) => pipeline.relay(method, call)),
-    subscribe: (...asked) => generations.run(({ pipeline }) => pipeline.subscribe(...asked)),
+    subscribe: (...params) => generations.run(({ pipeline }) => pipeline.subscribe(...params)),
     view: (caller) => current().pipeline.view(caller),
-    rejected(who) {
-      processState.metrics.rejected(who.code)
-      current().pipeline.rejected(who)
+    rejected(request) {
+      processState.metrics.rejected(request.code)
+      current().pipeline.rejected(request)
     },
-    agentOf: (credential, asked) => current().policy.agentOf(credential, asked),
+    agentOf: (credential, agent) => current().policy.agentOf(credential, agent),
     offers: (caller) => offersTo(caller, current()),
     notifyServers(caller, method) {
       processState.cache.callersChanged()
-      for (const server of new Set(generations.alive.flatMap(serversOf))) server.notifyServer(caller, method)
+      for (const server of aliveServers()) server.notifyServer(caller, method)
     },
     sessionEnded(caller) {
-      for (const server of new Set(generations.alive.flatMap(serversOf))) server.sessionEnded(caller)
+      for (const server of aliveServers()) server.sessionEnded(caller)
     },
-    onChange(listener) {
-      // Wrapped: the same function may be registered twice.
-      const own = (kinds: ReadonlySet<Kind>) => listener(kinds)
-      listeners.add(own)
-      return { [Symbol.dispose]: () => void listeners.delete(own) }
-    },
+    onChange: lists.on,
   }
   const context: GenerationContext = {
     ...processState,
@@ -205,7 +199,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       }
       bulkhead.limitsChanged()
       if (!isDeepStrictEqual(before.loaded.config.cache, loaded.config.cache)) cache.clear()
-      listsChanged(everyKind)
+      lists.emit(everyKind)
       files?.follow(watchedFiles(next))
     },
     clock,
@@ -216,13 +210,12 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const generationListeners: GenerationListeners = {
     current,
     cache,
-    changed: listsChanged,
+    changed: lists.emit,
     serverAdded: cluster.watch,
     log,
   }
-  const files = options.watch
-    ? open.use(watchFiles(watchedFiles(current()), clock, () => void reload.now()))
-    : undefined
+  const files = options.watch ? watchFiles(watchedFiles(current()), clock, () => void reload.now()) : undefined
+  open.use(files)
   await startGeneration(current(), undefined, generationListeners)
 
   const chat = reloadableChat(
@@ -259,7 +252,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
       refuseUnauthenticated(current().loaded)
       // Serialize the tool list before the first request.
       current().catalog.view(localAs(undefined)).page('tool')
-      const authenticate: Authenticate = (...given) => current().inboundAuth.authenticate(...given)
+      const authenticate: Authenticate = (...params) => current().inboundAuth.authenticate(...params)
       const { shared } = options
       const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
@@ -272,7 +265,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
         return createAdminRoutes({ ...processState, ...admin, auditKey: () => keptAuditKey(config.stores.path) })(open)
       }
       startServing()
-      door = running.use(
+      httpServer = running.use(
         await openHttpServer({
           config: config.server,
           authenticate,
@@ -291,8 +284,9 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
           log,
         }),
       )
-      await Promise.all([processState.membership?.join(door.address), shared?.join(door.address)])
-      return door
+      const { address } = httpServer
+      await Promise.all([processState.membership?.join(address), shared?.join(address)])
+      return httpServer
     },
     stdio(input, output, agent) {
       startServing()
@@ -311,8 +305,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   }
 
   function localAs(agent: string | undefined): Caller {
-    const asked = agent === undefined ? {} : { asked: agent }
-    return { ...local, ...asked, agent: current().policy.agentOf(local, agent) }
+    return { ...local, asked: agent, agent: current().policy.agentOf(local, agent) }
   }
 }
 

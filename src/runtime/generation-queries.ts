@@ -13,33 +13,25 @@ import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
-export interface WhyQuery {
-  readonly agent: string
-  /** In any spelling that resolves. */
-  readonly tool: string
-  readonly authenticated: boolean
-}
-
-/** For `toolway why` and the dashboard. */
+/** For `toolway why` and the dashboard; `tool` in any spelling that resolves. */
 export async function explainDecision(
-  generation: Generation,
-  { agent, tool, authenticated }: WhyQuery,
+  { policy, catalog, token, inboundAuth, loaded }: Generation,
+  { agent: name, tool, authenticated }: { agent: string; tool: string; authenticated: boolean },
   operator: Caller,
 ): Promise<Why> {
-  const { policy, catalog, token, inboundAuth, loaded } = generation
   const credential = authenticated || token !== undefined ? operator : await inboundAuth.authenticate(undefined)
-  const asked = policy.agents.size === 0 ? agent : policy.agentOf(credential, agent)
-  const view = catalog.view({ ...operator, agent: asked })
+  const agent = policy.agents.size === 0 ? name : policy.agentOf(credential, name)
+  const view = catalog.view({ ...operator, agent })
   // Lookups do not wait for servers that are closed to the agent, but the operator may ask about their tools.
   const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
     if (!ToolwayError.from(thrown).kind.denial) throw thrown
     await catalog.ready()
     return view.resolve('tool', tool)
   })
-  const explanation = policy.explain(asked, entry, { authenticated })
-  const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, asked, entry) : []
+  const explanation = policy.explain(agent, entry, { authenticated })
+  const conditions = explanation.decision.allowed ? conditionsOf(loaded.config, agent, entry) : []
   const considered = [...explanation.considered, ...conditions]
-  return { agent: asked, server: entry.server, tool: entry.name, ...explanation, considered }
+  return { agent, server: entry.server, tool: entry.name, ...explanation, considered }
 }
 
 /** For `get_gateway_status` (G5). */
@@ -84,13 +76,11 @@ function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, 
 export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
 
 /** The sandbox environment that a call of `execute_code` names. Synchronous for calls that name none. */
-export function environmentOf(
+export const environmentOf = (
   generation: Generation,
-  ...called: ToolInvocation
-): Promise<string | undefined> | undefined {
-  const [, , args] = called
-  return args.environment === undefined ? undefined : lookUpEnvironment(generation, called)
-}
+  ...call: ToolInvocation
+): Promise<string | undefined> | undefined =>
+  call[2].environment === undefined ? undefined : lookUpEnvironment(generation, call)
 
 async function lookUpEnvironment(
   { catalog, loaded }: Generation,

@@ -1,11 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import {
-  createRedactor,
-  type DescribeArguments,
-  describeArguments,
-  memoizeRedaction,
-  type Redactor,
-} from '../audit/redact/redactor.ts'
+import { createRedactor, describeArguments, memoizeRedaction, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { type Catalog, type ChangeListener, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
@@ -21,7 +15,7 @@ import { cachedTools } from '../config/warnings.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
-import { type BreakerConfig, breakerConfigs } from '../pipeline/breaker.ts'
+import { breakerConfigs } from '../pipeline/breaker.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
 import { createPipeline, type Pipeline } from '../pipeline/index.ts'
@@ -45,15 +39,15 @@ import type { GenerationContext, Reusable } from './context.ts'
 import { createEngines, type Engines } from './engines.ts'
 import { createLocalSources, reuseOrLoadPlugins } from './local-sources.ts'
 import { version } from './package-paths.ts'
-import type { ProcessState } from './process-state.ts'
-import { buildServers, type ConfiguredServers, createListChangeDetector, serversOf } from './upstream-servers.ts'
+import type { CurrentSettings, ProcessState } from './process-state.ts'
+import { buildServers, type ConfiguredServers, createListTracker, serversOf } from './upstream-servers.ts'
 
 /**
  * Everything built from one configuration. Its life: `prepareConfig`, `buildGeneration`, `startGeneration`, and
  * `disposeGeneration` once its last call has finished. Servers and other parts whose settings have not changed are
  * shared with the generation before.
  */
-export interface Generation extends PreparedConfig, Engines {
+export interface Generation extends PreparedConfig, Engines, Omit<CurrentSettings, 'loaded' | 'servers'> {
   readonly warnings: readonly string[]
   readonly policy: Policy
   readonly catalog: Catalog
@@ -63,15 +57,6 @@ export interface Generation extends PreparedConfig, Engines {
   readonly chat: Chat & AsyncDisposable
   /** Removes the secrets of the configuration from texts. */
   readonly redactor: Redactor
-  /** Memoized, for names that recur in every record. */
-  redactName(text: string): string
-  /** How the audit log represents arguments. */
-  readonly describe: DescribeArguments
-  readonly breakerOf: (server: string) => BreakerConfig | undefined
-  readonly concurrencyOf: {
-    readonly servers: ReadonlyMap<string, number>
-    readonly agent: (agent: string) => number | undefined
-  }
 }
 
 /** A configuration with everything that is loaded for it asynchronously. */
@@ -113,8 +98,10 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
   const { config } = loaded
   const { access, clock, log } = context
   const guards = guardsOf(config.mcpServers, clock)
-  const quarantines = config.policy.pins === 'quarantine'
-  const policy = createPolicy({ config, ...(quarantines && { quarantined: pins.denialOf }) })
+  const policy = createPolicy({
+    config,
+    quarantined: config.policy.pins === 'quarantine' ? pins.denialOf : undefined,
+  })
   const servers = buildServers(config, context, before?.servers)
   const engines = createEngines(config, context, before)
   const localSources = createLocalSources({ config, policy, engines, plugins: prepared.plugins.value }, context)
@@ -164,11 +151,10 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     clock,
     log,
   })
-  const warnings = [...loaded.warnings, ...policyDoubts(config), ...traceWarnings]
   return {
     ...prepared,
     ...engines,
-    warnings,
+    warnings: [...loaded.warnings, ...policyDoubts(config), ...traceWarnings],
     policy,
     catalog,
     pipeline,
@@ -240,13 +226,12 @@ export async function disposeGeneration(generation: Generation, alive: readonly 
   if (!alive.some((other) => other.traces === traces)) await traces?.[Symbol.asyncDispose]()
 }
 
-const guardsOf = (servers: Config['mcpServers'], clock: Clock) =>
-  new Map(
-    Object.entries(servers).flatMap(([server, { guards }]) => {
-      const check = compileGuards(guards, { server, clock })
-      return check ? [[server, check] as const] : []
-    }),
-  )
+function guardsOf(servers: Config['mcpServers'], clock: Clock) {
+  const checks = Object.entries(servers).map(([server, { guards }]) => {
+    return [server, compileGuards(guards, { server, clock })] as const
+  })
+  return new Map(checks.flatMap(([server, check]) => (check ? [[server, check]] : [])))
+}
 
 interface InboundAuth {
   readonly authenticate: Authenticate & AsyncDisposable
@@ -306,9 +291,9 @@ function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
 
 function watchServer(name: string, server: UpstreamServer, { cache, current, serverAdded }: GenerationListeners): void {
   watchDefinitions(server, { check: (entry) => current().pins.check(entry) })
-  const listsChanged = createListChangeDetector(server)
+  const changedLists = createListTracker(server)
   server.onChange(() => {
-    if (listsChanged()) cache.invalidate(name)
+    if (changedLists().length > 0) cache.invalidate(name)
   })
   serverAdded(name, server)
 }

@@ -34,14 +34,7 @@ export function createLocalSources(options: LocalSourcesOptions, context: Genera
     toolSource({ name, description, tools, origin: 'native', timeoutMs: config.defaults.timeout, clock })
   const meta = metaTools({ access, asAgent: policy.actAs, status: context.status, clock })
   const native = [...builtInTools(options, context), ...plugins.tools, ...context.tools]
-  const sinks = createSinks({
-    sinks: config.sinks,
-    custom: plugins.sinks,
-    access,
-    clock,
-    log,
-    ...(print && { stdout: print }),
-  })
+  const sinks = createSinks({ sinks: config.sinks, custom: plugins.sinks, access, clock, log, stdout: print })
   return [
     source('toolway', 'Finds and runs the tools of every server', meta),
     source('native', 'Tools built into Toolway', native),
@@ -58,13 +51,9 @@ function builtInTools(
   const models = engines.models.value.byName
   const languages = likelyLanguages(config.sandbox.languages)
   const sandbox = { ...config.sandbox, languages: [...languages] }
-  const claiming = leases ? { claim: leases.acquire } : {}
-  const others = [
-    ...inferenceTools({ config, models, read: parseModelAnswer, vet, clock, log }),
-    ...(languages.length > 0
-      ? [executeCode({ executor: engines.executor.value, access, config: sandbox, ...claiming, clock })]
-      : []),
-  ]
+  const others = inferenceTools({ config, models, read: parseModelAnswer, vet, clock, log })
+  const code = { executor: engines.executor.value, access, config: sandbox, claim: leases?.acquire, clock }
+  if (languages.length > 0) others.push(executeCode(code))
   return nativeTools({ names, fetch: { vet, config: fetch }, others, clock })
 }
 

@@ -2,21 +2,17 @@ import type { Config, ServerConfig } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
 import { deadline } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
-import type { Log } from '../core/log.ts'
 import { placeOf } from '../policy/guards/url-addresses.ts'
 import { fileLocks } from '../stores/locks.ts'
 import type { RedisSafe } from '../stores/redis/safe.ts'
 import { fileVault } from '../stores/vault.ts'
 import { openLoopback } from '../upstream/oauth/loopback-redirect.ts'
-import { createOAuth, type OAuth } from '../upstream/oauth/oauth.ts'
+import { createOAuth, type OAuth, type OAuthOptions } from '../upstream/oauth/oauth.ts'
 import { sameState } from '../upstream/oauth/sign-in.ts'
 
 export type { GrantSummary as KeptGrant, OAuth } from '../upstream/oauth/oauth.ts'
 
-interface OAuthContext {
-  readonly clock: Clock
-  readonly log: Log
-}
+type OAuthContext = Pick<OAuthOptions, 'clock' | 'log'>
 
 /** Tokens are in Redis or in the state folder; the gateway and the CLI share them. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, around: OAuthContext): OAuth {
@@ -56,7 +52,7 @@ export async function signIn(
   const { oauth, server, config, principal, withinMs, clock, signal } = options
   await using loopback = await openLoopback(await oauth.portOf(server, config, principal))
   const flow = await oauth.begin(server, config, loopback.redirect, principal)
-  using limit = deadline(clock, withinMs, () => tooLate(server, withinMs), signal)
+  using limit = deadline(clock, withinMs, () => timedOut(server, withinMs), signal)
   const finished = loopback.wait(
     (callback) => (sameState(callback, flow.state) ? flow.finish(callback) : undefined),
     limit.signal,
@@ -69,13 +65,10 @@ export async function signIn(
   return { issuer, scopes }
 }
 
-function tooLate(server: string, withinMs: number): ToolwayError {
-  const sentence = `Signing in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again.`
-  return new ToolwayError('TIMEOUT', sentence, { server })
+function timedOut(server: string, withinMs: number): ToolwayError {
+  const message = `Signing in to ${server} was not completed within ${withinMs / 1000} s (--timeout). Run the command again.`
+  return new ToolwayError('TIMEOUT', message, { server })
 }
 
-const failed = (server: string, error: unknown): ToolwayError =>
-  new ToolwayError('AUTH_REQUIRED', `Signing in to ${server} failed: ${(error as Error).message}.`, {
-    server,
-    cause: error,
-  })
+const failed = (server: string, cause: Error): ToolwayError =>
+  new ToolwayError('AUTH_REQUIRED', `Signing in to ${server} failed: ${cause.message}.`, { server, cause })

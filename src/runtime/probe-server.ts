@@ -26,7 +26,7 @@ export interface ProbeResult {
   /** The transport that worked, or the last one tried. */
   readonly transport: ServerConfig['transport']
   /** Duration of each step in milliseconds; absent if it was not reached. */
-  readonly startMs?: number
+  readonly startMs?: number | undefined
   readonly handshakeMs?: number
   readonly listMs?: number
   readonly era?: 'legacy' | 'modern'
@@ -51,12 +51,12 @@ export interface ProbeResult {
 export interface ProbeFailure {
   readonly message: string
   /** A system error code, such as ENOENT, ECONNREFUSED, CERT_HAS_EXPIRED. */
-  readonly code?: string
+  readonly code?: string | undefined
   /** HTTP status. */
-  readonly status?: number
+  readonly status?: number | undefined
   readonly timedOut: boolean
   /** Set if the server only needs a sign-in: the reason. */
-  readonly signIn?: string
+  readonly signIn?: string | undefined
 }
 
 export interface ServerProber extends AsyncDisposable {
@@ -87,16 +87,8 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
     async probe(name, config, withinMs, signal) {
       const recorder = recordLog(log, redact)
       const start = stopwatch(orphanReaper, () => connect.stderr?.().length ?? 0)
-      const connect: Connector = createConnector({
-        name,
-        config,
-        identity,
-        orphanReaper: start.orphanReaper,
-        redact,
-        oauth,
-        clock,
-        log: recorder.log,
-      })
+      const options = { name, config, identity, redact, oauth, clock, log: recorder.log }
+      const connect: Connector = createConnector({ ...options, orphanReaper: start.orphanReaper })
       let found: Partial<ProbeResult> = {}
       const unusable: string[] = []
       using limit = deadline(clock, withinMs, () => new Error(`no answer within ${withinMs / 1000} s`), signal)
@@ -109,13 +101,8 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
         const calls = redact([serverInfo.name, serverInfo.version].filter((part) => typeof part === 'string').join(' '))
         const handshakeMs = initializedAt - (start.startedAt() ?? startedAt)
         found = { handshakeMs, era, protocolVersion, calls, transport: connection.transport.kind }
-        const offer = await fetchLists(open, {
-          server: name,
-          capabilities: {},
-          log: recorder.log,
-          signal: limit.signal,
-        })
-        const { tools, resources, templates, prompts, failed: missing } = offer
+        const request = { server: name, capabilities: {}, log: recorder.log, signal: limit.signal }
+        const { tools, resources, templates, prompts, failed: missing } = await fetchLists(open, request)
         found = {
           ...found,
           listMs: performance.now() - initializedAt,
@@ -133,11 +120,10 @@ export function createServerProber({ redact, oauth, clock, log }: ServerProberOp
         signal.throwIfAborted()
         found = { ...found, failure: failureOf(thrown, limit.signal.aborted, redact) }
       }
-      const startMs = start.startMs()
       return {
         transport: config.transport,
         ...found,
-        ...(startMs !== undefined && { startMs }),
+        startMs: start.startMs(),
         remarks: [...recorder.remarks, ...unusable],
         stderr: (connect.stderr?.() ?? []).slice(start.linesBefore()),
         stdout: recorder.stdout,
@@ -226,19 +212,15 @@ function recordLog(log: Log, redact: (text: string) => string) {
 }
 
 function failureOf(thrown: unknown, timedOut: boolean, redact: (text: string) => string): ProbeFailure {
-  const code = codeOf(thrown)
-  const status = statusOf(thrown)
+  const needsSignIn = thrown instanceof ToolwayError && thrown.code === 'AUTH_REQUIRED'
   return {
     message: redact(sentenceOf(thrown)),
-    ...(code !== undefined && { code }),
-    ...(status !== undefined && { status }),
+    code: codeOf(thrown),
+    status: statusOf(thrown),
     timedOut,
-    ...(needsSignIn(thrown) && { signIn: thrown.message }),
+    signIn: needsSignIn ? thrown.message : undefined,
   }
 }
-
-const needsSignIn = (thrown: unknown): thrown is ToolwayError =>
-  thrown instanceof ToolwayError && thrown.code === 'AUTH_REQUIRED'
 
 function sentenceOf(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return thrown instanceof Error ? thrown.message : String(thrown)

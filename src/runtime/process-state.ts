@@ -72,12 +72,14 @@ export interface ProcessState extends AsyncDisposable {
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
+  /** How the audit log represents arguments. */
   readonly describe: DescribeArguments
   readonly breakerOf: (server: string) => BreakerConfig | undefined
   readonly concurrencyOf: {
     readonly servers: ReadonlyMap<string, number>
     readonly agent: (agent: string) => number | undefined
   }
+  /** Memoized, for names that recur in every record. */
   redactName(text: string): string
 }
 
@@ -95,6 +97,7 @@ export async function openProcessState(
   { shared: workers, clock, log, sessions, reloads, tokens }: ProcessStateOptions,
 ): Promise<ProcessState> {
   const { stores } = config
+  const redact = (text: string) => current().redactName(text)
   await using open = new AsyncDisposableStack()
   const own: { audit?: AuditLog } = {}
   // Opened before the audit log, so closed after it: the last records are archived too.
@@ -105,18 +108,17 @@ export async function openProcessState(
       sync: config.audit.sync,
       unrecordedReads: config.audit.unrecordedReads,
       retainMs: config.audit.retain,
-      ...(archive && { copied: archive.shipped }),
+      copied: archive?.shipped,
       key: await keptAuditKey(stores.path),
       marks: marksFolder(stores.path, config.audit.path),
       describe: (args) => current().describe(args),
-      redact: (text) => current().redactName(text),
+      redact,
       version,
       clock,
       log,
     }),
   )
   own.audit = audit
-  const redact = (text: string) => current().redactName(text)
   const stats = createStats({ clock, redact })
   const calls = createRecentCalls({ clock, redact })
   const local = memoryBuckets()

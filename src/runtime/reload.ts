@@ -56,7 +56,7 @@ const maxAttempts = 20
 
 /** Applies changed configurations, one at a time; if one is invalid, the current one stays (G8). */
 export function createReload(options: ReloadOptions): Reload {
-  const { current, load, apply, history: events, mayShow: mayTell = () => false, clock, log } = options
+  const { current, load, apply, history: events, mayShow = () => false, clock, log } = options
   let attempts = 0
   let successes = 0
   let lastError: { readonly text: string; readonly at: string } | undefined
@@ -78,7 +78,7 @@ export function createReload(options: ReloadOptions): Reload {
       const loaded = await load()
       const before = current()
       requireFiles(before, loaded)
-      const changes = events ? describeChanges(before.config, loaded.config, mayTell) : []
+      const changes = events ? describeChanges(before.config, loaded.config, mayShow) : []
       const difference = compareConfigs(before.config, loaded.config)
       const config = keepFixedSettings(before.config, loaded.config)
       await apply({ ...loaded, config })
@@ -128,7 +128,7 @@ export function createReload(options: ReloadOptions): Reload {
 /** A missing file would drop its rules, and a fallback in its place may have none. */
 function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
-  if (gone) throw new Error(`${gone.path} is gone; put it back (with {} in it for the defaults), or start again`)
+  if (gone) throw new Error(`${gone.path} is missing; restore it (with {} in it for the defaults), or restart`)
 }
 
 /** A reload attempt, as shown in the dashboard. */
@@ -151,7 +151,7 @@ export interface ReloadHistory {
 const maxEvents = 50
 
 export function createReloadHistory(max = maxEvents): ReloadHistory {
-  const listeners = new Set<(event: ReloadOutcome) => void>()
+  const { on, emit } = createListeners<ReloadOutcome>()
   let events: readonly ReloadOutcome[] = []
   return {
     get events() {
@@ -159,11 +159,21 @@ export function createReloadHistory(max = maxEvents): ReloadHistory {
     },
     add(event) {
       events = [event, ...events].slice(0, max)
+      emit(event)
+    },
+    onEvent: on,
+  }
+}
+
+export function createListeners<Event>() {
+  const listeners = new Set<(event: Event) => void>()
+  return {
+    emit(event: Event) {
       for (const listener of listeners) listener(event)
     },
-    onEvent(listener) {
+    on(listener: (event: Event) => void): Disposable {
       // Wrapped: the same function may be registered twice.
-      const own = (event: ReloadOutcome) => listener(event)
+      const own = (event: Event) => listener(event)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
@@ -183,13 +193,8 @@ export function createConfigAudit(audit: Audit, secret: string, redact: (text: s
   const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config, sorted)).digest('hex')
 
   const write = (operation: string, args: Record<string, unknown>, error?: string): Promise<void> | undefined => {
-    const subject = {
-      call: randomUUID(),
-      agent: '(none)',
-      principal: `os:${osUser()}`,
-      operation,
-      write: false,
-    }
+    const principal = `os:${osUser()}`
+    const subject = { call: randomUUID(), agent: '(none)', principal, operation, write: false }
     const how =
       error === undefined
         ? ({ decision: 'ALLOW', is_error: false } as const)
@@ -259,11 +264,6 @@ export function createGenerations<G>(options: {
     ending.add(done)
   }
 
-  const leave = (slot: Slot<G>) => {
-    slot.running--
-    if (slot.old && slot.running === 0 && slots.includes(slot)) end(slot)
-  }
-
   return {
     get current() {
       return current.generation
@@ -277,7 +277,8 @@ export function createGenerations<G>(options: {
       try {
         return await work(slot.generation)
       } finally {
-        leave(slot)
+        slot.running--
+        if (slot.old && slot.running === 0 && slots.includes(slot)) end(slot)
       }
     },
     replace(next) {

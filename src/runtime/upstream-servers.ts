@@ -1,7 +1,7 @@
+import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { Config, HttpConfig, ServerConfig } from '../config/schema.ts'
 import type { Entry } from '../core/entry.ts'
-import type { Log } from '../core/log.ts'
 import { createConnector } from '../upstream/connection/connect.ts'
 import { createServer, type UpstreamServer } from '../upstream/server.ts'
 import type { GenerationContext } from './context.ts'
@@ -24,14 +24,6 @@ export type ConfiguredServers = ReadonlyMap<string, ConfiguredServer>
 export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }): UpstreamServer[] =>
   [...servers.values()].map(({ server }) => server)
 
-/** Without Toolway itself. */
-const serverNames = (config: Config, log: Log): string[] =>
-  Object.entries(config.mcpServers).flatMap(([name, server]) => {
-    if (!isOurselves(server, config.server)) return [name]
-    log.warn({ server: name }, 'skipped: its url is the endpoint of this gateway')
-    return []
-  })
-
 /**
  * Reuses servers of the generation before whose settings have not changed. A separate function, so that no closure of
  * the new generation keeps the one before in memory.
@@ -41,47 +33,43 @@ export const buildServers = (
   context: GenerationContext,
   before: ConfiguredServers | undefined,
 ): ConfiguredServers =>
-  new Map(serverNames(config, context.log).map((name) => [name, buildServer(name, config, context, before)]))
+  new Map(
+    Object.entries(config.mcpServers).flatMap(([name, server]) => {
+      if (!isOurselves(server, config.server)) return [[name, buildServer(name, config, context, before?.get(name))]]
+      context.log.warn({ server: name }, 'skipped: its url is the endpoint of this gateway')
+      return []
+    }),
+  )
 
 function buildServer(
   name: string,
-  config: Config,
+  { mcpServers, defaults, discovery, health }: Config,
   context: GenerationContext,
-  before: ConfiguredServers | undefined,
+  known: ConfiguredServer | undefined,
 ): ConfiguredServer {
-  const server = config.mcpServers[name] as ServerConfig
-  const { timeout: timeoutMs, maxTimeout: maxTimeoutMs } = config.defaults
-  const refreshMs = server.refresh ?? config.discovery.refresh
-  const { health } = config
-  const builtFrom = { config: server, timeoutMs, maxTimeoutMs, refreshMs, mode: config.discovery.mode, health }
-  const known = before?.get(name)
+  const config = mcpServers[name] as ServerConfig
+  const { timeout: timeoutMs, maxTimeout: maxTimeoutMs } = defaults
+  const refreshMs = config.refresh ?? discovery.refresh
+  const builtFrom = { config, timeoutMs, maxTimeoutMs, refreshMs, mode: discovery.mode, health }
   if (known && isDeepStrictEqual(known.builtFrom, builtFrom)) return known
-  const { store, seal, orphanReaper, oauth, clock, log } = context
+  const { store, seal, orphanReaper, oauth, redact, clock, log } = context
+  const identity = { name: 'toolway', version }
   return {
     builtFrom,
     server: createServer({
       name,
-      config: server,
+      config,
       timeoutMs,
       maxTimeoutMs,
       refreshMs,
-      discovery: config.discovery.mode,
+      discovery: discovery.mode,
       health,
       decide: (caller, entry) => context.policy().decide(caller, entry),
       judgesDefinitions: () => context.policy().judgesDefinitions,
       breaker: () => context.breakers.stateOf(name),
       store,
       servedUri: (uri) => context.servedUri(name, uri),
-      connect: createConnector({
-        name,
-        config: server,
-        identity: { name: 'toolway', version },
-        orphanReaper,
-        oauth,
-        redact: context.redact,
-        clock,
-        log,
-      }),
+      connect: createConnector({ name, config, identity, orphanReaper, oauth, redact, clock, log }),
       seal,
       // A server that an operator has paused stays paused when its configuration changes.
       paused: known?.server.control.paused ?? false,
@@ -92,7 +80,7 @@ function buildServer(
 }
 
 /** Loopback under any name, with our own port and path. */
-function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
+export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
   if (server.transport === 'stdio' || port === 0) return false
   const { hostname, port: theirs, pathname } = new URL(server.url)
   const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
@@ -100,21 +88,29 @@ function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean 
 }
 
 /**
- * Returns a function that reports whether any list changed since its last call. The first list of a kind of client is
- * not a change; health is ignored.
+ * Returns a function that returns the digests of all lists that changed since its last call. The first list of a kind of
+ * client is not a change; health is ignored.
  */
-export function createListChangeDetector(server: Pick<UpstreamServer, 'kinds'>): () => boolean {
-  const before = new Map<string, readonly Entry[]>()
-  return () => {
-    let changed = false
-    for (const [kind, source] of server.kinds()) {
-      const [old, entries] = [before.get(kind), source.entries()]
-      if (old === entries) continue
-      before.set(kind, entries)
-      if (old && !isDeepStrictEqual(old.map(offered), entries.map(offered))) changed = true
-    }
-    return changed
-  }
+export function createListTracker(server: Pick<UpstreamServer, 'kinds'>): () => readonly string[] {
+  const before = new Map<string, string>()
+  return () =>
+    [...server.kinds()].flatMap(([kind, source]) => {
+      const digest = digestOf(source.entries())
+      const changed = (before.get(kind) ?? digest) !== digest
+      before.set(kind, digest)
+      return changed ? [digest] : []
+    })
 }
 
-const offered = ({ kind, definition }: Entry) => [kind, definition]
+const digests = new WeakMap<readonly Entry[], string>()
+
+/** Memoized: a list is the same array until it changes. */
+export function digestOf(entries: readonly Entry[]): string {
+  const known = digests.get(entries)
+  if (known !== undefined) return known
+  const hash = createHash('sha256')
+  for (const { kind, definition } of entries) hash.update(JSON.stringify([kind, definition]))
+  const digest = hash.digest('base64url').slice(0, 16)
+  digests.set(entries, digest)
+  return digest
+}

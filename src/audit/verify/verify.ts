@@ -173,7 +173,7 @@ function endProblems(
 }
 
 /** Retries, because a writer may be rewriting the file. */
-async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
+export async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
   for (let attempts = 5; ; attempts--) {
     const read = readHead(folder, lane, signer)
     if (read.state !== 'invalid' || attempts === 0) return read

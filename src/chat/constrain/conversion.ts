@@ -22,30 +22,25 @@ export const isInexpressible = (error: unknown): boolean =>
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
-/** Limits the work of one conversion. Schemas are untrusted, and conversion blocks the event loop. */
-export interface WorkBudget {
-  /** Throws `CannotExpress` when the budget is used up. */
-  spend(steps: number, at?: string): void
-}
-
 /** A few tenths of a second. */
 const maxSteps = 2_000_000
 
 /** The base cost of one subschema. */
 export const stepsPerSchema = 100
 
-export function createBudget(steps = maxSteps): WorkBudget {
+export type WorkBudget = ReturnType<typeof createBudget>
+
+/** Limits the work of one conversion. Schemas are untrusted, and conversion blocks the event loop. */
+export function createBudget(steps = maxSteps) {
   let left = steps
   return {
-    spend(steps, at = '') {
+    /** Throws `CannotExpress` when the budget is used up. */
+    spend(steps: number, at = ''): void {
       left -= steps
       if (left < 0) throw new CannotExpress(at, 'the schema', 'is too large')
     },
   }
 }
-
-/** Enough for a busy gateway. */
-const defaultMost = 512
 
 /**
  * Caches results and failures, least recently used first out. The key is the JSON text: member order matters, because
@@ -53,27 +48,20 @@ const defaultMost = 512
  */
 export function memoizeByContent<Given extends object | boolean, Made>(
   make: (given: Given) => Made,
-  most = defaultMost,
+  max = 512,
 ): (given: Given) => Made {
   const kept = new Map<string, { readonly made: Made } | { readonly failure: unknown }>()
   const keys = new WeakMap<object, string>()
   return (given) => {
-    const key = keyOf(given, keys)
-    let outcome = kept.get(key)
-    if (outcome) kept.delete(key)
-    else outcome = attempt(make, given)
+    const key = (typeof given === 'object' && keys.get(given)) || contentHash(given)
+    if (typeof given === 'object') keys.set(given, key)
+    const outcome = kept.get(key) ?? attempt(make, given)
+    kept.delete(key)
     kept.set(key, outcome)
-    if (kept.size > most) kept.delete(kept.keys().next().value as string)
+    if (kept.size > max) kept.delete(kept.keys().next().value as string)
     if ('failure' in outcome) throw outcome.failure
     return outcome.made
   }
-}
-
-function keyOf(given: object | boolean, keys: WeakMap<object, string>): string {
-  const known = typeof given === 'object' ? keys.get(given) : undefined
-  const key = known ?? contentHash(given)
-  if (typeof given === 'object') keys.set(given, key)
-  return key
 }
 
 /** A short hash of the content. */

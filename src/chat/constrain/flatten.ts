@@ -6,6 +6,7 @@ import {
   isSchema,
   isSchemaObject,
   type JsonSchemaObject,
+  listedValues,
   namedSchemas,
   namedTypes,
   schemasIn,
@@ -44,33 +45,39 @@ const combined: Readonly<Record<string, Combine>> = {
   examples: first,
 }
 
+/** Keywords that cannot be combined, such as two patterns. */
+const uncombinable = new Set('pattern format multipleOf patternProperties contains not if then else'.split(' '))
+
+const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
+
 /** The intersection of two flat schemas; `false` if nothing can match both. */
 export function merge(one: AnySchema, other: AnySchema, at: string): AnySchema {
   if (one === false || other === false) return false
   if (one === true) return other
   if (other === true) return one
   const merged: Record<string, unknown> = { ...one, ...other }
-  const shared = Object.keys(one).filter((keyword) => Object.hasOwn(other, keyword) && keyword in combined)
-  for (const keyword of shared) merged[keyword] = combined[keyword]?.(one[keyword], other[keyword])
-  const types = mergeTypes(one, other)
+  for (const [keyword, combine] of Object.entries(combined)) {
+    if (Object.hasOwn(one, keyword) && Object.hasOwn(other, keyword))
+      merged[keyword] = combine(one[keyword], other[keyword])
+  }
+  const [mine, theirs] = [namedTypes(one), namedTypes(other)]
+  const types = mine && theirs ? commonTypes(mine, theirs) : (mine ?? theirs)
   if (types?.length === 0) return false
   if (types) merged.type = types
   if (!mergeValues(one, other, merged)) return false
   mergeProperties(one, other, merged, at)
   mergeItems(one, other, merged, at)
   mergeChoices(one, other, merged)
-  for (const keyword of Object.keys(one)) refuseRivals(keyword, one, other, at)
+  const rival = Object.keys(one).find(
+    (keyword) => uncombinable.has(keyword) && Object.hasOwn(other, keyword) && !isSame(one[keyword], other[keyword]),
+  )
+  if (rival !== undefined) throw new CannotExpress(at, rival, 'appears twice with different values')
   return merged
-}
-
-function mergeTypes(one: JsonSchemaObject, other: JsonSchemaObject): readonly string[] | undefined {
-  const [mine, theirs] = [namedTypes(one), namedTypes(other)]
-  return mine && theirs ? commonTypes(mine, theirs) : (mine ?? theirs)
 }
 
 /** Returns false if no value is left. */
 function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): boolean {
-  const [mine, theirs] = [valuesOf(one), valuesOf(other)]
+  const [mine, theirs] = [listedValues(one), listedValues(other)]
   if (!mine || !theirs) return true
   delete merged.const
   const texts = new Set(theirs.map((value) => JSON.stringify(value)))
@@ -79,24 +86,11 @@ function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Rec
   return common.length > 0
 }
 
-const valuesOf = (schema: JsonSchemaObject): readonly unknown[] | undefined =>
-  Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
-
 /** A property named by only one schema must also match the other's `additionalProperties`. */
-function mergeProperties(
-  one: JsonSchemaObject,
-  other: JsonSchemaObject,
-  merged: Record<string, unknown>,
-  at: string,
-): void {
-  for (const [patterned, closed] of [
-    [one, other],
-    [other, one],
-  ] as const) {
-    if (patterned.patternProperties !== undefined && rest(closed) !== true) {
-      throw new CannotExpress(at, 'patternProperties', 'cannot be combined with additionalProperties')
-    }
-  }
+function mergeProperties(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>, at: string) {
+  const isPatterned = ({ patternProperties }: JsonSchemaObject) => patternProperties !== undefined
+  if ((isPatterned(one) && rest(other) !== true) || (isPatterned(other) && rest(one) !== true))
+    throw new CannotExpress(at, 'patternProperties', 'cannot be combined with additionalProperties')
   if (isSchema(one.additionalProperties) && isSchema(other.additionalProperties)) {
     merged.additionalProperties = either(one.additionalProperties, other.additionalProperties)
   }
@@ -114,7 +108,7 @@ const rest = ({ additionalProperties }: JsonSchemaObject): AnySchema =>
 
 function either(one: AnySchema, other: AnySchema): AnySchema {
   if (one === false || other === false) return false
-  if (one === true || JSON.stringify(one) === JSON.stringify(other)) return other
+  if (one === true || isSame(one, other)) return other
   return other === true ? one : { allOf: [one, other] }
 }
 
@@ -136,27 +130,6 @@ function mergeChoices(one: JsonSchemaObject, other: JsonSchemaObject, merged: Re
     merged[keyword] = schemasIn(one[keyword]).map((branch) => ({ allOf: [branch, inner] }))
   }
 }
-
-const merged = new Set([
-  'type',
-  'enum',
-  'const',
-  'properties',
-  'additionalProperties',
-  'items',
-  'prefixItems',
-  'anyOf',
-  'oneOf',
-])
-
-/** Refuses different values for keywords that cannot be combined, such as two patterns. */
-function refuseRivals(keyword: string, one: JsonSchemaObject, other: JsonSchemaObject, at: string): void {
-  if (!Object.hasOwn(other, keyword) || keyword in combined || merged.has(keyword) || !joins.has(keyword)) return
-  if (JSON.stringify(one[keyword]) === JSON.stringify(other[keyword])) return
-  throw new CannotExpress(at, keyword, 'appears twice with different values')
-}
-
-const joins = new Set(['pattern', 'format', 'multipleOf', 'patternProperties', 'contains', 'not', 'if', 'then', 'else'])
 
 /** Resolves `$ref` and `allOf` at the top level of a schema. */
 export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema

@@ -11,22 +11,24 @@ export function resolve(root: AnySchema, reference: string, at: string): AnySche
 function lookUp(root: AnySchema, fragment: string): unknown {
   if (fragment === '') return root
   if (!fragment.startsWith('/')) return anchorsOf(root).get(fragment)
-  let place: unknown = root
-  for (const part of fragment.slice(1).split('/')) {
-    const name = unescaped(part)
-    if (typeof place !== 'object' || place === null || !Object.hasOwn(place, name)) return undefined
-    place = (place as Record<string, unknown>)[name]
-  }
-  return place
+  return memberAt(root, fragment.slice(1).split('/').map(unescaped))
 }
 
 function unescaped(part: string): string {
   try {
-    return decodeURIComponent(part).replaceAll('~1', '/').replaceAll('~0', '~')
+    return unescapePointer(decodeURIComponent(part))
   } catch {
     return part
   }
 }
+
+export const unescapePointer = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~')
+
+export const memberAt = (root: unknown, names: readonly string[]): unknown =>
+  names.reduce((place, name) => {
+    const isThere = typeof place === 'object' && place !== null && Object.hasOwn(place, name)
+    return isThere ? (place as Record<string, unknown>)[name] : undefined
+  }, root)
 
 type Anchors = ReadonlyMap<string, AnySchema>
 

@@ -8,38 +8,28 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 const isNumber = (value: unknown): boolean => typeof value === 'number' && Number.isFinite(value)
 const isCount = (value: unknown): boolean => Number.isInteger(value) && (value as number) >= 0
 const isList = (value: unknown): boolean => Array.isArray(value) && value.length > 0
-const isSchemaList = (value: unknown): boolean => Array.isArray(value) && value.length > 0 && value.every(isSchema)
+const isSchemaList = (value: unknown): boolean => isList(value) && (value as unknown[]).every(isSchema)
 const isSchemaMap = (value: unknown): boolean => isSchemaObject(value) && Object.values(value).every(isSchema)
 const isType = (value: unknown): boolean =>
   isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
 
 /** The values for which a keyword has a meaning. */
-const meaningful: Readonly<Record<string, (value: unknown) => boolean>> = {
-  type: isType,
-  properties: isSchemaMap,
-  patternProperties: isSchemaMap,
-  $defs: isSchemaMap,
-  definitions: isSchemaMap,
-  required: (value) => Array.isArray(value) && value.every(isText),
-  enum: isList,
-  anyOf: isSchemaList,
-  oneOf: isSchemaList,
-  allOf: isSchemaList,
-  prefixItems: isSchemaList,
-  items: (value) => isSchema(value) || isSchemaList(value),
-  additionalProperties: isSchema,
-  not: isSchema,
-  pattern: isPattern,
-  minimum: isNumber,
-  maximum: isNumber,
-  minLength: isCount,
-  maxLength: isCount,
-  minItems: isCount,
-  maxItems: isCount,
-  minProperties: isCount,
-  maxProperties: isCount,
-  description: isText,
-  title: isText,
+const meaningful: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
+  ...keywords(isType, 'type'),
+  ...keywords(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),
+  ...keywords((value) => Array.isArray(value) && value.every(isText), 'required'),
+  ...keywords(isList, 'enum'),
+  ...keywords(isSchemaList, 'anyOf', 'oneOf', 'allOf', 'prefixItems'),
+  ...keywords((value) => isSchema(value) || isSchemaList(value), 'items'),
+  ...keywords(isSchema, 'additionalProperties', 'not'),
+  ...keywords(isPattern, 'pattern'),
+  ...keywords(isNumber, 'minimum', 'maximum'),
+  ...keywords(isCount, 'minLength', 'maxLength', 'minItems', 'maxItems', 'minProperties', 'maxProperties'),
+  ...keywords(isText, 'description', 'title'),
+])
+
+function keywords(check: (value: unknown) => boolean, ...names: readonly string[]) {
+  return names.map((name) => [name, check] as const)
 }
 
 function isPattern(value: unknown): boolean {
@@ -50,7 +40,7 @@ function isPattern(value: unknown): boolean {
   }
 }
 
-const deepest = 64
+const maxDepth = 64
 
 /**
  * Removes meaningless keywords from the schema of a tool's arguments: model servers refuse the whole request for one
@@ -67,10 +57,10 @@ export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | un
 )
 
 function mend(schema: JsonSchemaObject, root: JsonSchemaObject, depth: number): JsonSchemaObject {
-  if (depth > deepest) return {}
+  if (depth > maxDepth) return {}
   const kept = Object.entries(schema).filter(([keyword, value]) => {
     if (keyword === '$ref') return leadsSomewhere(root, value)
-    return !Object.hasOwn(meaningful, keyword) || meaningful[keyword]?.(value)
+    return meaningful.get(keyword)?.(value) ?? true
   })
   return mapSubschemas(Object.fromEntries(kept), (inner: AnySchema) =>
     typeof inner === 'boolean' ? inner : mend(inner, root, depth + 1),

@@ -21,6 +21,10 @@ export const strings = (value: unknown): readonly string[] =>
 export const numberIn = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined
 
+/** The values of `const` or `enum`. */
+export const listedValues = (schema: JsonSchemaObject): readonly unknown[] | undefined =>
+  Object.hasOwn(schema, 'const') ? [schema.const] : Array.isArray(schema.enum) ? schema.enum : undefined
+
 /** Sets a property even if its name is `__proto__`. */
 export function setMember(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
@@ -33,24 +37,12 @@ export type JsonType = (typeof allTypes)[number]
 
 const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
   object: [
-    'properties',
-    'required',
-    'additionalProperties',
-    'patternProperties',
-    'propertyNames',
-    'minProperties',
-    'maxProperties',
-    'unevaluatedProperties',
+    ...['properties', 'required', 'propertyNames', 'minProperties', 'maxProperties'],
+    ...['additionalProperties', 'patternProperties', 'unevaluatedProperties'],
   ],
   array: [
-    'items',
-    'prefixItems',
-    'additionalItems',
-    'minItems',
-    'maxItems',
-    'uniqueItems',
-    'contains',
-    'unevaluatedItems',
+    ...['items', 'prefixItems', 'additionalItems', 'unevaluatedItems'],
+    ...['minItems', 'maxItems', 'uniqueItems', 'contains'],
   ],
   string: ['minLength', 'maxLength', 'pattern', 'format'],
   number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
@@ -103,17 +95,8 @@ export function isOfType(value: unknown, types: readonly JsonType[]): boolean {
 }
 
 const one = new Set([
-  'additionalItems',
-  'additionalProperties',
-  'contains',
-  'else',
-  'if',
-  'items',
-  'not',
-  'propertyNames',
-  'then',
-  'unevaluatedItems',
-  'unevaluatedProperties',
+  ...['if', 'then', 'else', 'not', 'contains', 'items', 'propertyNames'],
+  ...['additionalItems', 'additionalProperties', 'unevaluatedItems', 'unevaluatedProperties'],
 ])
 const list = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
 const map = new Set(['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties'])

@@ -2,14 +2,33 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { describe, expect, test } from 'vitest'
 import { readGrammar } from './gbnf/grammar.fixture.ts'
 import { bestGrammar, toGrammar } from './gbnf/grammar.ts'
-import {
-  asFunctionCalls,
-  callSchema,
-  finalSchema,
-  functionCallResponseSchema,
-  selectionSchema,
-} from './stage-schemas.ts'
+import { asFunctionCalls, callSchema, finalSchema, selectionSchema } from './stage-schemas.ts'
 import { strictify } from './strict/strictify.ts'
+
+const functionCallResponseSchema = {
+  type: 'object',
+  properties: {
+    tool_calls: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: {
+          id: { type: 'string', minLength: 1 },
+          type: { type: 'string', enum: ['function'] },
+          function: {
+            type: 'object',
+            properties: { name: { type: 'string' }, arguments: { type: 'string' } },
+            required: ['name', 'arguments'],
+            additionalProperties: false,
+          },
+        },
+        required: ['id', 'type', 'function'],
+        additionalProperties: false,
+      },
+    },
+  },
+  additionalProperties: false,
+}
 
 const fits = (schema: object, value: unknown) => new Ajv2020({ strict: false, logger: false }).compile(schema)(value)
 

@@ -28,12 +28,12 @@ export interface CallableTool {
 const maxReasoning = 4_000
 const maxContent = 32_768
 /** Upper bound for calls in one answer. */
-const maxCalls = 32
+export const maxCalls = 32
 
-const closed = (properties: object, required = Object.keys(properties)): JsonSchemaObject => ({
+const closed = (properties: object): JsonSchemaObject => ({
   type: 'object',
   properties,
-  required,
+  required: Object.keys(properties),
   additionalProperties: false,
 })
 
@@ -56,8 +56,8 @@ export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
   const definitions: Record<string, unknown> = {}
   const calls = tools.map(({ name, parameters }, index) => {
     const at = `#/properties/tool_calls/items/anyOf/${index}/properties/arguments`
-    const embedded = embed(parameters, { at, key: `tool${index}` })
-    for (const [key, schema] of embedded.definitions) definitions[key] = schema
+    const embedded = embed(parameters, at, `tool${index}`)
+    Object.assign(definitions, embedded.definitions)
     return closed({ name: { type: 'string', enum: [name] }, arguments: embedded.schema })
   })
   const items = calls.length > 0 ? { anyOf: calls } : false
@@ -68,53 +68,31 @@ export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
 /** A text answer. */
 export const finalSchema: JsonSchemaObject = closed({ content: { type: 'string', maxLength: maxContent } })
 
-/** The call stage's answer in OpenAI's format: calls with ids and arguments as text. */
-export const functionCallResponseSchema: JsonSchemaObject = closed(
-  {
-    tool_calls: {
-      type: 'array',
-      items: closed({
-        id: { type: 'string', minLength: 1 },
-        type: { type: 'string', enum: ['function'] },
-        function: closed({ name: { type: 'string' }, arguments: { type: 'string' } }),
-      }),
-    },
-  },
-  [],
-)
-
 /** Converts an answer that matches `callSchema` to OpenAI's format. */
 export function asFunctionCalls(
   answer: { readonly tool_calls?: readonly { readonly name: string; readonly arguments: unknown }[] },
   newId: () => string,
 ): OpenAIFunctionCallResponse {
-  const calls = answer.tool_calls ?? []
-  return {
-    tool_calls: calls.map(({ name, arguments: given }) => ({
-      id: newId(),
-      type: 'function',
-      function: { name, arguments: typeof given === 'string' ? given : JSON.stringify(given ?? {}) },
-    })),
-  }
+  return { tool_calls: answer.tool_calls?.map(({ name, arguments: args }) => functionCall(newId(), name, args ?? {})) }
 }
 
-/** A schema embedded in another, and the definitions that move to the root. */
-interface EmbeddedSchema {
-  readonly schema: JsonSchemaObject
-  readonly definitions: readonly (readonly [string, AnySchema])[]
-}
+export const functionCall = (id: string, name: string, args: unknown): FunctionCall => ({
+  id,
+  type: 'function',
+  function: { name, arguments: typeof args === 'string' ? args : JSON.stringify(args) },
+})
 
 /**
  * Embeds a schema in another: definitions move to the root under unique names, and references follow. Drops ids, which
  * would change the meaning of references.
  */
-function embed(schema: JsonSchemaObject, place: { readonly at: string; readonly key: string }): EmbeddedSchema {
-  const rename = (name: string): string => `${place.key}_${name}`
+function embed(schema: JsonSchemaObject, at: string, key: string) {
+  const rename = (name: string): string => `${key}_${name}`
   const moved = (reference: string): string => {
-    if (reference === '#') return place.at
+    if (reference === '#') return at
     const definition = /^#\/(?:\$defs|definitions)\/([^/]+)(.*)$/s.exec(reference)
     if (definition) return `#/$defs/${rename(definition[1] as string)}${definition[2]}`
-    return reference.startsWith('#/') ? place.at + reference.slice(1) : reference
+    return reference.startsWith('#/') ? at + reference.slice(1) : reference
   }
   const change = (inner: AnySchema): AnySchema => {
     if (typeof inner === 'boolean') return inner
@@ -123,5 +101,5 @@ function embed(schema: JsonSchemaObject, place: { readonly at: string; readonly 
   }
   const { $defs, definitions, ...own } = change(schema) as JsonSchemaObject
   const brought = [definitions, $defs].filter(isSchemaObject).flatMap((all) => Object.entries(all))
-  return { schema: own, definitions: brought.map(([name, inner]) => [rename(name), inner as AnySchema]) }
+  return { schema: own, definitions: Object.fromEntries(brought.map(([name, inner]) => [rename(name), inner])) }
 }

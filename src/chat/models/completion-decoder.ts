@@ -1,12 +1,11 @@
-import { randomUUID } from 'node:crypto'
 import type { FunctionCall } from '../../core/chat.ts'
 import { isSchemaObject as isObject } from '../constrain/schema.ts'
-import { asFunctionCalls } from '../constrain/stage-schemas.ts'
+import { asFunctionCalls, functionCall } from '../constrain/stage-schemas.ts'
+import { newCallId } from '../conversation.ts'
 import { repair } from '../repair/repair.ts'
-import type { Delta, End, EndReason, Usage } from './model.ts'
+import type { TextPart } from '../stream/thinking.ts'
+import type { Delta, EndReason, Usage } from './model.ts'
 import type { RequestPlan } from './request-plan.ts'
-
-const newId = (): string => `call_${randomUUID().replaceAll('-', '')}`
 
 /** Decodes the objects of a completion. */
 export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPlan): AsyncGenerator<Delta> {
@@ -21,36 +20,19 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
   }
   const written = plan.callsAsText ? readCalls(texts.join(''), plan) : { text: '', calls: [] }
   if (written.text !== '') yield { kind: 'text', text: written.text }
-  const calls = [...withoutHalf(reader).map((call) => restored(call, plan)), ...written.calls]
-  for (const call of calls) yield { kind: 'call', call }
-  yield endOf(reader, plan, written.calls.length > 0)
-}
-
-/**
- * Drops a call that was cut off before its arguments: it would look like a call without any. Cut-off arguments fail to
- * parse.
- */
-function withoutHalf(reader: CompletionReader): readonly FunctionCall[] {
-  const calls = reader.calls(newId)
-  const isCut = reader.reason === 'length' || !reader.finished
-  return isCut && calls.at(-1)?.function.arguments.trim() === '' ? calls.slice(0, -1) : calls
-}
-
-function endOf(reader: CompletionReader, plan: RequestPlan, hasCalls: boolean): End {
-  return {
+  const { calls, reason, usage } = reader.end()
+  for (const call of [...calls.map((call) => restored(call, plan)), ...written.calls]) yield { kind: 'call', call }
+  yield {
     kind: 'end',
-    reason: hasCalls && reader.reason !== 'length' ? 'calls' : reader.reason,
-    ...(reader.usage && { usage: reader.usage }),
-    ...(plan.constraint && !plan.callsAsText && { form: plan.constraint }),
+    reason: written.calls.length > 0 && reason !== 'length' ? 'calls' : reason,
+    usage,
+    form: plan.callsAsText ? undefined : plan.constraint,
     restore: (value) => (plan.callsAsText ? value : plan.restore(value)),
   }
 }
 
 /** Parses calls from the text of a server that was not offered tools. Incomplete calls are ignored. */
-function readCalls(
-  answer: string,
-  plan: RequestPlan,
-): { readonly text: string; readonly calls: readonly FunctionCall[] } {
+function readCalls(answer: string, plan: RequestPlan) {
   const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
   if (!('value' in found) || !found.complete) return { text: answer, calls: [] }
   const value = plan.restore(found.value)
@@ -59,7 +41,7 @@ function readCalls(
     ? value.tool_calls.filter((call) => isObject(call) && typeof call.name === 'string')
     : []
   const text = typeof value.content === 'string' ? value.content : ''
-  return { text, calls: asFunctionCalls({ tool_calls: named }, newId).tool_calls ?? [] }
+  return { text, calls: asFunctionCalls({ tool_calls: named }, newCallId).tool_calls ?? [] }
 }
 
 /** Removes the nulls of strict mode from a call's arguments. Invalid JSON stays as it is. */
@@ -76,23 +58,6 @@ function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
   }
 }
 
-/** Accumulates the chunks of a completion. */
-interface CompletionReader {
-  /** Adds a chunk, or a whole completion. */
-  take(object: unknown): readonly CompletionPiece[]
-  /** The calls, after the last chunk. */
-  calls(newId: () => string): readonly FunctionCall[]
-  readonly reason: EndReason
-  readonly usage: Usage | undefined
-  /** Whether the server sent a finish reason. */
-  readonly finished: boolean
-}
-
-interface CompletionPiece {
-  readonly kind: 'text' | 'thinking'
-  readonly text: string
-}
-
 /** Upper bound for calls in one answer. */
 const maxCalls = 128
 
@@ -102,12 +67,13 @@ interface PartialCall {
   arguments: string[]
 }
 
-/** Understands `chat.completion` and its chunks, including common deviations. */
-function createCompletionReader(): CompletionReader {
+/** Accumulates `chat.completion` or its chunks, including common deviations. */
+function createCompletionReader() {
   const calls: PartialCall[] = []
   const byPlace = new Map<unknown, PartialCall>()
   let reason: EndReason = 'unknown'
   let usage: Usage | undefined
+  /** Whether the server sent a finish reason. */
   let finished = false
 
   const takeCall = (given: unknown, place: number): void => {
@@ -130,14 +96,14 @@ function createCompletionReader(): CompletionReader {
     if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
   }
 
-  const takeMessage = (message: unknown): CompletionPiece[] => {
+  const takeMessage = (message: unknown): readonly TextPart[] => {
     if (!isObject(message)) return []
     const toolCalls = Array.isArray(message.tool_calls) ? message.tool_calls : message.function_call ? [message] : []
     for (const [place, call] of toolCalls.entries())
       takeCall(message.function_call === undefined ? call : { function: message.function_call }, place)
     const refusal = textOf(message.refusal)
     if (refusal !== '') reason = 'filtered'
-    const pieces: CompletionPiece[] = [
+    const pieces: TextPart[] = [
       { kind: 'thinking', text: textOf(message.reasoning_content) || textOf(message.reasoning) },
       { kind: 'text', text: contentOf(message.content) + refusal },
     ]
@@ -145,7 +111,7 @@ function createCompletionReader(): CompletionReader {
   }
 
   return {
-    take(object) {
+    take(object: unknown): readonly TextPart[] {
       if (!isObject(object)) return []
       usage = usageOf(object.usage) ?? usage
       const choice: unknown = Array.isArray(object.choices) ? object.choices[0] : undefined
@@ -157,22 +123,19 @@ function createCompletionReader(): CompletionReader {
       }
       return pieces
     },
-    calls: (newId) => {
+    end() {
       const seen = new Set<string>()
-      return calls.map(({ id, name, arguments: args }) => {
-        const own = id !== '' && !seen.has(id) ? id : newId()
+      const all = calls.map(({ id, name, arguments: args }) => {
+        const own = id !== '' && !seen.has(id) ? id : newCallId()
         seen.add(own)
-        return { id: own, type: 'function', function: { name, arguments: args.join('') } }
+        return functionCall(own, name, args.join(''))
       })
-    },
-    get reason() {
-      return calls.length > 0 && reason !== 'length' ? 'calls' : reason
-    },
-    get usage() {
-      return usage
-    },
-    get finished() {
-      return finished
+      // Drop a call that was cut off before its arguments: it would look like one without any. Cut-off arguments fail
+      // to parse.
+      const isCut = reason === 'length' || !finished
+      const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
+      const why: EndReason = all.length > 0 && reason !== 'length' ? 'calls' : reason
+      return { calls: isHalf ? all.slice(0, -1) : all, reason: why, usage }
     },
   }
 }

@@ -17,20 +17,17 @@ export interface CreateModelsOptions {
 
 /** The enabled models by name, in configuration order. Nothing is loaded or connected yet. */
 export function createModels(config: Config['models'], options: CreateModelsOptions): ReadonlyMap<string, Model> {
-  const { clock, log, profiles } = options
-  const gguf = options.gguf ?? embedded
+  const { clock, log, profiles, gguf = embedded } = options
   const made = Object.entries(config).filter(([, { disabled }]) => !disabled)
   return new Map(made.map(([name, model]) => [name, makeModel(name, model)]))
 
   function makeModel(name: string, model: ModelConfig): Model {
     if (model.kind === 'gguf') return lazyModel(name, () => gguf(name, model))
-    const { total, step, chunk } = model.timeouts
-    const timeouts = { totalMs: total, stepMs: step, chunkMs: chunk }
-    const profile = profiles && { profile: profiles(model.baseUrl, model.model, model.constraint) }
+    const profile = profiles?.(model.baseUrl, model.model, model.constraint)
     return lazyModel(name, async () => {
       // Loaded on demand: many gateways never use a model, and the HTTP client is large.
       const { openaiModel } = await import('./openai/openai-model.ts')
-      return openaiModel({ name, config: model, timeouts, ...profile, clock, log })
+      return openaiModel({ name, config: model, profile, clock, log })
     })
   }
 
@@ -44,17 +41,14 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
 /** Creates the model on first use; retries after a failure. */
 function lazyModel(name: string, make: () => Promise<Model>): Model {
   let making: Promise<Model> | undefined
-  const model = (): Promise<Model> => {
-    making ??= make().catch((error) => {
-      making = undefined
-      throw error
-    })
-    return making
-  }
   return {
     name,
     async *complete(request) {
-      yield* (await model()).complete(request)
+      making ??= make().catch((error) => {
+        making = undefined
+        throw error
+      })
+      yield* (await making).complete(request)
     },
     async [Symbol.asyncDispose]() {
       const made = await making?.catch(() => undefined)
@@ -64,11 +58,8 @@ function lazyModel(name: string, make: () => Promise<Model>): Model {
 }
 
 /** The configured models, default first. */
-export function modelNames(
-  models: ReadonlyMap<string, unknown>,
-  { model }: Pick<Config['chat'], 'model'>,
-): readonly string[] {
+export function modelNames(models: ReadonlyMap<string, unknown>, { model }: Pick<Config['chat'], 'model'>) {
   const all = [...models.keys()]
-  const usual = model ?? all[0]
-  return [...all.filter((name) => name === usual), ...all.filter((name) => name !== usual)]
+  const first = model ?? all[0]
+  return all.toSorted((one, other) => Number(other === first) - Number(one === first))
 }

@@ -8,7 +8,7 @@ import { type ModelServer, modelServer, type Reply } from './server.fixture.ts'
 
 export const key = 'sk-very-secret-key'
 
-export const timeouts = { totalMs: 60_000, stepMs: 20_000, chunkMs: 5_000 }
+export const timeouts = { total: 60_000, step: 20_000, chunk: 5_000 }
 
 export const hello: readonly ChatMessage[] = [{ role: 'user', content: 'Hello?' }]
 
@@ -33,9 +33,10 @@ export async function serving(
     model: 'qwen3',
     apiKey: key,
     constraint: 'auto' as const,
+    timeouts,
     ...changes,
   }
-  const model = openaiModel({ name: 'local', config, timeouts, clock, log })
+  const model = openaiModel({ name: 'local', config, clock, log })
   onTestFinished(async () => {
     await model[Symbol.asyncDispose]()
     await server[Symbol.asyncDispose]()

@@ -26,13 +26,11 @@ interface CommonRequest {
 export type ModelRequest = CommonRequest &
   (
     | { readonly tools?: undefined; readonly constraint?: undefined }
-    | {
-        readonly tools: readonly CallableTool[]
-        readonly toolChoice?: 'auto' | 'required'
-        readonly constraint?: undefined
-      }
+    | { readonly tools: readonly CallableTool[]; readonly toolChoice?: ToolChoice; readonly constraint?: undefined }
     | { readonly constraint: Constraint; readonly tools?: undefined }
   )
+
+export type ToolChoice = 'auto' | 'required'
 
 /** The required form of an answer. */
 export interface Constraint {
@@ -79,22 +77,18 @@ export interface ModelAnswer extends Omit<End, 'kind'> {
   readonly calls: readonly FunctionCall[]
 }
 
-export async function collectAnswer(deltas: AsyncIterable<Delta>): Promise<ModelAnswer> {
-  const all: Delta[] = []
-  for await (const delta of deltas) all.push(delta)
-  return answerFrom(all)
-}
+export const collectAnswer = async (deltas: AsyncIterable<Delta>): Promise<ModelAnswer> =>
+  answerFrom(await Array.fromAsync(deltas))
 
-/** Builds the answer from its deltas. */
 export function answerFrom(deltas: readonly Delta[]): ModelAnswer {
-  const end = deltas.find((delta) => delta.kind === 'end') ?? { reason: 'unknown', restore: (value) => value }
+  const end = deltas.find((delta) => delta.kind === 'end')
   const joined = (kind: 'text' | 'thinking') =>
     deltas.flatMap((delta) => (delta.kind === kind ? [delta.text] : [])).join('')
   return {
-    reason: end.reason,
-    restore: (value) => end.restore(value),
-    ...('usage' in end && { usage: end.usage }),
-    ...('form' in end && { form: end.form }),
+    reason: end?.reason ?? 'unknown',
+    usage: end?.usage,
+    form: end?.form,
+    restore: (value) => (end ? end.restore(value) : value),
     text: joined('text'),
     thinking: joined('thinking'),
     calls: deltas.flatMap((delta) => (delta.kind === 'call' ? [delta.call] : [])),

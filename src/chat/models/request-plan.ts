@@ -3,8 +3,8 @@ import { contentHash, isInexpressible, memoizeByContent } from '../constrain/con
 import { bestGrammar } from '../constrain/gbnf/grammar.ts'
 import type { JsonSchemaObject } from '../constrain/schema.ts'
 import { type CallableTool, callSchema } from '../constrain/stage-schemas.ts'
-import { type StrictSchema, strictify } from '../constrain/strict/strictify.ts'
-import type { Constraint, ConstraintForm, ModelRequest } from './model.ts'
+import { strictify } from '../constrain/strict/strictify.ts'
+import type { Constraint, ConstraintForm, ModelRequest, ToolChoice } from './model.ts'
 import type { Profile, SentRequest } from './server-profile.ts'
 
 /** The part of a profile that planning needs. */
@@ -23,9 +23,9 @@ export interface RequestPlan extends SentRequest {
   restore(value: unknown, tool?: string): unknown
 }
 
-const strict: (schema: JsonSchemaObject) => StrictSchema = memoizeByContent((schema: JsonSchemaObject) =>
-  strictify(schema),
-)
+type Messages = readonly ChatMessage[]
+
+const strict = memoizeByContent((schema: JsonSchemaObject) => strictify(schema))
 const same = (value: unknown): unknown => value
 
 /** The forms of a request, strongest first; skips those that cannot express it. */
@@ -36,11 +36,7 @@ export function* plansFor(request: ModelRequest, profile: PlanningProfile): Gene
   else yield { content: '', messages: request.messages, fields: {}, restore: same }
 }
 
-function* constrained(
-  constraint: Constraint,
-  messages: readonly ChatMessage[],
-  profile: PlanningProfile,
-): Generator<RequestPlan> {
+function* constrained(constraint: Constraint, messages: Messages, profile: PlanningProfile): Generator<RequestPlan> {
   const content = contentHash(constraint.schema)
   for (const form of profile.formsFor(content)) {
     const sent = expressed(form, constraint, messages, profile)
@@ -54,7 +50,7 @@ type Sent = Pick<RequestPlan, 'messages' | 'fields'> & Partial<Pick<RequestPlan,
 function expressed(
   form: ConstraintForm,
   { name, schema }: Constraint,
-  messages: readonly ChatMessage[],
+  messages: Messages,
   profile: PlanningProfile,
 ): Sent | undefined {
   const instructedMessages = instructed(messages, schemaInstruction(schema))
@@ -88,66 +84,55 @@ const jsonSchema = (name: string, schema: JsonSchemaObject, isStrict: boolean) =
 })
 
 function* withTools(
-  given: readonly CallableTool[],
-  choice: 'auto' | 'required',
-  messages: readonly ChatMessage[],
+  offered: readonly CallableTool[],
+  choice: ToolChoice,
+  messages: Messages,
   profile: PlanningProfile,
 ): Generator<RequestPlan> {
   // A stable order lets servers reuse their prompt cache.
-  const tools = given.toSorted((one, other) => (one.name < other.name ? -1 : 1))
+  const tools = offered.toSorted((one, other) => (one.name < other.name ? -1 : 1))
   const content = contentHash(tools)
   for (const form of profile.toolForms(content)) {
     if (form === 'schema') {
       yield* constrainedCalls(tools, choice, messages, profile)
       continue
     }
-    const offered = form === 'strict' ? strictTools(tools) : { definitions: tools.map(definition), restore: same }
-    if (offered) {
-      yield {
-        form: { tools: form },
-        content,
-        messages,
-        fields: { tools: offered.definitions, tool_choice: choice },
-        restore: offered.restore,
-      }
-    }
+    const sent =
+      form === 'strict' ? strictTools(tools) : { definitions: tools.map((tool) => definition(tool)), restore: same }
+    if (!sent) continue
+    const fields = { tools: sent.definitions, tool_choice: choice }
+    yield { form: { tools: form }, content, messages, fields, restore: sent.restore }
   }
 }
 
-const definition = ({ name, description, parameters }: CallableTool): object => ({
+const definition = ({ name, description, parameters }: CallableTool, strict?: true): object => ({
   type: 'function',
-  function: { name, description, parameters },
+  function: { name, description, parameters, strict },
 })
 
 /** Makes each tool strict that can be; `undefined` if none can. */
-function strictTools(
-  tools: readonly CallableTool[],
-): { definitions: readonly object[]; restore: RequestPlan['restore'] } | undefined {
+function strictTools(tools: readonly CallableTool[]) {
   const restorers = new Map<string, (value: unknown) => unknown>()
   const definitions = tools.map((tool) => {
     try {
       const { schema, restore } = strict(tool.parameters)
       restorers.set(tool.name, restore)
-      return {
-        type: 'function',
-        function: { ...functionOf(definition({ ...tool, parameters: schema })), strict: true },
-      }
+      return definition({ ...tool, parameters: schema }, true)
     } catch (error) {
       if (isInexpressible(error)) return definition(tool)
       throw error
     }
   })
   if (restorers.size === 0) return undefined
-  return { definitions, restore: (value, tool = '') => restorers.get(tool)?.(value) ?? value }
+  const restore: RequestPlan['restore'] = (value, tool = '') => restorers.get(tool)?.(value) ?? value
+  return { definitions, restore }
 }
-
-const functionOf = (defined: object): object => (defined as { function: object }).function
 
 /** Offers no tools, but constrains the answer to an object with calls (and text, unless a call is required). */
 function* constrainedCalls(
   tools: readonly CallableTool[],
-  choice: 'auto' | 'required',
-  messages: readonly ChatMessage[],
+  choice: ToolChoice,
+  messages: Messages,
   profile: PlanningProfile,
 ): Generator<RequestPlan> {
   const mustCall = choice === 'required'
@@ -162,11 +147,10 @@ function* constrainedCalls(
 }
 
 /** Appends an instruction to the system message. Many templates support only one, at the start. */
-function instructed(messages: readonly ChatMessage[], instruction: string): readonly ChatMessage[] {
+function instructed(messages: Messages, instruction: string): Messages {
   const [first, ...rest] = messages
-  if (first?.role !== 'system' || typeof first.content !== 'string') {
+  if (first?.role !== 'system' || typeof first.content !== 'string')
     return [{ role: 'system', content: instruction }, ...messages]
-  }
   return [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...rest]
 }
 
@@ -184,7 +168,7 @@ function toolsInstruction(tools: readonly CallableTool[], mustCall: boolean): st
 }
 
 /** Converts calls and results to plain text, for servers without tool support. */
-export function withoutToolMessages(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+export function withoutToolMessages(messages: Messages): Messages {
   const names = new Map<string, string>()
   return messages.map((message): ChatMessage => {
     if (message.role === 'tool') {
@@ -192,18 +176,16 @@ export function withoutToolMessages(messages: readonly ChatMessage[]): readonly 
     }
     if (message.role !== 'assistant' || !message.tool_calls?.length) return message
     for (const { id, function: called } of message.tool_calls) names.set(id, called.name)
-    const calls = message.tool_calls.map(({ function: called }) => ({
-      name: called.name,
-      arguments: parsed(called.arguments),
-    }))
-    return {
-      role: 'assistant',
-      content: JSON.stringify({ ...(message.content && { content: message.content }), tool_calls: calls }),
-    }
+    const calls = message.tool_calls.map(({ function: { name, arguments: args } }) => {
+      return { name, arguments: parseOrText(args) }
+    })
+    // JSON.stringify omits undefined content.
+    return { role: 'assistant', content: JSON.stringify({ content: message.content || undefined, tool_calls: calls }) }
   })
 }
 
-function parsed(text: string): unknown {
+/** The parsed JSON, or the text itself if it is not JSON. */
+export function parseOrText(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

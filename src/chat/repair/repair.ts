@@ -1,7 +1,6 @@
 import {
   budgetFor,
   deepest,
-  type MissingEnd,
   noValue,
   type Repair,
   type RepairFailure,
@@ -117,7 +116,8 @@ function withoutThinking(text: string): Part | undefined {
   const final = text.lastIndexOf(channel)
   if (final >= 0) return { text: text.slice(final + channel.length), repairs: ['took away thinking'] }
   const begin = opening.exec(text)
-  const end = lastMatch(closing, text)
+  let end: RegExpExecArray | undefined
+  for (const match of text.matchAll(closing)) end = match
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['took away thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
@@ -143,26 +143,15 @@ function withoutFence(text: string): Part {
   if (!begin) return { text, repairs: [] }
   const mark = begin[0].trimStart().slice(0, 3)
   const inside = text.slice(begin[0].length).trimEnd()
-  return {
-    text: inside.endsWith(mark) ? inside.slice(0, -3) : inside,
-    repairs: ['took away a fence'],
-  }
+  return { text: inside.endsWith(mark) ? inside.slice(0, -3) : inside, repairs: ['took away a fence'] }
 }
 
 /** Removes `>` quote markers if every line has one. */
 function withoutQuotation(text: string): Part {
   const lines = text.split('\n')
   if (!lines.every((line) => /^\s{0,3}>/.test(line))) return { text, repairs: [] }
-  return {
-    text: lines.map((line) => line.replace(/^\s{0,3}> ?/, '')).join('\n'),
-    repairs: ['took away text around it'],
-  }
-}
-
-function lastMatch(pattern: RegExp, text: string): RegExpExecArray | undefined {
-  let last: RegExpExecArray | undefined
-  for (const match of text.matchAll(pattern)) last = match
-  return last
+  const plain = lines.map((line) => line.replace(/^\s{0,3}> ?/, ''))
+  return { text: plain.join('\n'), repairs: ['took away text around it'] }
 }
 
 const unescaped: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
@@ -180,13 +169,8 @@ const entities: Readonly<Record<string, string>> = {
 /** Removes one layer of encoding if there seems to be one too many: `{\"a\": 1}`, `{&quot;a&quot;: 1}`. */
 function decodeOnce(text: string): string | undefined {
   const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
-  if (quote === '\\"') {
-    return text.replace(/\\([\s\S])/g, (_, sign: string) => unescaped[sign] ?? sign)
-  }
-  if (quote?.startsWith('&')) {
-    return text.replace(/&(?:quot|#34|#39|apos|lt|gt|amp);/g, (entity) => entities[entity] as string)
-  }
-  return undefined
+  if (quote === '\\"') return text.replace(/\\([\s\S])/g, (_, sign: string) => unescaped[sign] ?? sign)
+  return quote && text.replace(/&(?:quot|#34|#39|apos|lt|gt|amp);/g, (entity) => entities[entity] as string)
 }
 
 function isTooDeep(value: unknown): boolean {
@@ -199,11 +183,7 @@ function isTooDeep(value: unknown): boolean {
 }
 
 /** A value found in the text, with its range. */
-interface Candidate {
-  readonly value: unknown
-  readonly repairs: readonly Repair[]
-  readonly complete: boolean
-  readonly lacks: MissingEnd | undefined
+interface Candidate extends RepairResult {
   readonly from: number
   readonly past: number
   /** The length of text it covers, less what may be prose. */
@@ -220,19 +200,16 @@ const start = /[{[｛［]/g
 
 /** Every object and list in the text, valid or not. */
 function candidatesIn(text: string, budget: StepBudget): Candidate[] {
-  const found: Candidate[] = []
-  const add = (candidate: Candidate | undefined): void => {
-    if (candidate) found.push(candidate)
-  }
   const first = pastSpaces(text, 0)
-  if (isQuotedKey(text, first)) add(attempt(readerAt(text, first, budget), readUnopened))
+  const unopened = isQuotedKey(text, first) ? attempt(readerAt(text, first, budget), readUnopened) : undefined
+  const found = unopened ? [unopened] : []
   let at = 0
   while (budget.left > 0 && found.length < most) {
     start.lastIndex = at
     const match = start.exec(text)
     if (!match) break
     const candidate = attempt(readerAt(text, match.index, budget), readWhole)
-    add(candidate)
+    if (candidate) found.push(candidate)
     // Prose may contain the value: `see [the note: {"a": 1}`.
     at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
   }
@@ -244,21 +221,12 @@ function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Can
   try {
     const value = read(reader)
     const { at: past, repairs, complete, lacks, unquoted } = reader
-    if (repairs.size === 0 && !isJson(reader.text.slice(from, past))) repairs.add('replaced odd characters')
+    if (repairs.size === 0 && !strictly(reader.text.slice(from, past))) repairs.add('replaced odd characters')
     return { value, repairs: [...repairs], complete, lacks, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error
     reader.budget.left = error === tooCostly ? 0 : reader.budget.left - stepsPerFailure
     return undefined
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
   }
 }
 

@@ -76,22 +76,12 @@ function endsNumber(text: string, at: number): boolean {
   return !/[A-Za-z%€°]/.test(text.charAt(next)) || text.slice(at, next).includes('\n') || isPlainKey(text, next)
 }
 
-const words: Readonly<Record<string, boolean | null>> = {
-  true: true,
-  false: false,
-  null: null,
-  none: null,
-  nil: null,
-  undefined: null,
-  'void 0': null,
-  nan: null,
-  '-nan': null,
-  inf: null,
-  '-inf': null,
-  '+inf': null,
-  infinity: null,
-  '-infinity': null,
-  '+infinity': null,
+/** Words for null; JSON has no NaN and no infinity. */
+const nullWords = /^(?:null|none|nil|undefined|void 0|-?nan|[-+]?inf(?:inity)?)$/
+
+function meaningOf(word: string): boolean | null | undefined {
+  if (word === 'true' || word === 'false') return word === 'true'
+  return nullWords.test(word) ? null : undefined
 }
 
 const json = new Set(['true', 'false', 'null'])
@@ -113,16 +103,17 @@ export function readWord(reader: TextReader): unknown {
   if (word === '' || word.startsWith(':')) throw noValue
   reader.at += word.length
   const known = word.toLowerCase()
-  if (Object.hasOwn(words, known)) {
+  const meaning = meaningOf(known)
+  if (meaning !== undefined) {
     if (!json.has(word)) reader.repairs.add('translated words')
-    return words[known]
+    return meaning
   }
   // `hello", "b": 1`: the opening quote is missing.
   const isClosed = isQuote(word.at(-1) as string) && !isQuote(word.charAt(0))
   if (!isClosed && (atEnd(reader) || endsAnswer(text, reader.at))) {
     const whole = cutWords.find((candidate) => candidate.startsWith(known))
     cutOff(reader)
-    if (whole) return words[whole]
+    if (whole) return meaningOf(whole)
   }
   reader.repairs.add('quoted text')
   reader.unquoted += word.length

@@ -25,7 +25,8 @@ export function skipGap(reader: TextReader): void {
 
 function pastComment(text: string, at: number): number {
   const sign = text[at]
-  if (sign === '#' || (sign === '/' && text[at + 1] === '/')) return endOr(text, text.indexOf('\n', at))
+  // The line break does not belong to the comment.
+  if (sign === '#' || (sign === '/' && text[at + 1] === '/')) return past(text, at, '\n', 0)
   if (sign === '/' && text[at + 1] === '*') return past(text, at + 2, '*/')
   return sign === '<' && text.startsWith('<!--', at) ? past(text, at + 4, '-->') : at
 }
@@ -35,12 +36,10 @@ function pastEllipsis(text: string, at: number): number {
   return text.startsWith('...', at) ? at + 3 : at
 }
 
-function past(text: string, from: number, end: string): number {
+function past(text: string, from: number, end: string, length = end.length): number {
   const found = text.indexOf(end, from)
-  return found < 0 ? text.length : found + end.length
+  return found < 0 ? text.length : found + length
 }
-
-const endOr = (text: string, found: number): number => (found < 0 ? text.length : found)
 
 /** Keys are shorter; searching further would cost too much. */
 const maxKey = 256
@@ -95,24 +94,13 @@ export function isProseLine(text: string, at: number): boolean {
   return !keyOnLine.test(text)
 }
 
-const wide: Readonly<Record<string, string>> = {
-  '：': ':',
-  '，': ',',
-  '、': ',',
-  '；': ';',
-  '｛': '{',
-  '｝': '}',
-  '［': '[',
-  '］': ']',
-  '（': '(',
-  '）': ')',
-  '＝': '=',
-}
+const ascii = [...':,,;{}[]()=']
+const wide = new Map([...'：，、；｛｝［］（）＝'].map((sign, index) => [sign, ascii[index] as string]))
 
 /** The character at a position, full-width punctuation mapped to ASCII; empty at the end. */
 export function signAt(text: string, at: number): string {
   const sign = text.charAt(at)
-  return wide[sign] ?? sign
+  return wide.get(sign) ?? sign
 }
 
 /** Opening quotes and their possible closing quotes: models mix them. */

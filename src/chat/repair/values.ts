@@ -1,4 +1,5 @@
-import { atEnd, cutOff, enter, noValue, spend, type TextReader, unclosed } from './reader.ts'
+import { setMember } from '../constrain/schema.ts'
+import { atEnd, cutOff, enter, noValue, type Opener, spend, type TextReader, unclosed } from './reader.ts'
 import { readNumber, readWord } from './scalars.ts'
 import { endsAnswer, isProseLine, isQuote, isQuotedKey, signAt, skipGap } from './scan.ts'
 import { readString, type StringRole } from './strings.ts'
@@ -12,14 +13,14 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
   if (isQuote(sign)) return readString(reader, role)
   const number = readNumber(reader)
   if (number !== undefined) return number
-  const prefix = prefixLength(text, reader.at)
-  if (prefix > 0) {
+  const before = matchAt(prefix, text, reader.at)
+  if (before !== '') {
     reader.repairs.add('mended quotes')
-    reader.at += prefix
+    reader.at += before.length
     return readString(reader, role)
   }
-  const head = callHead(text, reader.at)
-  if (head > 0) return readCall(reader, head)
+  const head = matchAt(call, text, reader.at)
+  if (head !== '') return readCall(reader, head)
   if (/^[-+.]$/.test(text.slice(reader.at, reader.at + 2))) {
     reader.at++
     if (atEnd(reader)) cutOff(reader)
@@ -28,68 +29,87 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
   return readWord(reader)
 }
 
-function readCall(reader: TextReader, head: number): unknown {
-  reader.at += head - 1
+function readCall(reader: TextReader, head: string): unknown {
+  reader.at += head.length - 1
   reader.repairs.add('took a call for its argument')
-  const given = readArray(reader)
-  return given.length === 1 ? given[0] : given
+  const args = readArray(reader)
+  return args.length === 1 ? args[0] : args
 }
 
 function readArray(reader: TextReader): unknown[] {
   const items: unknown[] = []
-  const { text, open } = reader
-  if (signAt(text, reader.at) === '(') reader.repairs.add('mended brackets')
+  const { text, open, repairs } = reader
+  if (signAt(text, reader.at) === '(') repairs.add('mended brackets')
   enter(reader, '[')
+  readElements(reader, '[', {
+    isEmpty: () => items.length === 0,
+    isOver() {
+      // The next member of the surrounding object: this list lacks its closing bracket.
+      if (!open.includes('{') || !isQuotedKey(text, reader.at)) return false
+      repairs.add('mended brackets')
+      return true
+    },
+    readNext() {
+      const item = readValue(reader, 'item')
+      if (item !== undefined) items.push(item)
+      return true
+    },
+  })
+  return items
+}
+
+interface ContainerReader {
+  isEmpty(): boolean
+  /** Whether the container ends before this character, although its closing bracket is missing. */
+  isOver(sign: string, separated: boolean): boolean
+  /** Returns false if the text ends before the value. */
+  readNext(): boolean
+}
+
+/** Reads elements up to and including the closing bracket. */
+function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, readNext }: ContainerReader): void {
+  const { text, open, repairs } = reader
+  const [closer, otherCloser, otherOpener] = opener === '[' ? ([']', '}', '{'] as const) : (['}', ']', '['] as const)
   /** Whether a comma precedes this position. */
   let separated = true
   for (;;) {
     skipGap(reader)
     if (atEnd(reader) || endsAnswer(text, reader.at)) {
-      if (items.length === 0) cutOff(reader)
+      if (isEmpty()) cutOff(reader)
       else unclosed(reader, separated ? 'maybe-more' : 'brackets')
       break
     }
     const sign = signAt(text, reader.at)
     if (sign === ',' || sign === ';') {
-      if (separated || sign === ';') reader.repairs.add('mended commas')
+      if (separated || sign === ';') repairs.add('mended commas')
       separated = true
       reader.at++
     } else if (sign === ']' || sign === ')' || sign === '}') {
-      if (separated && items.length > 0) reader.repairs.add('mended commas')
-      if (sign !== ']') reader.repairs.add('mended brackets')
-      // A brace closes the surrounding object, if there is one; otherwise it is a typo for a bracket.
-      if (sign !== '}' || !open.includes('{')) reader.at++
+      if (separated && !isEmpty()) repairs.add('mended commas')
+      if (sign !== closer) repairs.add('mended brackets')
+      // The other bracket closes the surrounding container, if there is one; otherwise it is a typo.
+      if (sign !== otherCloser || !open.includes(otherOpener)) reader.at++
       break
-    } else if (open.includes('{') && isQuotedKey(text, reader.at)) {
-      reader.repairs.add('mended brackets')
-      break
-    } else {
-      if (!separated) reader.repairs.add('mended commas')
-      const item = readValue(reader, 'item')
-      if (item !== undefined) items.push(item)
+    } else if (isOver(sign, separated)) break
+    else {
+      if (!separated) repairs.add('mended commas')
+      if (!readNext()) break
       separated = false
     }
   }
   open.pop()
-  return items
 }
 
 /** `ObjectId(`, `new Date(`, `Decimal(`: only the argument counts. */
 const call = /(?:new\s{1,4})?[A-Za-z_$][\w$.]{0,63}\(/y
 
-/** The length of a call's name and opening parenthesis, if one starts here. */
-function callHead(text: string, at: number): number {
-  call.lastIndex = at
-  return call.exec(text)?.[0].length ?? 0
-}
-
-/** `u'…'`, `b"…"`, `rb'…'` */
+/** The prefix of a string in other languages: `u'…'`, `b"…"`, `rb'…'`. */
 const prefix = /[uUbBrRfF]{1,2}(?=["'])/y
 
-/** The length of a string prefix of other languages. */
-function prefixLength(text: string, at: number): number {
-  prefix.lastIndex = at
-  return prefix.exec(text)?.[0].length ?? 0
+/** The text that a sticky pattern matches here; empty if it does not. */
+function matchAt(pattern: RegExp, text: string, at: number): string {
+  pattern.lastIndex = at
+  return pattern.exec(text)?.[0] ?? ''
 }
 
 type Members = Record<string, unknown>
@@ -103,39 +123,19 @@ function readObject(reader: TextReader): Members {
 
 /** Reads members up to and including the closing brace. */
 export function readMembers(reader: TextReader, members: Members): Members {
-  const { text } = reader
-  let separated = true
-  for (;;) {
-    skipGap(reader)
-    if (atEnd(reader) || endsAnswer(text, reader.at)) {
-      if (Object.keys(members).length === 0) cutOff(reader)
-      else unclosed(reader, separated ? 'maybe-more' : 'brackets')
-      break
-    }
-    const sign = signAt(text, reader.at)
-    if (sign === ',' || sign === ';') {
-      if (separated || sign === ';') reader.repairs.add('mended commas')
-      separated = true
-      reader.at++
-    } else if (sign === '}' || sign === ']' || sign === ')') {
-      if (separated && Object.keys(members).length > 0) reader.repairs.add('mended commas')
-      if (sign !== '}') reader.repairs.add('mended brackets')
-      if (sign !== ']' || !reader.open.includes('[')) reader.at++
-      break
-    } else if (sign === '{' && separated && reader.open.includes('[')) {
+  const { text, open, repairs } = reader
+  readElements(reader, '{', {
+    isEmpty: () => Object.keys(members).length === 0,
+    isOver(sign, separated) {
       // The next item of the surrounding list: this object lacks its closing brace.
-      reader.repairs.add('mended brackets')
-      break
-    } else if (!separated && isProseLine(text, reader.at)) {
+      const isNextItem = sign === '{' && separated && open.includes('[')
+      if (isNextItem) repairs.add('mended brackets')
+      if (isNextItem || separated || !isProseLine(text, reader.at)) return isNextItem
       unclosed(reader, 'brackets')
-      break
-    } else {
-      if (!separated) reader.repairs.add('mended commas')
-      if (!readMember(reader, members)) break
-      separated = false
-    }
-  }
-  reader.open.pop()
+      return true
+    },
+    readNext: () => readMember(reader, members),
+  })
   return members
 }
 
@@ -152,7 +152,8 @@ function readMember(reader: TextReader, members: Members): boolean {
   let value: unknown = null
   if (',;}])'.includes(sign)) reader.repairs.add('put null for a missing value')
   else value = readValue(reader, 'member')
-  if (value !== undefined) put(members, key, value)
+  // Like JSON.parse: `__proto__` is an ordinary name.
+  if (value !== undefined) setMember(members, key, value)
   return true
 }
 
@@ -172,9 +173,8 @@ function readKey(reader: TextReader): string {
     if (!reader.complete) reader.at = text.length
     return key
   }
-  bareKey.lastIndex = reader.at
-  const [found] = bareKey.exec(text) ?? []
-  if (found === undefined) throw noValue
+  const found = matchAt(bareKey, text, reader.at)
+  if (found === '') throw noValue
   reader.at += found.length
   spend(reader.budget, found.length)
   if (atEnd(reader)) cutOff(reader)
@@ -194,9 +194,4 @@ function readDoubled(reader: TextReader): Members {
   skipGap(reader)
   if (signAt(reader.text, reader.at) === '}') reader.at++
   return members
-}
-
-/** Like JSON.parse: `__proto__` is an ordinary name. */
-function put(members: Members, key: string, value: unknown): void {
-  Object.defineProperty(members, key, { value, enumerable: true, configurable: true, writable: true })
 }

@@ -14,7 +14,7 @@ export interface StreamedAnswer {
   readonly reason: EndReason
 }
 
-export interface StreamAnswerOptions {
+interface StreamAnswerOptions {
   /** Whether to hold back a text with this beginning until it is complete. */
   readonly holds?: (beginning: string) => boolean
   /** Separator before the text. */
@@ -31,55 +31,48 @@ export async function* streamAnswer(
   options: StreamAnswerOptions = {},
 ): AsyncGenerator<ChatEvent, StreamedAnswer> {
   const { stream = false, maxTokens } = run.request
-  const asked = { ...question, stream, maxTokens }
   for (let attempt = 1; ; attempt++) {
     const deltas: Delta[] = []
     const answerSplitter = createAnswerSplitter(options)
     try {
-      for await (const delta of run.ask(asked)) {
+      for await (const delta of run.ask({ ...question, stream, maxTokens })) {
         deltas.push(delta)
-        yield* answerSplitter.tell(delta)
+        yield* answerSplitter.push(delta)
       }
       yield* answerSplitter.end()
       const { calls, reason } = answerFrom(deltas)
       return { ...answerSplitter.current(), calls, reason }
     } catch (error) {
       if (run.signal.aborted) throw error
-      const { text } = answerSplitter.current()
-      if (text !== '') {
+      const current = answerSplitter.current()
+      if (current.text !== '') {
         run.note('The model broke off in the middle of its answer.')
-        return { ...answerSplitter.current(), calls: [], reason: 'length' }
+        return { ...current, calls: [], reason: 'length' }
       }
       if (attempt > 1 || !isRetryable(error)) throw error
     }
   }
 }
 
-interface AnswerSplitter {
-  tell(delta: Delta): readonly ChatEvent[]
-  end(): readonly ChatEvent[]
-  current(): Pick<StreamedAnswer, 'text' | 'held'>
-}
-
-function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswerOptions): AnswerSplitter {
+function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswerOptions) {
   const splitter = createThinkingSplitter()
   const pieces: string[] = []
-  let state: 'blank' | 'held' | 'told' = 'blank'
+  let state: 'blank' | 'held' | 'streamed' = 'blank'
 
   const events = (parts: readonly TextPart[]): readonly ChatEvent[] =>
     parts.flatMap((part): readonly ChatEvent[] => {
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
-      if (state === 'told') return [part]
-      // Whitespace does not tell yet what follows.
+      if (state === 'streamed') return [part]
+      // Whitespace does not show yet what follows.
       if (state === 'held' || part.text.trim() === '') return []
       const beginning = pieces.join('')
-      state = holds(beginning) ? 'held' : 'told'
-      return state === 'told' ? [{ kind: 'text', text: before + beginning }] : []
+      state = holds(beginning) ? 'held' : 'streamed'
+      return state === 'streamed' ? [{ kind: 'text', text: before + beginning }] : []
     })
 
   return {
-    tell: (delta) =>
+    push: (delta: Delta): readonly ChatEvent[] =>
       delta.kind === 'text' ? events(splitter.push(delta.text)) : delta.kind === 'thinking' ? [delta] : [],
     end: () => events(splitter.end()),
     current() {

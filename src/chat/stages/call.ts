@@ -1,10 +1,11 @@
-import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
-import { type ChatOutcome, type ChatRun, isComplete, reasonOf } from '../chat-run.ts'
+import type { ChatMessage } from '../../core/chat.ts'
+import { type ChatOutcome, type ChatRun, ignoringFailure, isComplete, reasonOf } from '../chat-run.ts'
 import { correctionMessages, withSystem, withUniqueIds } from '../conversation.ts'
 import { collectAnswer } from '../models/model.ts'
 import { beginsLikeCalls, callsInText, type ParsedCall, parseCalls } from '../parse-answer.ts'
 import { splitThinking } from '../stream/thinking.ts'
 import type { ToolSet } from '../tool-set.ts'
+import { roundMessages } from './execute.ts'
 
 /** Calls, or a text answer if none is needed. */
 export type CallStageResult =
@@ -18,10 +19,7 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
   let messages: readonly ChatMessage[] = withSystem(run.prompt('call'), run.messages)
   let best: readonly ParsedCall[] = []
   for (const isLast of [false, true]) {
-    const answer = await collectAnswer(run.ask({ messages, tools, toolChoice })).catch((error) => {
-      if (run.signal.aborted) throw error
-      return undefined
-    })
+    const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })))
     if (!answer) continue
     const { text } = splitThinking(answer.text)
     const given = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
@@ -44,15 +42,6 @@ const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCal
 /** The calls with their problems as tool results. */
 function refused(read: readonly ParsedCall[]): readonly ChatMessage[] {
   const wait = 'Not run yet: another call in this answer is invalid. Repeat this call together with the corrected one.'
-  const calls = read.map(({ call: made }): FunctionCall => made)
-  return [
-    { role: 'assistant', content: null, tool_calls: calls },
-    ...read.map(
-      ({ call: made, problem }): ChatMessage => ({
-        role: 'tool',
-        tool_call_id: made.id,
-        content: problem === undefined ? wait : `Error: ${problem}`,
-      }),
-    ),
-  ]
+  const ran = read.map(({ call, problem }) => ({ call, text: problem === undefined ? wait : `Error: ${problem}` }))
+  return roundMessages('', read, ran)
 }

@@ -25,10 +25,8 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
 
   function kept(tool: ChatTool | undefined, name: string): readonly ChatTool[] {
     if (tool) return [tool]
-    log.warn(
-      { chat: request.id, tool: name },
-      'tool not offered to models: its input schema does not describe an object',
-    )
+    const why = 'its input schema does not describe an object'
+    log.warn({ chat: request.id, tool: name }, `tool not offered to models: ${why}`)
     return []
   }
 }
@@ -36,18 +34,18 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
 /** At most `maxTools` tools, chosen by search. */
 function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): readonly Served[] {
   const all = view.list('tool').filter(mayOffer)
-  const most = run.config.maxTools
-  if (all.length <= most) return all
+  const { maxTools } = run.config
+  if (all.length <= maxTools) return all
   // Code execution is always useful, so search does not have to find it.
   const always = all.filter(({ entry }) => isCode(entry))
   const names = new Set(all.map(({ name }) => name))
-  const limit = most + (view.list('tool').length - all.length)
+  const limit = maxTools + (view.list('tool').length - all.length)
   const found = searchAll(questions(run.messages), (query) =>
     view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
   )
   // Search misses synonyms ("how warm" means temperature), so fill up with tools of every server.
   const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
-  return byName([...always, ...found, ...others]).slice(0, most)
+  return byName([...always, ...found, ...others]).slice(0, maxTools)
 }
 
 const isCode = ({ server, name }: Entry): boolean => server === 'native' && name === 'execute_code'
@@ -70,21 +68,22 @@ const maxMessages = 3
  * Searches with the latest user messages, since "and in Rome?" says little alone. Results for the last message come
  * first.
  */
-export function searchAll<Found extends { readonly name: string }>(
+export const searchAll = <Found extends Named>(
   messages: readonly string[],
   search: (query: string) => readonly Found[],
-): readonly Found[] {
-  return byName(messages.slice(0, maxMessages).flatMap((message) => search(message)))
+): readonly Found[] => byName(messages.slice(0, maxMessages).flatMap((message) => search(message)))
+
+interface Named {
+  readonly name: string
 }
 
-/** Removes duplicates, keeping the first. */
-const byName = <Found extends { readonly name: string }>(found: readonly Found[]): readonly Found[] => [
+/** Removes duplicates, keeping the first position. */
+const byName = <Found extends Named>(found: readonly Found[]): readonly Found[] => [
   ...new Map(found.map((one) => [one.name, one])).values(),
 ]
 
 /** Round-robin over the lists. */
-function inTurns<Item>(given: Iterable<readonly Item[]>): readonly Item[] {
-  const lists = [...given]
-  const longest = Math.max(0, ...lists.map(({ length }) => length))
-  return Array.from({ length: longest }, (_, place) => lists.flatMap((list) => list.slice(place, place + 1))).flat()
+function inTurns<Item>(lists: Iterable<readonly Item[]>): readonly Item[] {
+  const places = [...lists].flatMap((list) => list.map((item, place) => ({ item, place })))
+  return places.sort((one, other) => one.place - other.place).map(({ item }) => item)
 }

@@ -44,7 +44,7 @@ export async function* execute(
     wake()
   }
 
-  async function* tellEnded(): AsyncGenerator<ChatEvent> {
+  async function* endedCalls(): AsyncGenerator<ChatEvent> {
     const { promise, resolve } = Promise.withResolvers<void>()
     wake = resolve
     if (ended.length === 0) await waitFor(promise, signal)
@@ -57,20 +57,17 @@ export async function* execute(
   for (const call of calls) {
     const served = call.problem === undefined ? call.tool?.served : undefined
     if (!served) {
-      ran.set(call, {
-        call: call.call,
-        text: `Error: ${call.problem ?? 'This tool is run by the client.'}`,
-        isError: true,
-      })
+      const text = `Error: ${call.problem ?? 'This tool is run by the client.'}`
+      ran.set(call, { call: call.call, text, isError: true })
       continue
     }
-    while (running >= config.parallel) yield* tellEnded()
+    while (running >= config.parallel) yield* endedCalls()
     const { name, entry } = served
     yield { kind: 'call', call: call.call.id, name, server: entry.server, arguments: call.arguments }
     running++
     void begin(call, served)
   }
-  while (running > 0) yield* tellEnded()
+  while (running > 0) yield* endedCalls()
   return calls.map((call) => ran.get(call) as CallResult)
 }
 
@@ -87,8 +84,8 @@ async function runCall(run: ChatRun, { json }: ParsedCall, { entry }: Served): P
       input: { arguments: json, meta: {} },
       signal,
       peer: request.peer,
-      ...(request.trace && { trace: request.trace }),
-      ...(approval !== undefined && { approval }),
+      trace: request.trace,
+      approval,
     })
     return { text: resultText(result, config.maxResult), isError: result.isError }
   } catch (thrown) {
@@ -108,7 +105,7 @@ function approvalRule(patterns: readonly string[], { server, name, traits }: Ent
 export const roundMessages = (
   content: string,
   calls: readonly ParsedCall[],
-  ran: readonly CallResult[],
+  ran: readonly Omit<CallResult, 'isError'>[],
 ): readonly ChatMessage[] => [
   { role: 'assistant', content: content === '' ? null : content, tool_calls: calls.map(({ call }) => call) },
   ...ran.map(({ call, text, hint }): ChatMessage => {
@@ -119,21 +116,20 @@ export const roundMessages = (
 /**
  * The result as text for the model: text content, or structured content if there is none; other content is described.
  */
-export function resultText({ body, isError }: Result, most: number): string {
-  const { content = [], structuredContent } = body.exact
-  const parts = Array.isArray(content) ? content.filter(isObject).map((part) => partText(part as Content)) : []
-  const hasText = parts.some(({ isText }) => isText)
-  const texts = parts.map(({ text }) => text)
+export function resultText({ body, isError }: Result, maxBytes: number): string {
+  const { content, structuredContent } = body.exact
+  const parts = Array.isArray(content) ? (content.filter(isObject) as unknown as Content[]) : []
+  const texts = parts.map((part) => plainText(part) ?? `[${described(part)}]`)
+  const hasText = parts.some((part) => plainText(part) !== undefined)
   if (!hasText && structuredContent !== undefined) texts.unshift(JSON.stringify(structuredContent))
-  const whole = texts.join('\n')
-  const said = whole === '' ? '(The tool returned an empty result.)' : whole
-  return truncateText(isError ? asError(said) : said, most)
+  const whole = texts.join('\n') || '(The tool returned an empty result.)'
+  return truncateText(isError ? asError(whole) : whole, maxBytes)
 }
 
 /** A failed call as text for the model. Internal errors are only logged. */
-export function failureText(thrown: unknown, log: Log, tool: string, most: number): string {
+export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: number): string {
   if (thrown instanceof ServerError)
-    return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), most)
+    return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), maxBytes)
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ tool, cause: error.cause ?? error }, 'a tool call of the chat loop failed')
   return asError(error.message)
@@ -145,31 +141,28 @@ const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Erro
 /** Servers may send anything in place of a string. */
 const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
-interface PartText {
-  readonly text: string
-  readonly isText: boolean
+/** The text of a part; undefined if it is not text. */
+function plainText(part: Content): string | undefined {
+  if (part.type === 'text') return asText(part.text) ?? ''
+  const { text } = part.type === 'resource' && isObject(part.resource) ? part.resource : {}
+  return typeof text === 'string' ? text : undefined
 }
 
-function partText(part: Content): PartText {
-  const plain = (text: string): PartText => ({ text, isText: true })
-  const described = (text: string): PartText => ({ text: `[${text}]`, isText: false })
+/** A part that is not text, in words. */
+function described(part: Content): string {
+  const typed = (mimeType: unknown, data: unknown) => `${asText(mimeType) ?? 'of unknown type'}, ${sizeOf(data)}`
   switch (part.type) {
-    case 'text':
-      return plain(asText(part.text) ?? '')
     case 'image':
     case 'audio':
-      return described(`${part.type}, ${asText(part.mimeType) ?? 'of unknown type'}, ${sizeOf(part.data)}`)
+      return `${part.type}, ${typed(part.mimeType, part.data)}`
     case 'resource_link':
-      return described(
-        `resource ${asText(part.uri)}${part.description === undefined ? '' : `: ${asText(part.description)}`}`,
-      )
+      return `resource ${asText(part.uri)}${part.description === undefined ? '' : `: ${asText(part.description)}`}`
     case 'resource': {
-      const { uri, text, blob, mimeType } = isObject(part.resource) ? part.resource : {}
-      if (typeof text === 'string') return plain(text)
-      return described(`resource ${asText(uri)}, ${asText(mimeType) ?? 'of unknown type'}, ${sizeOf(blob)}`)
+      const { uri, blob, mimeType } = isObject(part.resource) ? part.resource : {}
+      return `resource ${asText(uri)}, ${typed(mimeType, blob)}`
     }
     default:
-      return described(`content of type ${asText(part.type)}`)
+      return `content of type ${asText(part.type)}`
   }
 }
 

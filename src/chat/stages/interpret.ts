@@ -38,19 +38,26 @@ interface StreamedText {
   text: string
 }
 
-type Attempt = ChatOutcome | { readonly problem: string; readonly answer: string }
+interface FinalText {
+  readonly rest: string
+  readonly reason: ChatOutcome['reason']
+}
+
+interface UnusableAnswer {
+  readonly problem: string
+  readonly answer: string
+}
 
 async function* attempt(
   run: ChatRun,
   messages: readonly ChatMessage[],
   streamed: StreamedText,
-): AsyncGenerator<ChatEvent, Attempt> {
+): AsyncGenerator<ChatEvent, FinalText | UnusableAnswer> {
   const { stream = false, maxTokens } = run.request
   const constraint = { name: 'final_response', schema: finalSchema }
-  const question = { messages, constraint, stream, maxTokens }
   const follow = stream ? createFollower() : thoughtsOnly
   const deltas: Delta[] = []
-  for await (const delta of run.ask(question)) {
+  for await (const delta of run.ask({ messages, constraint, stream, maxTokens })) {
     deltas.push(delta)
     for (const event of follow(delta)) {
       if (event.kind === 'text') streamed.text += event.text
@@ -58,24 +65,17 @@ async function* attempt(
     }
   }
   const read = readFinal(answerFrom(deltas), streamed.text)
-  if ('problem' in read) return read
-  if (read.rest !== '') yield { kind: 'text', text: read.rest }
-  return { reason: read.reason }
+  if ('rest' in read && read.rest !== '') yield { kind: 'text', text: read.rest }
+  return read
 }
 
 /** The rest of the answer after what was streamed, or what is wrong with it. */
-function readFinal(
-  { text, reason, restore }: ModelAnswer,
-  streamed: string,
-): { readonly rest: string; readonly reason: ChatOutcome['reason'] } | Extract<Attempt, { problem: string }> {
+function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): FinalText | UnusableAnswer {
   // A refusal is plain text.
   if (reason === 'filtered') return { rest: streamed === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
-  const read = parseObject(text, {
-    accepts: ({ content }) => isText(content),
-    partial: reason === 'length',
-    ended: true,
-  })
+  const accepts = ({ content }: Readonly<Record<string, unknown>>) => isText(content)
+  const read = parseObject(text, { accepts, partial: reason === 'length', ended: true })
   const prose = streamed === '' ? proseIn(text) : undefined
   if (prose !== undefined && ('problem' in read || !isText(read.value.content))) {
     return { rest: prose, reason: reasonOf(reason) }

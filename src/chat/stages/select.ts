@@ -2,7 +2,7 @@ import type { ChatMessage } from '../../core/chat.ts'
 import type { ChatRun } from '../chat-run.ts'
 import { selectionSchema, type ToolSelectionResponse } from '../constrain/stage-schemas.ts'
 import { correctionMessages, lastQuestion, withSystem } from '../conversation.ts'
-import { collectAnswer } from '../models/model.ts'
+import { collectAnswer, type ModelAnswer } from '../models/model.ts'
 import { parseObject } from '../parse-answer.ts'
 import { type ChatTool, createToolSet, describeTools, type ToolSet } from '../tool-set.ts'
 
@@ -11,12 +11,12 @@ export async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | 
   const schema = selectionSchema(toolSet.tools.map(({ callable }) => callable.name))
   let messages = selectionMessages(run, toolSet)
   for (const isLast of [false, true]) {
-    const { text, restore } = await collectAnswer(run.ask({ messages, constraint: { name: 'tool_selection', schema } }))
-    const { tools, problem } = readSelection(text, restore, toolSet)
+    const answer = await collectAnswer(run.ask({ messages, constraint: { name: 'tool_selection', schema } }))
+    const { tools, problem } = readSelection(answer, toolSet)
     if (problem === undefined) return createToolSet(tools)
     // Use the valid part of the selection.
     if (isLast) return tools.length > 0 ? createToolSet(tools) : undefined
-    messages = [...messages, ...correctionMessages(text, problem)]
+    messages = [...messages, ...correctionMessages(answer.text, problem)]
   }
   return undefined
 }
@@ -29,12 +29,12 @@ function selectionMessages(run: ChatRun, toolSet: ToolSet): readonly ChatMessage
   return [...withSystem(run.prompt('select'), others), { role: 'user', content }]
 }
 
-/** The selected tools, and the problem with the answer, if any. */
-function readSelection(
-  text: string,
-  restore: (value: unknown) => unknown,
-  toolSet: ToolSet,
-): { readonly tools: readonly ChatTool[]; readonly problem?: string } {
+interface Selection {
+  readonly tools: readonly ChatTool[]
+  readonly problem?: string
+}
+
+function readSelection({ text, restore }: ModelAnswer, toolSet: ToolSet): Selection {
   const read = parseObject(text, { accepts: (value) => 'selected_tools' in value, ended: true })
   if ('problem' in read) return { tools: [], problem: `It ${read.problem}.` }
   const { reasoning, selected_tools: names } = restore(read.value) as Partial<ToolSelectionResponse>
@@ -47,5 +47,5 @@ function readSelection(
     ...(names.every(isName) ? [] : ['selected_tools contains something other than names.']),
     ...unknown.slice(0, 5).map((name) => toolSet.missing(name)),
   ]
-  return { tools, ...(problems.length > 0 && { problem: problems.join(' ') }) }
+  return { tools, problem: problems.length > 0 ? problems.join(' ') : undefined }
 }

@@ -86,7 +86,7 @@ withPart(postgresProgram(), 'B10: the command line with PostgreSQL', () => {
     expect(well).toMatchObject({ code: 0, stdout: expect.stringMatching(/^✓ \d+ records in 2 chains of /) })
     await ask(url, `UPDATE toolway.records SET line = replace(line, 'dev', 'eve') WHERE phase = 'after'`)
     const changed = await toolway(['audit', 'verify', '--postgres'], here)
-    expect(changed).toMatchObject({ code: 1, stdout: expect.stringContaining('its hash does not fit it') })
+    expect(changed).toMatchObject({ code: 1, stdout: expect.stringMatching(/record \d+ .*hash/) })
 
     await server.stop()
     try {

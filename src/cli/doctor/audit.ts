@@ -4,26 +4,20 @@ import { basename, join } from 'node:path'
 import { listLanes, listSegments, publicKeyFile, readLines } from '../../audit/log-files.ts'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/record.ts'
 import { createChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
-import { type HeadState, readHead } from '../../audit/write/head.ts'
+import { steadyHead } from '../../audit/verify/verify.ts'
 import type { Config } from '../../config/schema.ts'
-import type { Clock } from '../../core/clock.ts'
-import { keptAuditKey } from '../../stores/secret-file.ts'
+import { existingAuditKey } from '../commands/audit/verify.ts'
 import { count, span } from '../table.ts'
-import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
-import { programOf } from './port.ts'
+import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
+import { procRows, programOf } from './port.ts'
 import { isForeign, ownAgain } from './private-file.ts'
 
-/** Clocks of two readings on one machine differ by less. */
+/** Two readings of the clock of one machine differ by less. */
 const toleranceMs = 2_000
 
-export interface AuditCheckOptions {
-  readonly command: string
-  readonly clock: Clock
-}
-
 /** Whether the newest records are as they were written, and not from the future. */
-export function auditChecks({ audit, stores }: Config, { command, clock }: AuditCheckOptions): DoctorCheck[] {
-  // Both checks look at the same records: they are read once.
+export function auditChecks({ audit, stores }: Config, { command, clock }: CheckContext): DoctorCheck[] {
+  // Both checks need the same records, which are read once.
   let reading: Promise<LaneEnd[]> | undefined
   const ends = () => {
     reading ??= readEnds(audit.path, stores.path)
@@ -35,19 +29,19 @@ export function auditChecks({ audit, stores }: Config, { command, clock }: Audit
   ]
 }
 
-function chainFindings(ends: readonly LaneEnd[], command: string): CheckFinding | CheckFinding[] {
+function chainFindings(ends: readonly LaneEnd[], command: string) {
   if (ends.length === 0) return ok('nothing has been recorded yet')
   const remedy = `${command} audit verify`
   const findings = ends.flatMap(({ lane, problems }) => {
     const [first] = problems.filter(({ kind }) => kind !== 'found_before')
     const more = problems.length > 1 ? `, and ${problems.length - 1} more` : ''
     if (first) return [problem(`in lane ${lane}: ${first.message}${more}`, remedy)]
-    // It was found and written down before: nobody has been at the log since.
+    // Toolway recorded this problem itself, and the log was not modified since.
     return problems.length > 0 ? [warning(`in lane ${lane}: ${problems[0]?.message}`, remedy)] : []
   })
-  if (findings.length > 0) return findings
   const records = ends.reduce((sum, end) => sum + end.records, 0)
-  return ok(`the newest ${count(records, 'record')} in ${count(ends.length, 'lane')} are as they were written`)
+  const intact = `the newest ${count(records, 'record')} in ${count(ends.length, 'lane')} are as they were written`
+  return findingsOr(findings, ok(intact))
 }
 
 function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
@@ -59,43 +53,28 @@ function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
   if (latest === undefined) return ok(`it is ${time}`)
   const behind = Date.parse(latest) - now
   if (behind <= toleranceMs) return ok(`it is ${time}, after the last record`)
-  const message = `it is ${time}, ${span(behind)} before the last audit record: records and expiries go wrong`
+  const message = `it is ${time}, ${span(behind)} before the last audit record: times of records and expiries are wrong`
   return problem(message, 'sudo timedatectl set-ntp true')
 }
 
-/** The newest file of one lane of the audit log, as it was found. */
-interface LaneEnd {
-  readonly lane: string
-  readonly records: number
-  /** When the last record was written. */
-  readonly last: string | undefined
-  readonly problems: readonly VerifyProblem[]
-}
-
-/** Reads the newest file of each lane: little enough to be read every time, and where damage shows first. */
+/** Reads only the newest file of each lane: it is small, and where damage shows first. `audit verify` reads all. */
 async function readEnds(folder: string, keyFolder: string): Promise<LaneEnd[]> {
-  // Only read: looking must not make a key.
-  const secret = existsSync(join(keyFolder, 'audit-key')) ? await keptAuditKey(keyFolder) : undefined
+  const secret = await existingAuditKey(keyFolder)
   const signer = secret === undefined ? undefined : signerOf(secret)
   const beside = existsSync(publicKeyFile(folder)) ? verifiersOf(readFileSync(publicKeyFile(folder), 'utf8')) : []
   const verifiers = [...(signer ? [signer] : []), ...beside]
-  const ends: LaneEnd[] = []
-  for (const lane of listLanes(folder)) ends.push(await readEnd(folder, lane, signer, verifiers))
-  return ends
+  return Array.fromAsync(listLanes(folder), (lane) => readEnd(folder, lane, signer, verifiers))
 }
 
-async function readEnd(
-  folder: string,
-  lane: string,
-  signer: Signer | undefined,
-  verifiers: readonly Verifier[],
-): Promise<LaneEnd> {
+type LaneEnd = Awaited<ReturnType<typeof readEnd>>
+
+async function readEnd(folder: string, lane: string, signer: Signer | undefined, verifiers: readonly Verifier[]) {
   const problems: VerifyProblem[] = []
-  // First of all: the log may only be longer than this.
+  // Read first: the log may only grow meanwhile.
   const read = await steadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
   const check = createChainCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
-  // One that was only just made holds nothing yet.
+  // A file that was just created is empty.
   const newest = listSegments(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
   if (newest !== undefined) {
     check.file(newest)
@@ -111,16 +90,7 @@ async function readEnd(
   return { lane, records, last: last?.time, problems }
 }
 
-/** Somebody may be rewriting it right now. */
-async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
-  for (let attempts = 5; ; attempts--) {
-    const read = readHead(folder, lane, signer)
-    if (read.state !== 'invalid' || attempts === 0) return read
-    await new Promise<void>((resolve) => setImmediate(resolve))
-  }
-}
-
-/** Whether the audit log is in our hands: its files our own, its locks held by Toolway or by nobody. */
+/** Checks that the files of the audit log are our own, and that no other program holds its locks. */
 export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'audit.lock',
   async run() {
@@ -133,12 +103,10 @@ export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path
       const pid = holderOf(join(folder, lane, 'lock'))
       return pid === undefined ? [] : [{ lane, pid }]
     })
-    const findings = await Promise.all(holders.map(holderFinding))
-    const strange = findings.filter((finding) => finding !== undefined)
-    if (strange.length > 0) return strange
-    if (holders.length === 0) return ok('nobody writes to it now')
+    const found = await Promise.all(holders.map(({ lane, pid }) => holderFinding(lane, pid)))
     const processes = [...new Set(holders.map(({ pid }) => pid))].join(', ')
-    return ok(`${count(holders.length, 'lane')} in use, by Toolway (process ${processes})`)
+    const inUse = `${count(holders.length, 'lane')} in use, by Toolway (process ${processes})`
+    return findingsOr(found, ok(holders.length === 0 ? 'no process writes to it now' : inUse))
   },
 })
 
@@ -152,39 +120,25 @@ async function foreignFile(folder: string, lanes: readonly string[]): Promise<st
   return undefined
 }
 
-/** Where SQLite locks a file: nobody else means these bytes. */
+/** Where SQLite locks a file; other programs do not lock these bytes. */
 const lockStart = 0x40000000
 
 /**
- * The process that holds the lock of a lane, as the kernel lists it. Opening the file to find out would be wrong: that
- * takes the lane from a gateway that starts at the same moment.
+ * The process that holds the lock of a lane, from the kernel's list: opening the file could take the lane from a gateway
+ * that starts at the same moment.
  */
 function holderOf(path: string): number | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino
-  for (const row of lockRows()) {
+  for (const row of procRows('/proc/locks')) {
     const [, , , , pid, file = '', start] = row.split(/\s+/)
     if (file.split(':')[2] === `${inode}` && Number(start) >= lockStart) return Number(pid)
   }
   return undefined
 }
 
-function lockRows(): string[] {
-  try {
-    return readFileSync('/proc/locks', 'latin1').split('\n')
-  } catch {
-    return []
-  }
-}
-
-async function holderFinding({
-  lane,
-  pid,
-}: {
-  readonly lane: string
-  readonly pid: number
-}): Promise<CheckFinding | undefined> {
+async function holderFinding(lane: string, pid: number): Promise<CheckFinding | undefined> {
   const program = await programOf(pid)
   if (program === basename(process.execPath)) return undefined
   const who = program === undefined ? `process ${pid}, which is not ours` : `${program} (process ${pid})`
-  return warning(`lane ${lane} is held by ${who}; Toolway writes to another one`, `ps -fp ${pid}`)
+  return warning(`lane ${lane} is locked by ${who}; Toolway writes to another one`, `ps -fp ${pid}`)
 }

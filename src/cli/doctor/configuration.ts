@@ -17,42 +17,35 @@ import { count, oneLine, printable, quoted } from '../table.ts'
 import { type CheckFinding, type CheckResult, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { privateFile } from './private-file.ts'
 
-/** The configuration as far as there is one, and what is wrong with it. */
+/** The configuration, which may be invalid, and its problems. */
 export interface DoctorContext {
-  /** Absent where it cannot be used. Where nothing but variables is missing, it is read as if they were set. */
+  /** Undefined if it is invalid. If only variables are missing, it is read as if they were set. */
   readonly loaded: LoadedConfig | undefined
   readonly problems: readonly ConfigProblem[]
-  /** The same; or, where it cannot be used, one that has the sound ones of its servers and nothing else. */
+  /** The same; if it is invalid, a configuration with only its valid servers. */
   readonly understood: Config | undefined
-  /** What files, commands and secret variables gave for it. */
+  /** Secrets from files, commands and variables. */
   readonly secrets: readonly string[]
   /** The variables that servers lack, by key. */
-  readonly unset: readonly UnsetVariable[]
+  readonly unset: readonly { readonly key: string; readonly variable: string }[]
 }
 
-interface UnsetVariable {
-  readonly key: string
-  readonly variable: string
-}
-
-type Outcome = Pick<DoctorContext, 'loaded' | 'problems'>
-
-/** Reads the configuration. A broken one is what the doctor is there for, so it is no reason to stop. */
-export async function situationOf(shell: Shell, options: CommonOptions): Promise<DoctorContext> {
+/** An invalid configuration does not stop the other checks. */
+export async function readContext(shell: Shell, options: CommonOptions): Promise<DoctorContext> {
   const outcome = await read(shell, options)
-  const tried = outcome.loaded ? outcome : await withSoundServers(shell, options, (config) => read(shell, { config }))
+  const usable = outcome.loaded ? outcome : await withValidServers(shell, options, (config) => read(shell, { config }))
   return {
     ...outcome,
-    understood: tried?.loaded?.config,
-    secrets: tried?.loaded?.secrets ?? [],
-    unset: (tried?.problems ?? []).flatMap((problem) => {
+    understood: usable?.loaded?.config,
+    secrets: usable?.loaded?.secrets ?? [],
+    unset: (usable?.problems ?? []).flatMap((problem) => {
       const variable = unsetVariable(problem)
       return variable === undefined ? [] : [{ key: problem.key, variable }]
     }),
   }
 }
 
-async function read(shell: Shell, options: CommonOptions): Promise<Outcome> {
+async function read(shell: Shell, options: CommonOptions): Promise<Pick<DoctorContext, 'loaded' | 'problems'>> {
   try {
     return { loaded: await load(shell, options), problems: [] }
   } catch (error) {
@@ -61,18 +54,14 @@ async function read(shell: Shell, options: CommonOptions): Promise<Outcome> {
   }
 }
 
-/** What a variable that is not set is read as: good for an address, too. */
-const standIn = 'http://unset.invalid/'
+/** The value of variables that are not set; also valid as a URL. */
+const placeholder = 'http://unset.invalid/'
 
-/** One server's missing variable must not keep the others from being looked at. */
-async function readAsIfSet(
-  { problems }: ConfigError,
-  shell: Shell,
-  options: CommonOptions,
-): Promise<LoadedConfig | undefined> {
+/** A missing variable of one server must not prevent the checks of the others. */
+async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: CommonOptions) {
   const unset = problems.map(unsetVariable)
   if (unset.includes(undefined)) return undefined
-  const env = { ...shell.env, ...Object.fromEntries(unset.map((name) => [name, standIn])) }
+  const env = { ...shell.env, ...Object.fromEntries(unset.map((name) => [name, placeholder])) }
   return load({ ...shell, env }, options).catch((error: unknown) => {
     if (error instanceof ConfigError) return undefined
     throw error
@@ -83,11 +72,8 @@ async function readAsIfSet(
 const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
   /^the variable (\w+) is not set/.exec(message)?.[1]
 
-/**
- * Reads a configuration that has nothing but the servers that are sound by themselves, of one that cannot be used as a
- * whole; undefined where there are none. It stands in a file of its own only while it is read.
- */
-async function withSoundServers<T>(
+/** Reads a temporary configuration with only the valid servers of an invalid one; undefined if there are none. */
+async function withValidServers<T>(
   { env, cwd }: Shell,
   { config = [] }: CommonOptions,
   read: (paths: readonly string[]) => Promise<T>,
@@ -95,14 +81,13 @@ async function withSoundServers<T>(
   const home = homeOf(env)
   const { paths } = await locate(config, env, cwd, home)
   const files = await Promise.all(paths.map((path) => readServers(path, home)))
-  const sound = files.flatMap(({ servers }) => servers).filter(({ problems }) => problems.length === 0)
-  if (sound.length === 0) return undefined
-  const mcpServers = Object.fromEntries(
-    sound.map(({ name, definition, impliedFolder: folder }) => [
-      name,
-      folder ? { cwd: folder, ...definition } : definition,
-    ]),
-  )
+  const valid = files.flatMap(({ servers }) => servers).filter(({ problems }) => problems.length === 0)
+  if (valid.length === 0) return undefined
+  const entries = valid.map(({ name, definition, impliedFolder: cwd }) => [
+    name,
+    cwd ? { cwd, ...definition } : definition,
+  ])
+  const mcpServers = Object.fromEntries(entries)
   await using folder = await mkdtempDisposable(join(tmpdir(), 'toolway-doctor-'))
   const path = join(folder.path, 'toolway.json')
   await writeFile(path, JSON.stringify({ mcpServers }), { mode: 0o600 })
@@ -113,48 +98,42 @@ async function withSoundServers<T>(
 const maxProblems = 20
 
 /** Reports the files of the configuration, its problems and its warnings. */
-export const configurationCheck = (situation: DoctorContext, shell: Shell): DoctorCheck => ({
+export const configurationCheck = ({ problems, loaded }: DoctorContext, shell: Shell): DoctorCheck => ({
   name: 'configuration',
-  run: async () =>
-    situation.problems.length > 0
-      ? brokenFindings(situation.problems, shell)
-      : soundFindings(situation.loaded as LoadedConfig, shell),
+  run: async () => (problems.length > 0 ? invalidFindings(problems, shell) : validFindings(loaded!, shell)),
 })
 
-function brokenFindings(problems: readonly ConfigProblem[], shell: Shell): CheckFinding[] {
-  const told = problems.slice(0, maxProblems).map((one) => brokenFinding(one, shell))
-  const rest = problems.length - told.length
+function invalidFindings(problems: readonly ConfigProblem[], shell: Shell): CheckFinding[] {
+  const shown = problems.slice(0, maxProblems).map((one) => invalidFinding(one, shell))
+  const rest = problems.length - shown.length
   const validate = `${commandName(shell.env)} validate`
-  return rest > 0 ? [...told, problem(`${count(rest, 'problem')} more`, validate)] : told
+  return rest > 0 ? [...shown, problem(`${count(rest, 'problem')} more`, validate)] : shown
 }
 
-function brokenFinding(found: ConfigProblem, shell: Shell): CheckFinding {
+function invalidFinding(found: ConfigProblem, shell: Shell): CheckFinding {
   const { file, line, column, key, message } = found
   const place = [shortPath(file, shell), line, column].filter((part) => part !== undefined).join(':')
   const variable = unsetVariable(found)
-  const mend = line === undefined ? `ls -l ${quoted(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
-  const remedy = variable === undefined ? mend : `export ${variable}=…`
+  const fix = line === undefined ? `ls -l ${quoted(file)}` : `fix ${place}, then: ${commandName(shell.env)} validate`
+  const remedy = variable === undefined ? fix : `export ${variable}=…`
   return problem([place, key, message].filter((part) => part !== '').join(': '), remedy)
 }
 
-function soundFindings({ config, files, warnings }: LoadedConfig, shell: Shell): CheckFinding[] {
+function validFindings({ config, files, warnings }: LoadedConfig, shell: Shell): CheckFinding[] {
   const command = commandName(shell.env)
   const read = files.map(({ path }) => shortPath(path, shell)).join(', ')
   const servers = count(Object.keys(config.mcpServers).length, 'server')
   const agents = count(Object.keys(config.agents).length, 'agent')
   const found =
     files.length === 0
-      ? ok('no file was found, so defaults apply', { remedy: `${command} init` })
+      ? ok('no file was found, so defaults apply', `${command} init`)
       : ok(`${read} is valid: ${servers}, ${agents}`)
   const doubts = [...warnings, ...policyDoubts(config)].map((text) => warning(relativeTo(text, shell.cwd)))
   return [found, ...doubts]
 }
 
 /** A redactor for the secrets of the configuration and the generated token. */
-export async function redactorFor({
-  understood: config,
-  secrets,
-}: Pick<DoctorContext, 'understood' | 'secrets'>): Promise<Redactor> {
+export async function redactorFor({ understood: config, secrets }: DoctorContext): Promise<Redactor> {
   if (config === undefined) return createRedactor({ secrets: [], keys: [] })
   const path = join(config.stores.common, 'token')
   const { text } = await privateFile({ path, shown: path, what: 'the token' })
@@ -173,7 +152,7 @@ export const concealer =
     return {
       ...rest,
       message: oneLine(clean(message)),
-      ...(remedy !== undefined && { remedy: printable(clean(remedy)) }),
-      ...(details !== undefined && { details: details.map((line) => oneLine(clean(line))) }),
+      remedy: remedy === undefined ? undefined : printable(clean(remedy)),
+      details: details?.map((line) => oneLine(clean(line))),
     }
   }

@@ -92,7 +92,7 @@ test('B11: a key that has expired or soon will, and one for nobody, are told wit
   expect((await checkup(at)).of('credentials.keys')).toMatchObject([
     {
       status: 'warning',
-      message: `the key old has expired on ${inDays(-1).slice(0, 10)}`,
+      message: `the key old expired on ${inDays(-1).slice(0, 10)}`,
       remedy: 'toolway keys revoke old && toolway keys create old --agent dev --admin --expires 90d',
     },
     { status: 'warning', message: 'the key soon expires in 2 days' },

@@ -5,15 +5,14 @@ import type { LoadedConfig } from '../../config/load.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretSettings } from '../../config/schema-lookup.ts'
 import { isLoopback } from '../../config/unauthenticated.ts'
-import type { Clock } from '../../core/clock.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { KeyFileProblem, keyFile, readKeyFile, type StoredKey } from '../../stores/key-file.ts'
 import { commandLine, count, quoted, span } from '../table.ts'
-import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
+import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { octal, privateFile } from './private-file.ts'
 
 /** Shorter tokens could be guessed. */
-const shortest = 16
+const minTokenLength = 16
 
 /** Checks the token of callers: stored, private, and required if other machines can connect. */
 export const tokenCheck = (config: Config, short: (path: string) => string): DoctorCheck => ({
@@ -41,29 +40,23 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
   const { finding, text } = await privateFile({ path, shown: short(path), what: 'the token' })
   if (finding) return finding
   if (text === undefined) return ok('will be generated at the first start')
-  if (text.length >= shortest) return ok(`kept in ${short(path)}, readable only by its owner`)
+  if (text.length >= minTokenLength) return ok(`kept in ${short(path)}, readable only by its owner`)
   return problem(`${short(path)} does not contain a token`, `rm ${quoted(path)}   # the next start generates a new one`)
 }
 
 /** A warning one week ahead leaves time to replace the key. */
 const soonMs = 7 * 24 * 60 * 60 * 1000
 
-interface KeyCheckOptions {
-  readonly command: string
-  readonly clock: Clock
-}
-
-/** Whether the API keys can be used: read, not expired, and for agents that there are. */
-export const keyCheck = (config: Config, options: KeyCheckOptions): DoctorCheck => ({
+/** Checks that the API keys can be read, are not expired, and are for existing agents. */
+export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'credentials.keys',
   async run() {
     const path = config.stores.path
     try {
       const kept = readKeyFile(path)
-      const findings = kept.flatMap((key) => keyFindings(key, config, options))
-      if (findings.length > 0) return findings
+      const findings = kept.flatMap((key) => keyFindings(key, config, context))
       const number = kept.length + config.auth.keys.length
-      return ok(number === 0 ? 'there are no API keys' : `${count(number, 'API key')}, none expired`)
+      return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${count(number, 'API key')}, none expired`))
     } catch (error) {
       if (!(error instanceof KeyFileProblem)) throw error
       const closed = error.message.includes('chmod 600')
@@ -73,21 +66,19 @@ export const keyCheck = (config: Config, options: KeyCheckOptions): DoctorCheck 
   },
 })
 
-function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: KeyCheckOptions): CheckFinding[] {
+function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: CheckContext): CheckFinding[] {
   const { id, expires } = key
   const left = expires === undefined ? Number.POSITIVE_INFINITY : Date.parse(expires) - clock.now()
   const known = Object.keys(agents)
   const strangers = key.agents.filter((agent) => agent !== '*' && known.length > 0 && !known.includes(agent))
   const renewed = `${command} keys revoke ${id} && ${renewal(key, command)}`
   return [
-    ...(left <= 0 ? [warning(`the key ${id} has expired on ${expires?.slice(0, 10)}`, renewed)] : []),
+    ...(left <= 0 ? [warning(`the key ${id} expired on ${expires?.slice(0, 10)}`, renewed)] : []),
     ...(left > 0 && left <= soonMs ? [warning(`the key ${id} expires in ${span(left)}`, renewed)] : []),
-    ...strangers.map((agent) =>
-      warning(
-        `the key ${id} is for ${agent}, an agent that does not exist${didYouMean(agent, known, '')}`,
-        `${command} keys revoke ${id}`,
-      ),
-    ),
+    ...strangers.map((agent) => {
+      const message = `the key ${id} is for ${agent}, an agent that does not exist${didYouMean(agent, known, '')}`
+      return warning(message, `${command} keys revoke ${id}`)
+    }),
   ]
 }
 
@@ -107,21 +98,17 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
     const secrets = secretsOf(secretSettings(config))
     const found = await Promise.all([
       ...kept.map(async (file) => (await privateFile(file)).finding),
-      ...files.map(({ path }) => spelledOut(path, short(path), secrets)),
+      ...files.map(({ path }) => readableSecrets(path, short(path), secrets)),
     ])
-    const findings = found.filter((finding) => finding !== undefined)
-    return findings.length > 0 ? findings : ok('secrets are readable only by their owner')
+    return findingsOr(found, ok('secrets are readable only by their owner'))
   },
 })
 
-/** A configuration with secrets in it is as private as they are. */
-async function spelledOut(path: string, shown: string, secrets: readonly string[]): Promise<CheckFinding | undefined> {
+async function readableSecrets(path: string, shown: string, secrets: readonly string[]) {
   const { mode } = await stat(path)
   if (process.platform === 'win32' || (mode & 0o044) === 0) return undefined
   const text = await readFile(path, 'utf8')
   if (!secrets.some((secret) => text.includes(secret))) return undefined
-  return warning(
-    `${shown} contains secrets and is readable by others (mode ${octal(mode)})`,
-    `chmod 600 ${quoted(path)}`,
-  )
+  const message = `${shown} contains secrets and is readable by others (mode ${octal(mode)})`
+  return warning(message, `chmod 600 ${quoted(path)}`)
 }

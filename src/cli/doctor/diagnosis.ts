@@ -5,7 +5,7 @@ import type { ProbeFailure, ProbeResult } from '../../runtime/probe-server.ts'
 export interface ProbedServer {
   readonly name: string
   readonly config: ServerConfig
-  readonly examination: ProbeResult
+  readonly result: ProbeResult
   readonly withinMs: number
   /** The user's environment; servers get only a part of it. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -36,5 +36,5 @@ export function diagnose<Config extends ServerConfig>(
     const known = recognise(failed)
     if (known) return known
   }
-  throw new Error(`nothing is known about how ${failed.name} failed`)
+  throw new Error(`unknown failure of ${failed.name}`)
 }

@@ -1,10 +1,8 @@
-import type { LoadedConfig } from '../../config/load.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { openOAuth } from '../../runtime/oauth-sign-in.ts'
 import { createServerProber, probeSandbox, type ServerProber } from '../../runtime/probe-server.ts'
-import { createLog } from '../../telemetry/log.ts'
 import {
   commandName,
   createOutput,
@@ -17,10 +15,10 @@ import {
   shortPath,
   UsageError,
 } from '../kit.ts'
-import type { CommonOptions } from '../load.ts'
+import { type CommonOptions, openLog } from '../load.ts'
 import { count, took } from '../table.ts'
 import { auditChecks, auditLockCheck } from './audit.ts'
-import { concealer, configurationCheck, type DoctorContext, redactorFor, situationOf } from './configuration.ts'
+import { concealer, configurationCheck, type DoctorContext, readContext, redactorFor } from './configuration.ts'
 import { keyCheck, secretFilesCheck, tokenCheck } from './credentials.ts'
 import { clientCheck, nodeCheck, sandboxCheck } from './environment.ts'
 import { type CheckFinding, type CheckResult, type CheckStatus, type DoctorCheck, problem, warning } from './finding.ts'
@@ -29,66 +27,63 @@ import { agentCheck, serverChecks } from './servers.ts'
 import { postgresChecks, storeFolderCheck, storeSpaceCheck } from './stores.ts'
 
 interface DoctorOptions extends CommonOptions {
-  /** This one alone. */
   readonly server?: string
   /** For each server. */
   readonly timeout: number
-  /** Whether warnings count as problems. */
   readonly strict?: boolean
 }
 
-/** Looks at everything that a gateway needs, and says what is wrong and what to do about it (B11). */
+/** Checks everything that a gateway needs; each problem comes with a remedy (B11). */
 export async function doctor(shell: Shell, options: DoctorOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
-  const begun = performance.now()
-  const situation = await situationOf(shell, options)
-  const redactor = await redactorFor(situation)
-  const log = createLog({
-    level: options.log ?? 'silent',
-    destination: shell.stderr,
-    pretty: shell.stderr.isTTY === true,
-  })
-  const { understood } = situation
+  const startedAt = performance.now()
+  const context = await readContext(shell, options)
+  const redactor = await redactorFor(context)
+  const log = openLog(shell, options.log ?? 'silent')
+  const { understood } = context
   await using oauth = understood && (await openOAuth(understood, { clock: systemClock, log }))
-  await using examiner = createServerProber({ redact: redactor.text, oauth, clock: systemClock, log })
-  const found = await looked(checksFor(situation, { examiner, log }, shell, options), shell)
+  await using prober = createServerProber({ redact: redactor.text, oauth, clock: systemClock, log })
+  const found = await runWithProgress(checksFor(context, prober, log, shell, options), shell)
   const checks = found.map(concealer(redactor))
-  const fine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))
-  if (options.json) output.value({ checks, ok: fine })
-  else printChecks(checks, performance.now() - begun, output)
-  return fine ? exit.ok : exit.unwell
+  const isFine = !checks.some(({ status }) => status === 'problem' || (options.strict && status === 'warning'))
+  if (options.json) output.value({ checks, ok: isFine })
+  else printChecks(checks, performance.now() - startedAt, output)
+  return isFine ? exit.ok : exit.unwell
 }
 
-/** What it looks with. */
-interface Means {
-  readonly examiner: ServerProber
-  readonly log: Log
-}
-
-async function looked(checks: readonly DoctorCheck[], shell: Shell): Promise<CheckResult[]> {
+async function runWithProgress(checks: readonly DoctorCheck[], shell: Shell): Promise<CheckResult[]> {
   using progress = createProgress(shell)
   return await runChecks(checks, { progress, signal: shell.interrupted, command: commandName(shell.env) })
 }
 
 function checksFor(
-  situation: DoctorContext,
-  { examiner, log }: Means,
+  context: DoctorContext,
+  prober: ServerProber,
+  log: Log,
   shell: Shell,
-  options: DoctorOptions,
+  { server: only, timeout: withinMs }: DoctorOptions,
 ): DoctorCheck[] {
-  const { loaded } = situation
-  const { server: only, timeout: withinMs } = options
-  if (only !== undefined) refuseUnknown(only, situation)
-  const servers = serverChecks({ situation, only, examiner, withinMs, env: shell.env })
-  const command = commandName(shell.env)
-  const first = [nodeCheck, configurationCheck(situation, shell)]
+  const { loaded } = context
+  if (only !== undefined) requireServer(only, context)
+  const servers = serverChecks({ context, only, prober, withinMs, env: shell.env })
+  const first = [nodeCheck, configurationCheck(context, shell)]
   if (only !== undefined) return [...first, ...servers.checks]
-  if (loaded === undefined) return [...first, unlooked, ...servers.checks, clientCheck(shell)]
+  if (loaded === undefined) return [...first, skippedChecks, ...servers.checks, clientCheck(shell)]
   const { config } = loaded
+  const shown = (path: string) => shortPath(path, shell)
+  const command = commandName(shell.env)
+  const around = { command, clock: systemClock }
   return [
     ...first,
-    portCheck(config, { command, clock: systemClock }),
-    ...keptChecks(loaded, shell),
+    portCheck(config, around),
+    tokenCheck(config, shown),
+    keyCheck(config, around),
+    secretFilesCheck(loaded, shown),
+    storeFolderCheck(config, shown),
+    storeSpaceCheck(config),
+    auditLockCheck(config, shown),
+    ...auditChecks(config, around),
+    ...postgresChecks(config, command),
     ...servers.checks,
     // After the servers, because it waits for their tools.
     agentCheck(config, servers.tools, command),
@@ -98,30 +93,13 @@ function checksFor(
 }
 
 /** The names are unknown if the configuration is invalid. */
-function refuseUnknown(server: string, { loaded }: DoctorContext): void {
+function requireServer(server: string, { loaded }: DoctorContext): void {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
   if (loaded === undefined || names.includes(server)) return
   throw new UsageError(`There is no server ${server} in the configuration${didYouMean(server, names)}`)
 }
 
-/** What the gateway keeps and shows. */
-function keptChecks(loaded: LoadedConfig, shell: Shell): DoctorCheck[] {
-  const { config } = loaded
-  const shown = (path: string) => shortPath(path, shell)
-  const around = { command: commandName(shell.env), clock: systemClock }
-  return [
-    tokenCheck(config, shown),
-    keyCheck(config, around),
-    secretFilesCheck(loaded, shown),
-    storeFolderCheck(config, shown),
-    storeSpaceCheck(config),
-    auditLockCheck(config, shown),
-    ...auditChecks(config, around),
-    ...postgresChecks(config, around.command),
-  ]
-}
-
-const unlooked: DoctorCheck = {
+const skippedChecks: DoctorCheck = {
   name: 'rest',
   run: async () => warning('port, credentials, stores and sandbox were not checked: this needs a valid configuration'),
 }
@@ -132,7 +110,6 @@ const atOnce = 8
 interface RunOptions {
   readonly progress: ProgressLine
   readonly signal: AbortSignal
-  /** How the user spells the command line. */
   readonly command: string
 }
 

@@ -14,12 +14,12 @@ test('B11, S7: what can be run is told with how it is held and with what is miss
   const all = { tier: 'bwrap', languages: ['javascript', 'typescript', 'python'], missing: [] } as const
   expect(await check(all)).toEqual({
     status: 'ok',
-    message: 'code in JavaScript, TypeScript, Python runs behind bwrap, in namespaces of its own',
+    message: expect.stringMatching(/JavaScript, TypeScript, Python.* bwrap/),
   })
   const some = { tier: 'process', languages: ['javascript'], missing: ['bwrap is not here: install it.'] } as const
   expect(await check(some)).toEqual({
     status: 'ok',
-    message: 'code in JavaScript runs in a process of its own, without namespaces',
+    message: expect.stringMatching(/JavaScript .*process, without namespaces/),
     details: ['bwrap is not here: install it.'],
   })
 })
@@ -43,5 +43,5 @@ test('B11, S7: where the kernel keeps bwrap from working, the line that changes 
   const line = expect.stringMatching(/^sudo sysctl kernel\.apparmor_restrict_unprivileged_userns=0 /)
   expect(await check(held, {}, restricted)).toMatchObject({ status: 'ok', remedy: line })
   expect(await check({ ...held, tier: undefined }, {}, restricted)).toMatchObject({ status: 'warning', remedy: line })
-  expect(await check({ ...held, missing: ['bwrap is not here'] }, {}, restricted)).not.toHaveProperty('remedy')
+  expect(await check({ ...held, missing: ['bwrap is not here'] }, {}, restricted)).toMatchObject({ remedy: undefined })
 })

@@ -8,10 +8,10 @@ import { stateOf } from '../commands/client-state.ts'
 import { commandName, type Shell } from '../kit.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
-const held = {
-  bwrap: 'behind bwrap, in namespaces of its own',
-  process: 'in a process of its own, without namespaces',
-  worker: 'in a thread of its own, without namespaces',
+const isolation = {
+  bwrap: 'in bwrap, with separate namespaces',
+  process: 'in a separate process, without namespaces',
+  worker: 'in a separate thread, without namespaces',
 } as const
 
 /** Checks which languages can be run here and how they are isolated, by running code. */
@@ -24,16 +24,16 @@ export const sandboxCheck = (
   async run() {
     if (wanted.length === 0) return ok('sandbox.languages is empty: code execution is off')
     const { tier, languages, missing } = await probe()
-    const more = missing.length > 0 ? { details: missing } : {}
+    const details = missing.length > 0 ? missing : undefined
     const remedy = missing.some((why) => why.startsWith('bwrap does not work')) ? await allowing(kernel) : undefined
-    if (tier !== undefined)
-      return ok(`code in ${listed(languages)} runs ${held[tier]}`, { ...(remedy !== undefined && { remedy }), ...more })
+    const names = languages.map((language) => titles[language]).join(', ')
+    if (tier !== undefined) return ok(`code in ${names} runs ${isolation[tier]}`, remedy, details)
     const message = `code cannot be run: sandbox.minIsolation requires ${minIsolation}, which does not work here`
-    return warning(message, remedy, more)
+    return warning(message, remedy, details)
   },
 })
 
-/** What a setting of the kernel is; nothing where there is none of this name. */
+/** Reads a kernel setting; undefined if it does not exist. */
 type Kernel = (name: string) => Promise<string | undefined>
 
 const readKernel: Kernel = (name) =>
@@ -59,9 +59,6 @@ async function allowing(kernel: Kernel): Promise<string | undefined> {
 
 const titles = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' } as const
 
-const listed = (languages: Isolation['languages']): string => languages.map((language) => titles[language]).join(', ')
-
-/** Whether this Node is one that Toolway is made for. */
 export const nodeCheck: DoctorCheck = {
   name: 'node',
   run: async () => {
@@ -70,23 +67,15 @@ export const nodeCheck: DoctorCheck = {
   },
 }
 
-/** Compares with what the package asks for, which is always a least version. */
+/** `wanted` is always a minimum version. */
 export function nodeFinding(running: string, wanted: string): CheckFinding {
-  const least = wanted.replace(/^>=\s*/, '')
-  if (compare(running, least) >= 0) return ok(`Node ${running} (required: ${wanted})`)
-  return problem(`Node ${running} is too old (required: ${wanted})`, `nvm install ${least.split('.')[0]}`)
+  const min = wanted.replace(/^>=\s*/, '')
+  const isNewEnough = running.localeCompare(min, 'en', { numeric: true }) >= 0
+  if (isNewEnough) return ok(`Node ${running} (required: ${wanted})`)
+  return problem(`Node ${running} is too old (required: ${wanted})`, `nvm install ${min.split('.')[0]}`)
 }
 
-function compare(one: string, other: string): number {
-  const [a, b] = [one, other].map((text) => text.split('.').map((part) => Number.parseInt(part, 10)))
-  for (let at = 0; at < 3; at++) {
-    const difference = (a?.[at] ?? 0) - (b?.[at] ?? 0)
-    if (difference !== 0) return difference
-  }
-  return 0
-}
-
-/** Which clients of this user come to Toolway. */
+/** Which clients of this user are connected. */
 export const clientCheck = (shell: Shell): DoctorCheck => ({
   name: 'clients',
   async run() {
@@ -99,8 +88,7 @@ export const clientCheck = (shell: Shell): DoctorCheck => ({
       connected.length > 0 ? `connected: ${list(connected)}` : 'no client is connected',
       ...(others.length > 0 ? [`not connected: ${list(others)}`] : []),
     ]
-    const [next] = others
-    const remedy = next && { remedy: `${commandName(shell.env)} connect ${next.client}` }
+    const remedy = others[0] && `${commandName(shell.env)} connect ${others[0].client}`
     return [
       ok(parts.join('; '), remedy),
       ...broken.map(({ name, problem }) => warning(`${name}: ${problem ?? 'its file cannot be read'}`)),

@@ -1,17 +1,23 @@
+import type { Clock } from '../../core/clock.ts'
+
 export type CheckStatus = 'ok' | 'warning' | 'problem'
 
-/** What a check found. */
 export interface CheckFinding {
   readonly status: CheckStatus
   /** A sentence without a full stop. */
   readonly message: string
   /** What to do: a command or a line of configuration to copy, if possible. */
-  readonly remedy?: string
+  readonly remedy?: string | undefined
   /** Further lines, such as stderr. */
-  readonly details?: readonly string[]
+  readonly details?: readonly string[] | undefined
 }
 
-/** One thing to look at. */
+export interface CheckContext {
+  /** How the user spells the command line. */
+  readonly command: string
+  readonly clock: Clock
+}
+
 export interface DoctorCheck {
   /** `port`, `server.memory`: for scripts. */
   readonly name: string
@@ -25,24 +31,31 @@ export interface CheckResult extends CheckFinding {
   readonly ms: number
 }
 
-type More = Pick<CheckFinding, 'details'>
+type Details = CheckFinding['details']
 
-export const ok = (message: string, more: Omit<CheckFinding, 'status' | 'message'> = {}): CheckFinding => ({
+export const ok = (message: string, remedy?: string, details?: Details): CheckFinding => ({
   status: 'ok',
   message,
-  ...more,
+  remedy,
+  details,
 })
 
-export const warning = (message: string, remedy?: string, more: More = {}): CheckFinding => ({
+export const warning = (message: string, remedy?: string, details?: Details): CheckFinding => ({
   status: 'warning',
   message,
-  ...(remedy !== undefined && { remedy }),
-  ...more,
+  remedy,
+  details,
 })
 
-export const problem = (message: string, remedy: string, more: More = {}): CheckFinding => ({
+export const problem = (message: string, remedy: string, details?: Details): CheckFinding => ({
   status: 'problem',
   message,
   remedy,
-  ...more,
+  details,
 })
+
+/** The findings, or `otherwise` if there are none. */
+export function findingsOr(found: readonly (CheckFinding | undefined)[], otherwise: CheckFinding) {
+  const findings = found.filter((finding) => finding !== undefined)
+  return findings.length > 0 ? findings : otherwise
+}

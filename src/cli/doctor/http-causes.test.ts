@@ -22,7 +22,7 @@ test('B11: a proxy on the way is told apart from the server', async () => {
   expect(await findingOf(https, { failure: { code: 'PROXY', message } })).toMatchObject({
     status: 'problem',
     message: message.slice(0, -1),
-    remedy: 'curl -sv https://mcp.example.com/v1   # asks the same proxy',
+    remedy: expect.stringMatching(/^curl -sv https:\/\/mcp\.example\.com\/v1 .*proxy/),
   })
 })
 
@@ -48,18 +48,16 @@ test('B11: a connection that is closed without an answer may be the other of htt
 test('B11: a credential that is missing is told apart from one that is refused, and from OAuth', async () => {
   const failure = { status: 401 }
   const missing = await findingOf(http, { failure })
-  expect(missing.message).toBe('it wants a credential (HTTP 401), and none is configured')
+  expect(missing.message).toMatch(/credential \(HTTP 401\).* none is configured/)
   expect(missing.remedy).toContain('mcpServers.it.auth: { type: bearer')
   const bearer = { ...http, auth: { type: 'bearer', token: 'a-token' } }
   const header = { ...http, headers: { 'X-Api-Key': 'a-key' } }
   for (const config of [bearer, header]) {
-    expect((await findingOf(config, { failure: { status: 403 } })).message).toMatch(
-      /refuses our credential \(HTTP 403\)/,
-    )
+    expect((await findingOf(config, { failure: { status: 403 } })).message).toMatch(/our credential \(HTTP 403\)/)
   }
   const signedIn = { url: 'https://mcp.example.com/v1', auth: { type: 'oauth' } }
   const oauth = await findingOf(signedIn, { failure })
-  expect(oauth).toMatchObject({ message: expect.stringContaining('not enough'), remedy: 'toolway auth it' })
+  expect(oauth).toMatchObject({ message: expect.stringContaining('scopes'), remedy: 'toolway auth it' })
   const without = { failure: { message: '', signIn: 'it needs a sign-in' } }
   expect(await findingOf(signedIn, without)).toMatchObject({ remedy: 'toolway auth it' })
 })
@@ -73,7 +71,7 @@ test('B11: a redirect is told with where it leads', async () => {
 
 test.each([
   [{ status: 404 }, 'HTTP 404'],
-  [{ message: 'it responded with text/html instead of a message. Check mcpServers.it.url.' }, 'no MCP message'],
+  [{ message: 'it responded with text/html instead of a message. Check mcpServers.it.url.' }, 'not an MCP message'],
 ])('B11: a wrong address: %j', async (failure, why) => {
   const finding = await findingOf(http, { failure })
   expect(finding.message).toMatch(/^there is no MCP server at http:\/\/mcp\.example\.com\/v1/)

@@ -1,7 +1,7 @@
 import { quoted } from '../table.ts'
 import type { RecogniseCause, RemoteServer } from './diagnosis.ts'
 
-/** Without what often holds a secret. */
+/** Without query and fragment, which often contain secrets. */
 function bare(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname
@@ -29,10 +29,9 @@ const unreachable: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' 
   }
 }
 
-/** Whatever is wrong, it is not the server. */
 const proxy: RecogniseCause<RemoteServer> = ({ failure: { code, message }, config }) =>
   code === 'PROXY'
-    ? { message: message.replace(/\.$/, ''), remedy: `${curl(config)}   # asks the same proxy` }
+    ? { message: message.replace(/\.$/, ''), remedy: `${curl(config)}   # uses the same proxy` }
     : undefined
 
 const untrusted = /^(?:SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_UNTRUSTED)$/
@@ -51,7 +50,6 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
     const remedy = `mcpServers.${name}.url: https://the-name-in-the-certificate/…`
     return { message: `the certificate of ${host} is for another name`, remedy }
   }
-  // What answers is no TLS at all.
   if (config.url.startsWith('https:') && (code === 'EPROTO' || code.startsWith('ERR_SSL_'))) {
     const remedy = `mcpServers.${name}.url: ${bare(config.url).replace(/^https/, 'http')}`
     return { message: `${host} does not speak TLS (${code})`, remedy }
@@ -59,8 +57,8 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
   return undefined
 }
 
-/** An answer in another protocol, or a connection that is closed without one: often the other of http and https is meant. */
-const breaksOff: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
+/** Not HTTP, or closed without a response: often http and https were confused. */
+const brokenResponse: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   if (!(code === 'UND_ERR_SOCKET' || code.startsWith('HPE_') || code === 'ECONNRESET')) return
   const { host, protocol } = new URL(config.url)
   const [meant, other] = protocol === 'http:' ? ['it may require TLS', 'https:'] : ['it may not speak TLS', 'http:']
@@ -68,31 +66,30 @@ const breaksOff: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' },
   return { message, remedy: `mcpServers.${name}.url: ${bare(config.url).replace(protocol, other)}` }
 }
 
-/** What to do about it is a sentence of its own by then. */
-const wantsSignIn: RecogniseCause<RemoteServer> = ({ name, failure: { signIn } }) =>
+const needsSignIn: RecogniseCause<RemoteServer> = ({ name, failure: { signIn } }) =>
   signIn === undefined ? undefined : { message: signIn, remedy: `toolway auth ${name}` }
 
-const unwelcome: RecogniseCause<RemoteServer> = ({ name, failure: { status }, config }) => {
+const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status }, config }) => {
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
-    const message = `it refuses the token that was obtained for it (HTTP ${status}): the rights it was given are not enough`
+    const message = `it rejects the token of the last sign-in (HTTP ${status}): its scopes may not be sufficient`
     return { message, remedy: `toolway auth ${name}` }
   }
   const shown =
     config.auth !== undefined || Object.keys(config.headers).some((header) => /auth|key|token/i.test(header))
   if (!shown) {
-    const message = `it wants a credential (HTTP ${status}), and none is configured`
+    const message = `it requires a credential (HTTP ${status}), and none is configured`
     return { message, remedy: `${setting}: { type: bearer, token: "\${TOKEN}" }` }
   }
-  const message = `it refuses our credential (HTTP ${status}): wrong, expired, or not allowed this`
+  const message = `it rejects our credential (HTTP ${status}): wrong, expired, or without permission`
   return { message, remedy: `get a new one, and check ${setting} and mcpServers.${name}.headers` }
 }
 
-const elsewhere: RecogniseCause<RemoteServer> = ({ failure: { status = 0, message }, config }) => {
+const redirect: RecogniseCause<RemoteServer> = ({ failure: { status = 0, message }, config }) => {
   if (status < 300 || status >= 400) return
-  const [, to = 'another place'] = /redirects to (\S+?),/.exec(message) ?? []
-  const remedy = `${curl(config, "-sL -o /dev/null -w '%{url_effective}\\n'")}   # goes into url: redirects are not followed`
+  const [, to = 'another address'] = /redirects to (\S+?),/.exec(message) ?? []
+  const remedy = `${curl(config, "-sL -o /dev/null -w '%{url_effective}\\n'")}   # put this address into url: redirects are not followed`
   return { message: `it redirects to ${to} (HTTP ${status})`, remedy }
 }
 
@@ -100,7 +97,7 @@ const wrongAddress: RecogniseCause<RemoteServer> = ({ name, failure: { status = 
   const refused = [400, 404, 405, 406, 410, 415].includes(status)
   if (!refused && !/instead of (?:a message|events)|no message/.test(message)) return
   const { origin, pathname } = new URL(config.url)
-  const why = refused ? `HTTP ${status}` : 'what it answers is no MCP message'
+  const why = refused ? `HTTP ${status}` : 'the response is not an MCP message'
   const others = ['/mcp', '/sse'].filter((path) => path !== pathname).map((path) => origin + path)
   return {
     message: `there is no MCP server at ${bare(config.url)} (${why})`,
@@ -118,15 +115,15 @@ const anything: RecogniseCause<RemoteServer> = ({ failure, config }) => ({
   remedy: curl(config),
 })
 
-/** Why servers elsewhere fail, the surest signs first; the last one knows every failure. */
+/** Most specific causes first; the last one matches every failure. */
 export const httpCauses: readonly RecogniseCause<RemoteServer>[] = [
   proxy,
   unreachable,
   encryption,
-  breaksOff,
-  wantsSignIn,
-  unwelcome,
-  elsewhere,
+  brokenResponse,
+  needsSignIn,
+  unauthorized,
+  redirect,
   wrongAddress,
   slow,
   anything,

@@ -7,24 +7,18 @@ import type { Clock } from '../../core/clock.ts'
 import { version } from '../../runtime/package-paths.ts'
 import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.ts'
 import { count, span } from '../table.ts'
-import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
-
-interface PortOptions {
-  /** How the user spells the command line. */
-  readonly command: string
-  readonly clock: Clock
-}
+import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
 /** Checks whether the gateway can listen on its address, or which process already does. */
-export const portCheck = (config: Config, options: PortOptions): DoctorCheck => ({
+export const portCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'port',
   async run(signal) {
     const { host, port } = config.server
     const place = `${host}:${port}`
     if (port === 0) return ok('server.port is 0: any free port is used')
-    const refusal = await tried(host, port)
+    const refusal = await tryToListen(host, port)
     if (refusal === undefined) return ok(`${place} is free`)
-    if (refusal.code === 'EADDRINUSE') return taken(config, options, signal)
+    if (refusal.code === 'EADDRINUSE') return portTaken(config, context, signal)
     const { message, remedy } = reasons[refusal.code ?? ''] ?? { message: refusal.message, remedy: 'server.port: 4322' }
     return problem(`cannot listen on ${place}: ${message}`, remedy)
   },
@@ -38,7 +32,7 @@ const reasons: Readonly<Record<string, { readonly message: string; readonly reme
 }
 
 /** Listens on the address for a moment. */
-function tried(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((settle) => {
     const server = createServer()
     server.once('error', (error) => settle(error))
@@ -46,9 +40,9 @@ function tried(host: string, port: number): Promise<NodeJS.ErrnoException | unde
   })
 }
 
-async function taken(config: Config, { command, clock }: PortOptions, signal: AbortSignal): Promise<CheckFinding> {
+async function portTaken(config: Config, { command, clock }: CheckContext, signal: AbortSignal) {
   const { host, port } = config.server
-  const [answer, holder] = await Promise.all([asked(config, signal), portHolder(port)])
+  const [answer, holder] = await Promise.all([fetchOverview(config, signal), portHolder(port)])
   const by = holderText(holder)
   const elsewhere = `${command} serve --port 0`
   if (answer === undefined) {
@@ -56,10 +50,8 @@ async function taken(config: Config, { command, clock }: PortOptions, signal: Ab
     return problem(`${host}:${port} is in use by ${by}, which is not Toolway`, end + elsewhere)
   }
   if (answer instanceof RefusedByGateway) {
-    return problem(
-      `${host}:${port} is in use by another Toolway (${by}), which rejects our token: ${answer.message}`,
-      elsewhere,
-    )
+    const message = `${host}:${port} is in use by another Toolway (${by}), which rejects our token: ${answer.message}`
+    return problem(message, elsewhere)
   }
   return ourFinding(answer, `${host}:${port} is served by Toolway ${answer.version} (${by})`, command, clock)
 }
@@ -74,10 +66,9 @@ interface Overview {
 }
 
 /** The overview of the gateway on this port, or its refusal; undefined if it is not a gateway. */
-async function asked(config: Config, signal: AbortSignal): Promise<Overview | RefusedByGateway | undefined> {
+async function fetchOverview(config: Config, signal: AbortSignal): Promise<Overview | RefusedByGateway | undefined> {
   // Do not generate a token just for this check.
-  const made = existsSync(join(config.stores.common, 'token'))
-  const unknown = config.auth.token === 'generated' && !made
+  const unknown = config.auth.token === 'generated' && !existsSync(join(config.stores.common, 'token'))
   const auth = unknown ? { ...config.auth, token: 'none' } : config.auth
   try {
     const gateway = await runningGateway({ ...config, auth })
@@ -94,13 +85,11 @@ function ourFinding(overview: Overview, is: string, command: string, clock: Cloc
   const { servers, tools, startedAt, reload } = overview
   const { healthy = 0, unhealthy = 0, degraded = 0 } = servers
   if (reload?.lastError) {
-    return warning(
-      `${is}, but the current configuration could not be applied: ${reload.lastError}`,
-      `${command} validate`,
-    )
+    const message = `${is}, but the current configuration could not be applied: ${reload.lastError}`
+    return warning(message, `${command} validate`)
   }
   if (overview.version !== version) {
-    return warning(`${is}; this is ${version}`, 'stop that process, then: ' + `${command} serve`)
+    return warning(`${is}; this is ${version}`, `stop that process, then: ${command} serve`)
   }
   const known = Object.values(servers).reduce((sum, number) => sum + number, 0)
   const up = `${is} since ${span(clock.now() - startedAt)}: ${healthy} of ${count(known, 'server')} healthy, ${count(tools, 'tool')}`
@@ -118,7 +107,7 @@ function holderText(holder: Holder | undefined): string {
 interface Holder {
   readonly pid?: number
   /** Without its arguments, which may contain secrets. */
-  readonly program?: string
+  readonly program?: string | undefined
   readonly uid: number
 }
 
@@ -128,27 +117,27 @@ export async function portHolder(port: number): Promise<Holder | undefined> {
   if (!socket) return undefined
   const pid = await processWith(`socket:[${socket.inode}]`)
   if (pid === undefined) return { uid: socket.uid }
-  const program = await programOf(pid)
-  return { pid, uid: socket.uid, ...(program !== undefined && { program }) }
+  return { pid, uid: socket.uid, program: await programOf(pid) }
 }
 
-/** The name of a running program's file; undefined for one that is gone or somebody else's. */
+/** The name of a running program's file; undefined if it has exited or belongs to another user. */
 export const programOf = (pid: number): Promise<string | undefined> =>
   readlink(`/proc/${pid}/exe`).then(basename, () => undefined)
 
 const listens = '0A'
 
 function listening(table: string, port: number): { readonly inode: string; readonly uid: number }[] {
-  return rows(`/proc/net/${table}`).flatMap((row) => {
+  return procRows(`/proc/net/${table}`).flatMap((row) => {
     const [, local = '', , state, , , , uid, , inode = ''] = row.trim().split(/\s+/)
     const theirs = Number.parseInt(local.split(':').at(-1) ?? '', 16)
     return state === listens && theirs === port ? [{ inode, uid: Number(uid) }] : []
   })
 }
 
-function rows(path: string): string[] {
+/** Empty if the kernel has no such file. */
+export function procRows(path: string): string[] {
   try {
-    return readFileSync(path, 'latin1').split('\n').slice(1)
+    return readFileSync(path, 'latin1').split('\n')
   } catch {
     return []
   }

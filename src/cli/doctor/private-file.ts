@@ -2,13 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { quoted } from '../table.ts'
 import { type CheckFinding, problem } from './finding.ts'
 
-/** The content of a private file and what is wrong with it; both absent if there is no file. */
 interface PrivateFile {
-  readonly finding?: CheckFinding
-  readonly text?: string
-}
-
-interface PrivateFileOptions {
   readonly path: string
   /** As it is shown. */
   readonly shown: string
@@ -16,19 +10,18 @@ interface PrivateFileOptions {
   readonly what: string
 }
 
-/** Reads it, without making it. */
-export async function privateFile({ path, shown, what }: PrivateFileOptions): Promise<PrivateFile> {
+/** The content of a private file and what is wrong with it; both absent if there is no file. */
+export async function privateFile(file: PrivateFile): Promise<{ finding?: CheckFinding; text?: string }> {
+  const { path, shown, what } = file
   try {
     const { mode, uid } = await stat(path)
     const text = (await readFile(path, 'utf8')).trim()
     if (process.platform !== 'win32' && (mode & 0o077) !== 0) {
-      const finding = problem(
-        `${what} is readable by others (${shown}, mode ${octal(mode)})`,
-        `chmod 600 ${quoted(path)}`,
-      )
-      return { text, finding }
+      const message = `${what} is readable by others (${shown}, mode ${octal(mode)})`
+      return { text, finding: problem(message, `chmod 600 ${quoted(path)}`) }
     }
-    return isForeign(uid) ? { text, finding: foreign(what, shown, path) } : { text }
+    if (!isForeign(uid)) return { text }
+    return { text, finding: problem(`${what} belongs to another user (${shown})`, ownAgain(path)) }
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return {}
@@ -46,6 +39,3 @@ export function isForeign(uid: number): boolean {
 
 /** Running with sudo once leaves such files behind. */
 export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`
-
-const foreign = (what: string, shown: string, path: string): CheckFinding =>
-  problem(`${what} belongs to another user (${shown})`, ownAgain(path))

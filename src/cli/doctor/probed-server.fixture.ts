@@ -18,6 +18,6 @@ export async function findingOf(
   const config = loaded.config.mcpServers.it as ServerConfig
   const nothing = { transport: config.transport, remarks: [], stderr: [], stdout: [] }
   const failure = failed && { failure: { message: 'it ended.', timedOut: false, ...failed } }
-  const examination: ProbeResult = { ...nothing, ...seen, ...failure }
-  return serverFinding({ name: 'it', config, examination, withinMs: 30_000, env })
+  const result: ProbeResult = { ...nothing, ...seen, ...failure }
+  return serverFinding({ name: 'it', config, result, withinMs: 30_000, env })
 }

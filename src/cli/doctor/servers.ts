@@ -1,42 +1,34 @@
-import type { Config, HttpConfig, ServerConfig } from '../../config/schema.ts'
+import type { Config, ServerConfig } from '../../config/schema.ts'
 import { keyPath } from '../../config/tree.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { compileRules } from '../../policy/rules.ts'
 import type { ProbeResult, ServerProber } from '../../runtime/probe-server.ts'
+import { isOurselves } from '../../runtime/upstream-servers.ts'
 import { count, took } from '../table.ts'
 import type { DoctorContext } from './configuration.ts'
-import { type Diagnosis, diagnose, type FailedProbe, type ProbedServer } from './diagnosis.ts'
+import { diagnose, type ProbedServer } from './diagnosis.ts'
 import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 import { httpCauses } from './http-causes.ts'
 import { stdioCauses } from './stdio-causes.ts'
 
-interface ServerChecks {
-  readonly checks: readonly DoctorCheck[]
-  /** The tools of each server that responded, once all have been probed. */
-  readonly tools: Promise<ReadonlyMap<string, readonly string[]>>
-}
-
-interface ServerCheckOptions {
-  readonly situation: DoctorContext
+interface ServerCheckOptions extends Pick<ProbedServer, 'withinMs' | 'env'> {
+  readonly context: DoctorContext
   /** Probe only this server. */
   readonly only: string | undefined
-  readonly examiner: ServerProber
-  readonly withinMs: number
-  /** The user's environment; servers get only a part of it. */
-  readonly env: Readonly<Record<string, string | undefined>>
+  readonly prober: ServerProber
 }
 
 /** One check per server: connect, initialize, fetch the lists, disconnect. */
-export function serverChecks({ situation, only, examiner, withinMs, env }: ServerCheckOptions): ServerChecks {
-  const { understood, unset, loaded } = situation
+export function serverChecks({ context, only, prober, withinMs, env }: ServerCheckOptions) {
+  const { understood, unset, loaded } = context
   const servers = understood?.mcpServers ?? {}
   const names = Object.keys(servers).filter((name) => only === undefined || name === only)
   const known = new Map<string, readonly string[]>()
-  const told = Promise.withResolvers<typeof known>()
+  const tools = Promise.withResolvers<typeof known>()
   let left = names.length
-  if (left === 0) told.resolve(known)
+  if (left === 0) tools.resolve(known)
 
-  const look = async (name: string, signal: AbortSignal) => {
+  const probe = async (name: string, signal: AbortSignal) => {
     const server = servers[name] as ServerConfig
     if (server.disabled) return ok('disabled, not checked')
     if (loaded && isOurselves(server, loaded.config.server)) {
@@ -46,25 +38,23 @@ export function serverChecks({ situation, only, examiner, withinMs, env }: Serve
     if (variable !== undefined) {
       return problem(`not checked: the variable ${variable} of its configuration is not set`, `export ${variable}=…`)
     }
-    const examination = await examiner.probe(name, server, withinMs, signal)
-    if (examination.tools)
-      known.set(
-        name,
-        examination.tools.filter((tool) => isServed(server, tool)),
-      )
-    return serverFinding({ name, config: server, examination, withinMs, env })
+    const result = await prober.probe(name, server, withinMs, signal)
+    const served = result.tools?.filter((tool) => isServed(server, tool))
+    if (served) known.set(name, served)
+    return serverFinding({ name, config: server, result, withinMs, env })
   }
 
-  return {
-    tools: told.promise,
-    checks: names.map((name) => ({
+  const checks = names.map(
+    (name): DoctorCheck => ({
       name: `server.${name}`,
       run: (signal) =>
-        look(name, signal).finally(() => {
-          if (--left === 0) told.resolve(known)
+        probe(name, signal).finally(() => {
+          if (--left === 0) tools.resolve(known)
         }),
-    })),
-  }
+    }),
+  )
+  // `tools` resolves to those of each server that responded, once all have been probed.
+  return { checks, tools: tools.promise }
 }
 
 const isServed = ({ tools: { include, exclude } }: ServerConfig, tool: string): boolean =>
@@ -76,39 +66,26 @@ function within(key: string, server: string): boolean {
   return key === start || key.startsWith(`${start}.`) || key.startsWith(`${start}[`)
 }
 
-/** Loopback by any of its names, on our own port and path. */
-function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
-  if (server.transport === 'stdio' || port === 0) return false
-  const { hostname, port: theirs, pathname } = new URL(server.url)
-  const loopback = ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
-  return loopback && Number(theirs) === port && [path, `${path}/stream`].includes(pathname)
-}
-
 /** How many of the last stderr lines are shown. */
 const maxDetails = 8
 
 /** Describes the result of probing a server in one sentence, with the likely cause of a failure. */
-export function serverFinding(tried: ProbedServer): CheckFinding {
-  const { examination } = tried
-  const { failure, stderr } = examination
+export function serverFinding(server: ProbedServer): CheckFinding {
+  const { config, result } = server
+  const { failure, stderr } = result
   if (failure) {
-    const { message, remedy } = cause({ ...tried, failure })
-    const details = stderr.filter(isTelling).slice(-maxDetails)
-    return problem(message, remedy, details.length > 0 ? { details } : {})
+    const { message, remedy } =
+      config.transport === 'stdio'
+        ? diagnose(stdioCauses, { ...server, config, failure })
+        : diagnose(httpCauses, { ...server, config, failure })
+    const details = stderr.filter((line) => !isStackLine.test(line)).slice(-maxDetails)
+    return problem(message, remedy, details.length > 0 ? details : undefined)
   }
-  const summary = summaryOf(examination)
-  return oddity(tried, summary) ?? ok(summary)
+  const summary = summaryOf(result)
+  return oddity(server, summary) ?? ok(summary)
 }
 
-/** Stack trace lines are left out. */
-const isTelling = (line: string): boolean => !/^at .*[:)]\d*/.test(line)
-
-function cause(failed: FailedProbe): Diagnosis {
-  const { config } = failed
-  return config.transport === 'stdio'
-    ? diagnose(stdioCauses, { ...failed, config })
-    : diagnose(httpCauses, { ...failed, config })
-}
+const isStackLine = /^at .*[:)]\d*/
 
 /** `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
 function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: ProbeResult): string {
@@ -122,33 +99,28 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Pr
 }
 
 /** Something odd about a server that works. */
-function oddity({ name, config, examination }: ProbedServer, summary: string): CheckFinding | undefined {
-  const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = examination
+function oddity({ name, config, result }: ProbedServer, summary: string): CheckFinding | undefined {
+  const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = result
   const setting = `mcpServers.${name}`
   const isRead = (tool: string) =>
     config.readTools.some((pattern) => matches(pattern, tool)) ||
     (config.trustAnnotations && hintedReads.includes(tool))
   if (missing.includes('tools/list')) {
-    return problem(`${summary}; it failed to list its tools`, 'check its log', { details: remarks })
+    return problem(`${summary}; it failed to list its tools`, 'check its log', remarks)
   }
   if (transport === 'sse' && config.transport === 'http') {
-    return warning(
-      `${summary}; it speaks only the older HTTP+SSE, which costs a failed attempt at each start`,
-      `${setting}.transport: sse`,
-    )
+    const message = `${summary}; it supports only the older HTTP+SSE, which costs a failed attempt at each start`
+    return warning(message, `${setting}.transport: sse`)
   }
   if (stdout.length > 0) {
-    const said = `${summary}; it also writes to its standard output what is not a message ("${stdout[0]}")`
-    return warning(said, 'make it log to stderr: other clients may disconnect it')
+    const message = `${summary}; it writes lines to its standard output that are not messages ("${stdout[0]}")`
+    return warning(message, 'make it log to stderr: other clients may disconnect it')
   }
-  if (remarks.length > 0)
-    return warning(`${summary}; ${remarks[0]}`, 'report it to its author', { details: remarks.slice(1) })
+  if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report it to its author', remarks.slice(1))
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
     const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
-    return warning(
-      `${summary}; it is read-only and none of its tools is known to be a read (readTools, trustAnnotations), so none can be used`,
-      remedy,
-    )
+    const reason = 'it is read-only and none of its tools is known to be a read (readTools, trustAnnotations)'
+    return warning(`${summary}; ${reason}, so none can be used`, remedy)
   }
   if (tools.length + others === 0)
     return warning(`${summary}; it offers no tools, resources or prompts`, `${setting}.disabled: true`)
@@ -185,11 +157,9 @@ export const agentCheck = (
     if (idle.length === 0)
       return ok(`${count(agents.length, 'agent')}, each with at least one tool, or denied everything on purpose`)
     const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
+    const tool = `${server}.${names[0] ?? 'hash'}`
     return idle.map((agent) =>
-      warning(
-        `${agent} may not use any of the available tools`,
-        `${command} why ${agent} ${server}.${names[0] ?? 'hash'}`,
-      ),
+      warning(`${agent} may not use any of the available tools`, `${command} why ${agent} ${tool}`),
     )
   },
 })

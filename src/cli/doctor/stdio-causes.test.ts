@@ -23,7 +23,7 @@ test('B11: a script is there, but its interpreter is not', async () => {
   await chmod(script, 0o755)
   const finding = await findingOf({ command: script }, { failure: { code: 'ENOENT' } })
   expect(finding).toMatchObject({
-    message: `${script} is there, but the interpreter that its first line names is not`,
+    message: expect.stringMatching(/script .*interpreter/),
     remedy: expect.stringContaining(`head -1 ${script}`),
   })
 })
@@ -119,7 +119,7 @@ test('B11: a container without -i hears nothing', async () => {
 
 test('B11: what writes to standard output is no server over stdio', async () => {
   const finding = await findingOf({ command: 'echo', args: ['hello'] }, { stdout: ['hello'], failure: ended })
-  expect(finding.message).toContain('what is not an MCP message ("hello")')
+  expect(finding.message).toMatch(/standard output .*"hello"/)
 })
 
 test('B11: whatever else it is, the failure is told in its own words', async () => {

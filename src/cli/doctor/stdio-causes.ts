@@ -3,7 +3,7 @@ import { basename, delimiter, join, resolve } from 'node:path'
 import { commandLine, quoted } from '../table.ts'
 import type { RecogniseCause, StdioServer } from './diagnosis.ts'
 
-/** Programs that fetch what they are to run, and how to have it fetched beforehand. */
+/** Programs that download a package before they run it, and how to download it beforehand. */
 const runners: Readonly<Record<string, (wanted: string) => string>> = {
   npx: (wanted) => `npm exec --yes --package=${quoted(wanted)} -- true`,
   bunx: (wanted) => `bun add --global ${quoted(wanted)}`,
@@ -13,18 +13,12 @@ const runners: Readonly<Record<string, (wanted: string) => string>> = {
   podman: (wanted) => `podman pull ${quoted(wanted)}`,
 }
 
-interface Fetched {
-  readonly runner: string
-  readonly wanted: string
-  readonly fetch: string
-}
-
-/** What a command has to fetch, if it is one that fetches. */
-function fetched({ command, args }: StdioServer): Fetched | undefined {
+/** The package that a command downloads, if it does. */
+function download({ command, args }: StdioServer) {
   const runner = basename(command).replace(/\.cmd$/, '')
   const fetch = runners[runner]
   const words = args.filter((word) => word !== 'run' && !word.startsWith('-'))
-  // Of a container's many options the image is the word that looks like one.
+  // Containers have many options; the image is the word that looks like one.
   const wanted = /docker|podman/.test(runner) ? words.find((word) => /[/:]/.test(word)) : words[0]
   return fetch && wanted !== undefined ? { runner, wanted, fetch: fetch(wanted) } : undefined
 }
@@ -34,58 +28,38 @@ const unknown =
 const offline =
   /ENOTFOUND|EAI_AGAIN|ETIMEDOUT|ECONNREFUSED|ECONNRESET|ENETUNREACH|network (?:is unreachable|request)|dns error|error sending request|Failed to fetch|no such host/i
 
-const packageUnknown: RecogniseCause<StdioServer> = ({ name, examination, config }) => {
-  const known = fetched(config)
-  if (!known || !examination.stderr.some((line) => unknown.test(line))) return
-  const { runner, wanted } = known
-  const look = runner === 'npx' ? commandLine(['npm', 'view', wanted, 'version']) : known.fetch
-  return { message: `${runner} cannot find ${wanted}`, remedy: `${look}   # then correct mcpServers.${name}.args` }
-}
-
 const untrusted =
   /SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)\w+|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|x509:/i
 
-/** Behind a proxy that looks inside TLS; the variables that name its certificate are handed on to servers. */
-const packageUntrusted: RecogniseCause<StdioServer> = ({ examination, config }) => {
-  const known = fetched(config)
-  if (!known || !examination.stderr.some((line) => untrusted.test(line))) return
-  const { runner, wanted } = known
-  const variable = /^(?:npx|bunx)$/.test(runner) ? 'NODE_EXTRA_CA_CERTS' : 'SSL_CERT_FILE'
-  const message = `${runner} cannot fetch ${wanted}: the certificate that it is shown is not trusted here`
-  return { message, remedy: `export ${variable}=/path/to/ca.pem` }
-}
-
-const packageOffline: RecogniseCause<StdioServer> = ({ examination, config }) => {
-  const known = fetched(config)
-  if (!known || !examination.stderr.some((line) => offline.test(line))) return
-  return { message: `${known.runner} cannot fetch ${known.wanted}: the network is unreachable`, remedy: known.fetch }
-}
-
-/** A first start may take minutes; the ones after it do not. */
-const slowFetch: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
-  const known = fetched(config)
-  if (!known || !failure.timedOut) return
+/** Failed or slow downloads. */
+const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, withinMs, config }) => {
+  const known = download(config)
+  if (!known) return
   const { runner, wanted, fetch } = known
-  return {
-    message: `no response within ${withinMs / 1000} s (--timeout); ${runner} may still be downloading ${wanted}`,
-    remedy: fetch,
+  const wrote = (pattern: RegExp) => result.stderr.some((line) => pattern.test(line))
+  if (wrote(unknown)) {
+    const look = runner === 'npx' ? commandLine(['npm', 'view', wanted, 'version']) : fetch
+    return { message: `${runner} cannot find ${wanted}`, remedy: `${look}   # then correct mcpServers.${name}.args` }
   }
+  // Behind a proxy that inspects TLS. Servers inherit the variables that name its certificate.
+  if (wrote(untrusted)) {
+    const variable = /^(?:npx|bunx)$/.test(runner) ? 'NODE_EXTRA_CA_CERTS' : 'SSL_CERT_FILE'
+    const message = `${runner} cannot fetch ${wanted}: the certificate of the registry is not trusted here`
+    return { message, remedy: `export ${variable}=/path/to/ca.pem` }
+  }
+  if (wrote(offline)) {
+    return { message: `${runner} cannot fetch ${wanted}: the network is unreachable`, remedy: fetch }
+  }
+  if (!failure.timedOut) return
+  const message = `no response within ${withinMs / 1000} s (--timeout); ${runner} may still be downloading ${wanted}`
+  return { message, remedy: fetch }
 }
-
-/** Why programs fail that have to be fetched first. */
-const packageCauses: readonly RecogniseCause<StdioServer>[] = [
-  packageUnknown,
-  packageUntrusted,
-  packageOffline,
-  slowFetch,
-]
 
 const folderMissing: RecogniseCause<StdioServer> = ({ failure, config: { cwd } }) => {
   if (failure.code !== 'ENOENT' || cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
   return { message: `its folder ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
 }
 
-/** How to get what is missing most often. */
 const installations: Readonly<Record<string, string>> = {
   npx: 'install Node.js with npm: https://nodejs.org/en/download',
   npm: 'install Node.js with npm: https://nodejs.org/en/download',
@@ -99,9 +73,9 @@ const installations: Readonly<Record<string, string>> = {
 const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) => {
   if (failure.code !== 'ENOENT') return
   const { command } = config
-  const file = found(config)
+  const file = findCommand(config)
   if (file !== undefined) {
-    const message = `${file} is there, but the interpreter that its first line names is not`
+    const message = `${file} exists, but not the interpreter in its first line`
     return { message, remedy: `head -1 ${quoted(file)}   # install that, or correct mcpServers.${name}.command` }
   }
   const remedy =
@@ -109,8 +83,8 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   return { message: `the command ${command} was not found`, remedy }
 }
 
-/** Where a command is, as the system looks for it. */
-function found({ command, cwd = '.', env }: StdioServer): string | undefined {
+/** Looks up a command in PATH. */
+function findCommand({ command, cwd = '.', env }: StdioServer): string | undefined {
   const path = env.PATH ?? process.env.PATH ?? ''
   const places = command.includes('/')
     ? [resolve(cwd, command)]
@@ -136,7 +110,7 @@ const wants =
 const variable = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b/g
 const noVariable = /^(?:ERR|MODULE|UND|NODE_MODULES)_|_NOT_FOUND$/
 
-const variableMissing: RecogniseCause<StdioServer> = ({ name, examination: { stderr }, config, env }) => {
+const variableMissing: RecogniseCause<StdioServer> = ({ name, result: { stderr }, config, env }) => {
   const named = stderr.filter((line) => wants.test(line)).flatMap((line) => line.match(variable) ?? [])
   const missing = named.find((one) => !noVariable.test(one) && !config.env[one])
   if (missing === undefined) return
@@ -148,9 +122,9 @@ const variableMissing: RecogniseCause<StdioServer> = ({ name, examination: { std
   }
 }
 
-const moduleMissing: RecogniseCause<StdioServer> = ({ examination: { stderr }, config }) => {
-  const said = stderr.join('\n')
-  const [, node] = /Cannot find (?:module|package) '([^']+)'/.exec(said) ?? []
+const moduleMissing: RecogniseCause<StdioServer> = ({ result: { stderr }, config }) => {
+  const output = stderr.join('\n')
+  const [, node] = /Cannot find (?:module|package) '([^']+)'/.exec(output) ?? []
   if (node !== undefined) {
     const isFile = node.startsWith('/') || node.startsWith('.')
     const message = isFile ? `there is no file ${node}` : `the package ${node} is not installed`
@@ -160,12 +134,11 @@ const moduleMissing: RecogniseCause<StdioServer> = ({ examination: { stderr }, c
       remedy: isFile ? `ls -l ${quoted(node)}   # then correct its args` : `${where}npm install ${node}`,
     }
   }
-  const [, python] = /No module named '?([\w.]+)/.exec(said) ?? []
+  const [, python] = /No module named '?([\w.]+)/.exec(output) ?? []
   if (python !== undefined) return { message: `Python has no module ${python}`, remedy: `pip install ${python}` }
   return undefined
 }
 
-/** A container hears nothing without it. */
 const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { command, args } }) => {
   const runs = /(?:^|\/)(?:docker|podman)$/.test(command) && args.includes('run')
   if (!runs || args.some((word) => word === '--interactive' || /^-[a-z]*i[a-z]*$/.test(word))) return
@@ -175,10 +148,10 @@ const dockerWithoutInput: RecogniseCause<StdioServer> = ({ name, config: { comma
   }
 }
 
-const talksElsewhere: RecogniseCause<StdioServer> = ({ examination: { stdout }, config }) => {
+const otherOutput: RecogniseCause<StdioServer> = ({ result: { stdout }, config }) => {
   const [first] = stdout
   if (first === undefined) return
-  const message = `it writes to its standard output what is not an MCP message ("${first}"): it is not a stdio server, or runs in another mode`
+  const message = `it writes lines to its standard output that are not MCP messages ("${first}"): it is not a stdio server, or runs in another mode`
   return { message, remedy: byHand(config) }
 }
 
@@ -187,7 +160,7 @@ const silent: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
   return { message: `it started and did not respond within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
 }
 
-/** What it last wrote is told beside it. */
+/** Its last output is shown separately. */
 const anything: RecogniseCause<StdioServer> = ({ name, failure, config }) => ({
   message: failure.message
     .replace(`${name} ended`, 'it ended')
@@ -201,16 +174,16 @@ function byHand({ command, args, cwd }: StdioServer): string {
   return cwd === undefined ? line : `cd ${quoted(cwd)} && ${line}`
 }
 
-/** Why programs fail, the surest signs first; the last one knows every failure. */
+/** Most specific causes first; the last one matches every failure. */
 export const stdioCauses: readonly RecogniseCause<StdioServer>[] = [
   folderMissing,
   commandMissing,
   notExecutable,
   variableMissing,
-  ...packageCauses,
+  downloadFailed,
   moduleMissing,
   dockerWithoutInput,
-  talksElsewhere,
+  otherOutput,
   silent,
   anything,
 ]

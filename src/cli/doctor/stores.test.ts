@@ -69,11 +69,11 @@ test('B11: the newest records are checked, and so is the clock', async () => {
     { status: 'ok', message: expect.stringMatching(/newest \d+ records in 1 lane/) },
   ])
   expect(of('clock')).toMatchObject([{ status: 'ok', message: expect.stringContaining('after the last record') }])
-  expect(of('audit.lock')).toMatchObject([{ status: 'ok', message: 'nobody writes to it now' }])
+  expect(of('audit.lock')).toMatchObject([{ status: 'ok', message: expect.stringContaining('no process') }])
 })
 
 test.each<[string, (text: string) => string, RegExp]>([
-  ['changed', (text) => text.replace('"c2"', '"c9"'), /its hash does not fit/],
+  ['changed', (text) => text.replace('"c2"', '"c9"'), /hash/],
   ['removed', (text) => text.split('\n').toSpliced(3, 1).join('\n'), /missing/],
   [
     'cut off',

@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts'
 import { connectPostgres, postgresErrorReason } from '../../stores/postgres/connection.ts'
 import { currentSchemaVersion, schemaVersion } from '../../stores/postgres/migrations.ts'
 import { quoted, sizeText } from '../table.ts'
-import { type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
+import { type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { isForeign, octal, ownAgain } from './private-file.ts'
 
 /** Checks that the state folders are writable. */
@@ -13,18 +13,15 @@ export const storeFolderCheck = ({ stores, audit }: Config, short: (path: string
   async run() {
     const folders = [...new Set([stores.path, stores.common, audit.path])]
     const found = await Promise.all(folders.map((path) => folderProblem(path, short(path))))
-    const findings = found.filter((finding) => finding !== undefined)
-    return findings.length > 0 ? findings : ok(`${short(stores.path)} is writable`)
+    return findingsOr(found, ok(`${short(stores.path)} is writable`))
   },
 })
 
 async function folderProblem(path: string, shown: string): Promise<CheckFinding | undefined> {
   const there = await nearest(path)
   if (!there.isFolder) {
-    return problem(
-      `${shown} cannot be a folder: ${there.path} is a file`,
-      `mv ${quoted(there.path)} ${quoted(`${there.path}.old`)}`,
-    )
+    const remedy = `mv ${quoted(there.path)} ${quoted(`${there.path}.old`)}`
+    return problem(`${shown} cannot be a folder: ${there.path} is a file`, remedy)
   }
   const writable = there.path === path ? '' : `, and it cannot be created in ${there.path}`
   try {
@@ -50,12 +47,7 @@ const remedies: Readonly<Record<string, (path: string) => string>> = {
 }
 
 /** The folder, or its nearest existing parent. */
-async function nearest(path: string): Promise<{
-  readonly path: string
-  readonly isFolder: boolean
-  readonly mode: number
-  readonly uid: number
-}> {
+async function nearest(path: string): Promise<{ path: string; isFolder: boolean; mode: number; uid: number }> {
   try {
     const found = await stat(path)
     return { path, isFolder: found.isDirectory(), mode: found.mode, uid: found.uid }
@@ -68,7 +60,7 @@ async function nearest(path: string): Promise<{
 /** Space that the audit log reserves for the end records of calls in flight. */
 const reserveBytes = 256 * 1024
 /** Enough for the reserve and some records. */
-const leastBytes = 4 * reserveBytes
+const minBytes = 4 * reserveBytes
 /** A few files of the log. */
 const enoughBytes = 256 * 1024 * 1024
 
@@ -81,7 +73,7 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
     const look = `df -h ${quoted(path)}   # make room there, or set audit.path and stores.path`
     if (noFiles) return problem('the file system of the audit log has no inodes left', `df -i ${quoted(path)}`)
     const free = `${sizeText(bytes)} free where the audit log is written`
-    if (bytes < leastBytes) return problem(`${free}: too little for its reserve, so write calls are refused`, look)
+    if (bytes < minBytes) return problem(`${free}: too little for its reserve, so write calls are refused`, look)
     return bytes < enoughBytes ? warning(free, look) : ok(free)
   },
 })
@@ -108,10 +100,8 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
           ? ok(`${behind} and will be migrated at the next start`)
           : problem(behind, `${command} migrate`)
       } catch (cause) {
-        return warning(
-          `${where} is unavailable (${postgresErrorReason(cause)}): audit records wait on this machine`,
-          'stores.postgres.url: postgres://USER@HOST/DATABASE',
-        )
+        const message = `${where} is unavailable (${postgresErrorReason(cause)}): audit records wait on this machine`
+        return warning(message, 'stores.postgres.url: postgres://USER@HOST/DATABASE')
       }
     },
   }

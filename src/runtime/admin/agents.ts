@@ -1,12 +1,12 @@
 import type { Access } from '../../core/access.ts'
 import type { Caller } from '../../core/call.ts'
 import { defaultAgent, lineage } from '../../policy/agents.ts'
-import type { AgentView, Matrix, ToolsQuery, WhyView } from '../../serve/admin/contract.ts'
+import type { AgentView, Matrix, ToolsQuery, WhyParams, WhyView } from '../../serve/admin/contract.ts'
 import { agentFor } from '../../serve/auth/identity.ts'
 import type { Generation } from '../generation.ts'
 import type { AdminContext } from './context.ts'
 import { accountOf } from './overview.ts'
-import { selectTools, splitTools } from './visibility.ts'
+import { selectTools, withoutMetaTools } from './visibility.ts'
 
 /** All agents; without rules there is only the default one. */
 export const agentsOf = ({ policy }: Generation): readonly string[] =>
@@ -23,8 +23,8 @@ export const asAgent = (agent: string): Caller => ({
 })
 
 /** The caller's agent, or the one asked for; throws if the caller may not act as it. */
-export const resolveAgent = (access: Access, caller: Caller, asked: string | undefined): string =>
-  asked === undefined ? caller.agent : agentFor(access, caller, asked)
+export const resolveAgent = (access: Access, caller: Caller, agent: string | undefined): string =>
+  agent === undefined ? caller.agent : agentFor(access, caller, agent)
 
 export function agentViews({ current, stats }: AdminContext): readonly AgentView[] {
   const generation = current()
@@ -40,7 +40,7 @@ export function agentViews({ current, stats }: AdminContext): readonly AgentView
       inherits: family[1] ?? null,
       expose: policy.exposureOf(name),
       isDefault: policy.agents.size === 0 || name === fallback,
-      tools: splitTools(view.list('tool')).tools.length,
+      tools: withoutMetaTools(view.list('tool')).length,
       tokens: accountOf(view),
       perMinute: perMinute ?? limits.perMinute ?? null,
       concurrency: concurrencyOf.agent(name) ?? null,
@@ -49,11 +49,11 @@ export function agentViews({ current, stats }: AdminContext): readonly AgentView
   })
 }
 
-export function matrixOf({ current }: AdminContext, asked: ToolsQuery): Matrix {
+export function matrixOf({ current }: AdminContext, query: ToolsQuery): Matrix {
   const generation = current()
   const agents = agentsOf(generation)
   const callers = agents.map(asAgent)
-  const { tools, ...page } = selectTools(splitTools(generation.catalog.everything('tool')).tools, asked)
+  const { tools, ...page } = selectTools(withoutMetaTools(generation.catalog.everything('tool')), query)
   const rows = tools.map(({ entry }) => ({
     server: entry.server,
     tool: entry.name,
@@ -63,16 +63,12 @@ export function matrixOf({ current }: AdminContext, asked: ToolsQuery): Matrix {
 }
 
 /** Non-admins may ask only about agents that they may act as. */
-export async function whyFor(
-  { access, why }: AdminContext,
-  caller: Caller,
-  asked: { readonly agent?: string | undefined; readonly tool: string },
-): Promise<WhyView> {
-  const agent = caller.admin ? (asked.agent ?? caller.agent) : resolveAgent(access, caller, asked.agent)
+export async function whyFor({ access, why }: AdminContext, caller: Caller, params: WhyParams): Promise<WhyView> {
+  const agent = caller.admin ? (params.agent ?? caller.agent) : resolveAgent(access, caller, params.agent)
   // A denied lookup is counted and audited like a denied call.
-  if (!caller.admin) await access.view({ ...caller, agent }).resolve('tool', asked.tool)
+  if (!caller.admin) await access.view({ ...caller, agent }).resolve('tool', params.tool)
   const authenticated = caller.admin || caller.authenticated
-  const { server, tool, decision, considered, ...found } = await why(agent, asked.tool, { authenticated })
+  const { server, tool, decision, considered, ...found } = await why(agent, params.tool, { authenticated })
   const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}, by ${decision.rule}.` : decision.reason
   return {
     agent: found.agent,

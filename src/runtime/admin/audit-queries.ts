@@ -3,20 +3,19 @@ import { type AuditPageQuery, searchAudit } from '../../audit/reader.ts'
 import type { VerifyProblem } from '../../audit/verify/chain-check.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type ErrorCode, errorKinds, ToolwayError } from '../../core/errors.ts'
-import type { Log } from '../../core/log.ts'
 import type { AuditPage, CallDetail, ChainView } from '../../serve/admin/contract.ts'
+import type { AdminService } from '../../serve/admin/service.ts'
 import type { PostgresAudit } from '../../stores/postgres/audit.ts'
 import { moduleFile } from '../package-paths.ts'
-import type { AuditRequestName, AuditRequests, AuditWorkerResponse } from './audit-worker.ts'
+import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-worker.ts'
+import type { AdminContext } from './context.ts'
 
 /** Searches and verifies the audit log in a worker thread, or searches the archive where there is one. */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
   recordsOf(call: string): Promise<CallDetail['audit']>
-  verify(key: string): Promise<AuditRequests['verify']['output']>
+  verify(key: string): Promise<AuditResponse<'verify'>>
 }
-
-type AuditArchive = Pick<PostgresAudit, 'ask' | 'status'>
 
 export interface AuditQueriesOptions {
   readonly folder: string
@@ -24,7 +23,7 @@ export interface AuditQueriesOptions {
   readonly marks?: string
   /** Resolves when everything recorded so far is on disk. */
   flushed(): Promise<void>
-  readonly archive?: AuditArchive
+  readonly archive?: Pick<PostgresAudit, 'ask' | 'status'> | undefined
   readonly clock: Clock
 }
 
@@ -84,17 +83,17 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
     await last?.terminate()
   }
 
-  const ask = async <Name extends AuditRequestName>(
+  const request = async <Name extends keyof AuditRequests>(
     name: Name,
-    input: AuditRequests[Name]['input'],
-  ): Promise<AuditRequests[Name]['output']> => {
+    input: Parameters<AuditRequests[Name]>[1],
+  ): Promise<AuditResponse<Name>> => {
     // Records that cannot be written are missing; the log reports that elsewhere.
     await flushed().catch(() => {})
     if (disposed) throw shuttingDown()
     idleTimer?.[Symbol.dispose]()
     worker ??= startWorker()
     const id = ++lastId
-    const { promise, resolve, reject } = Promise.withResolvers<AuditRequests[Name]['output']>()
+    const { promise, resolve, reject } = Promise.withResolvers<AuditResponse<Name>>()
     pending.set(id, { resolve, reject })
     worker.postMessage({ id, folder, name, input })
     return promise
@@ -104,18 +103,18 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
     async search(query) {
       if (archive) await flushed().catch(() => {})
       const sources = {
-        archive: archive && ((asked: AuditPageQuery) => archive.ask(({ search }) => search(asked))),
-        local: (asked: AuditPageQuery) => ask('query', asked),
+        archive: archive && ((page: AuditPageQuery) => archive.ask(({ search }) => search(page))),
+        local: (page: AuditPageQuery) => request('query', page),
         unavailable: () => unavailable,
       }
       const { rows, next, source } = await searchAudit(sources, query)
-      const page = { rows: rows as unknown as AuditPage['rows'], nextCursor: next, ...(source && { source }) }
+      const page = { rows: rows as unknown as AuditPage['rows'], nextCursor: next, source }
       if (!archive || source !== 'postgres') return page
       const { behindRecords, behindSeconds } = archive.status()
       return { ...page, behind: { records: behindRecords ?? null, seconds: behindSeconds } }
     },
-    recordsOf: (call) => ask('records', { call }),
-    verify: (key) => ask('verify', { key, marks }),
+    recordsOf: (call) => request('records', { call }),
+    verify: (key) => request('verify', { key, marks }),
     [Symbol.asyncDispose]() {
       disposed = true
       return close()
@@ -132,21 +131,16 @@ const shuttingDown = () => new ToolwayError('OVERLOADED', 'This gateway is shutt
 const failure = (cause: Error) =>
   new ToolwayError('INTERNAL', "The audit log could not be read. See the gateway's log for the cause.", { cause })
 
-export interface ChainVerification {
-  state(): ChainView
-  /** Starts a full verification unless one is running. */
-  verify(): ChainView
-}
-
-interface ChainVerificationOptions {
+interface ChainVerificationOptions extends Pick<AdminContext, 'auditKey' | 'clock' | 'log'> {
   readonly queries: Pick<AuditQueries, 'verify'>
-  auditKey(): Promise<string>
-  readonly clock: Clock
-  readonly log: Log
 }
 
-export function createChainVerification(options: ChainVerificationOptions): ChainVerification {
-  const { queries, auditKey, clock, log } = options
+export function createChainVerification({
+  queries,
+  auditKey,
+  clock,
+  log,
+}: ChainVerificationOptions): Pick<AdminService, 'chain' | 'verifyChain'> {
   let view: ChainView = { state: 'unknown', checkedAt: null, records: null, problems: [] }
 
   const check = async () => {
@@ -157,8 +151,8 @@ export function createChainVerification(options: ChainVerificationOptions): Chai
   }
 
   return {
-    state: () => view,
-    verify() {
+    chain: () => view,
+    verifyChain() {
       if (view.state === 'checking') return view
       const before = view
       view = { ...before, state: 'checking' }

@@ -1,26 +1,23 @@
 import { randomUUID } from 'node:crypto'
 import type { Caller, Peer } from '../../core/call.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
-import type { CallDetail, CallsQuery, CallView, TryResult } from '../../serve/admin/contract.ts'
-import type { TryToolInput } from '../../serve/admin/service.ts'
+import type { CallDetail, CallView, TryResult } from '../../serve/admin/contract.ts'
+import type { AdminService, TryToolInput } from '../../serve/admin/service.ts'
 import { resolveAgent } from './agents.ts'
 import type { AuditQueries } from './audit-queries.ts'
 import type { AdminContext } from './context.ts'
 
-/** Recent calls. Non-admins see only their own agent's calls. */
-export interface CallsAdmin {
-  list(caller: Caller, asked: CallsQuery): readonly CallView[]
-  one(caller: Caller, id: string): Promise<CallDetail | undefined>
-}
+type CallsAdmin = Pick<AdminService, 'calls' | 'call'>
 
+/** Recent calls. Non-admins see only their own agent's calls. */
 export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: AuditQueries): CallsAdmin {
   return {
-    list(caller, { limit, ...filter }) {
+    calls(caller, { limit, ...filter }) {
       if (caller.admin) return calls.list(filter, limit)
       if (filter.agent !== undefined && filter.agent !== caller.agent) return []
       return calls.list({ ...filter, agent: caller.agent }, limit)
     },
-    async one(caller, id) {
+    async call(caller, id) {
       const found = calls.find(id)
       const maySee = ({ agent }: CallView) => caller.admin || agent === caller.agent
       if (!found || !maySee(found)) return undefined
@@ -30,13 +27,11 @@ export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: Aud
   }
 
   /** If the audit log cannot be searched, the call is shown without its records. */
-  async function recordsOf(id: string): Promise<CallDetail['audit']> {
-    try {
-      return await auditQueries.recordsOf(id)
-    } catch (cause) {
+  function recordsOf(id: string): Promise<CallDetail['audit']> {
+    return auditQueries.recordsOf(id).catch((cause) => {
       log.warn({ cause }, 'could not read the audit records of a call')
       return none
-    }
+    })
   }
 }
 
@@ -50,13 +45,13 @@ export async function tryTool(
   { access }: AdminContext,
   caller: Caller,
   name: string,
-  { arguments: given, agent: asked }: TryToolInput,
+  { arguments: args, agent }: TryToolInput,
   signal: AbortSignal,
 ): Promise<TryResult> {
-  const acting = { ...caller, agent: resolveAgent(access, caller, asked) }
+  const acting = { ...caller, agent: resolveAgent(access, caller, agent) }
   const { entry } = await access.view(acting).resolve('tool', name)
   const id = randomUUID().slice(19)
-  const input = { arguments: given, meta: {} }
+  const input = { arguments: args, meta: {} }
   const start = performance.now()
   const outcome = (result: TryResult['result'], error: TryResult['error']): TryResult => ({
     call: id,
@@ -80,8 +75,7 @@ function errorOf(thrown: unknown): TryResult['error'] {
   }
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') throw thrown
-  const { rule } = error.details
-  return { code: error.code, message: error.message, ...(rule !== undefined && { rule }) }
+  return { code: error.code, message: error.message, rule: error.details.rule }
 }
 
 const nonInteractive: Peer = {

@@ -2,20 +2,15 @@ import type { Redactor } from '../../audit/redact/redactor.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretKindAt } from '../../config/schema-lookup.ts'
 import type { Path } from '../../config/tree.ts'
-import type { Caller } from '../../core/call.ts'
 import { isSecretName } from '../../core/secret-name.ts'
 import { isRecord } from '../../lib/is-record.ts'
-import type { ConfigView, ReloadEvent } from '../../serve/admin/contract.ts'
+import type { ReloadEvent } from '../../serve/admin/contract.ts'
+import type { AdminService } from '../../serve/admin/service.ts'
 import type { ReloadOutcome } from '../reload.ts'
 import { type AdminContext, audited } from './context.ts'
 import { reloadView } from './overview.ts'
 
-export interface ConfigAdmin {
-  view(): ConfigView
-  last(): ReloadEvent | undefined
-  reload(caller: Caller): Promise<ReloadEvent>
-  onReload(listener: (event: ReloadEvent) => void): Disposable
-}
+type ConfigAdmin = Pick<AdminService, 'config' | 'lastReload' | 'reload' | 'onReload'>
 
 export function createConfigAdmin(context: AdminContext): ConfigAdmin {
   const { current, reload, audit, clock } = context
@@ -27,10 +22,10 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
     return { ...event, error: error === null ? null : text(error), changes: changes.map(text) }
   }
 
-  const last = (): ReloadEvent | undefined => history.events[0] && shown(history.events[0])
+  const lastReload = (): ReloadEvent | undefined => history.events[0] && shown(history.events[0])
 
   return {
-    view() {
+    config() {
       const { loaded, warnings, redactor } = current()
       return {
         files: loaded.files.map(({ path, dialect }) => ({ path, dialect })),
@@ -40,10 +35,10 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
         history: history.events.map(shown),
       }
     },
-    last,
+    lastReload,
     async reload(caller) {
       await audited(audit, caller, { operation: 'reload_config' }, () => reload.now())
-      return last() ?? { at: clock.now(), ok: true, error: null, changes: [] }
+      return lastReload() ?? { at: clock.now(), ok: true, error: null, changes: [] }
     },
     onReload: (listener) => history.onEvent((event) => listener(shown(event))),
   }

@@ -1,15 +1,14 @@
 import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import type { CallView, Figures, Series, Stats, TimeRange } from '../../serve/admin/contract.ts'
+import type { CallView, Figures, Series, Stats } from '../../serve/admin/contract.ts'
+import type { AdminService } from '../../serve/admin/service.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 
 /** Statistics. Non-admins see only those of their own agent's calls. */
-export interface VisibleFigures {
+export interface VisibleFigures extends Pick<AdminService, 'series' | 'stats'> {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
-  series(caller: Caller, range: TimeRange): Series
-  stats(caller: Caller, by: Stats['by']): Stats
 }
 
 const overviewMs = 60_000
@@ -26,7 +25,6 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
     latest = { agent, at, calls: calls.list({ agent }, Number.MAX_SAFE_INTEGER) }
     return latest.calls
   }
-  const named = { agent: 'agent', server: 'server', operation: 'operation', tool: 'name' } as const
 
   return {
     lately(caller) {
@@ -37,8 +35,7 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
     },
     of(caller, by, name) {
       if (all(caller)) return stats.of(by, name)
-      const fits = by === 'tool' ? isTool(name) : (call: CallView) => call[named[by]] === name
-      const found = own(caller).filter(fits)
+      const found = counted(own(caller), by).filter((call) => nameBy[by](call) === name)
       const since = found.at(-1)?.at ?? clock.now()
       return figuresOf(found, clock.now() - since)
     },
@@ -49,9 +46,6 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
     stats: (caller, by) => (all(caller) ? stats.table(by) : statsOf(own(caller), by, clock.now())),
   }
 }
-
-const isTool = (name: string) => (call: CallView) =>
-  call.operation === 'call_tool' && `${call.server}.${call.name}` === name
 
 /** For callers who may see only their own agent's calls. */
 export function figuresOf(calls: readonly CallView[], ms: number): Figures {
@@ -98,9 +92,15 @@ const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {
   tool: ({ server, name }) => `${server}.${name}`,
 }
 
+/** Only calls of tools have a tool. */
+const counted = (calls: readonly CallView[], by: Stats['by']) =>
+  by === 'tool' ? calls.filter(({ operation }) => operation === 'call_tool') : calls
+
 export function statsOf(calls: readonly CallView[], by: Stats['by'], now: number): Stats {
   const since = calls.reduce((oldest, { at }) => Math.min(oldest, at), now)
-  const counted = by === 'tool' ? calls.filter(({ operation }) => operation === 'call_tool') : calls
-  const rows = [...Map.groupBy(counted, nameBy[by])].map(([name, some]) => ({ name, ...figuresOf(some, now - since) }))
+  const rows = [...Map.groupBy(counted(calls, by), nameBy[by])].map(([name, some]) => ({
+    name,
+    ...figuresOf(some, now - since),
+  }))
   return { by, since, rows: rows.sort((one, another) => another.calls - one.calls) }
 }

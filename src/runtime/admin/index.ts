@@ -20,53 +20,40 @@ import { createToolsAdmin } from './tools.ts'
 
 /** Implements the port of the admin API (`serve/admin`) on top of the gateway. */
 function createAdmin(context: AdminContext): AdminService & AsyncDisposable {
-  const { audit, calls: recent, current, clock, log } = context
+  const { audit, archive, calls, current, auditKey, clock, log } = context
+  const { stores, audit: auditConfig } = current().loaded.config
   const figures = createFigures(context)
-  const servers = createServersAdmin(context, figures)
-  const tools = createToolsAdmin(context, figures)
   const auditQueries = createAuditQueries({
     // The log stays in the folder in which it was opened, even if a reload changes the setting.
-    folder: current().loaded.config.audit.path,
-    marks: marksFolder(current().loaded.config.stores.path, current().loaded.config.audit.path),
+    folder: auditConfig.path,
+    marks: marksFolder(stores.path, auditConfig.path),
     flushed: () => audit.flushed(),
-    ...(context.archive && { archive: context.archive }),
+    archive,
     clock,
   })
-  const chain = createChainVerification({ queries: auditQueries, auditKey: context.auditKey, clock, log })
-  const calls = createCallsAdmin(context, auditQueries)
-  const configuration = createConfigAdmin(context)
+  const { series, stats } = figures
   return {
     overview: createOverview(context, figures),
-    series: figures.series,
-    stats: figures.stats,
-    servers: servers.list,
-    server: servers.one,
-    control: servers.control,
-    signIn: servers.signIn,
-    signedIn: servers.signedIn,
-    tools: tools.list,
-    tool: tools.one,
-    tryTool: (...asked) => tryTool(context, ...asked),
-    calls: calls.list,
-    call: calls.one,
-    audit: (asked) => auditQueries.search(queryOf(asked)),
-    chain: chain.state,
-    verifyChain: chain.verify,
+    series,
+    stats,
+    ...createServersAdmin(context, figures),
+    ...createToolsAdmin(context, figures),
+    tryTool: (...params) => tryTool(context, ...params),
+    ...createCallsAdmin(context, auditQueries),
+    audit: (query) => auditQueries.search(queryOf(query)),
+    ...createChainVerification({ queries: auditQueries, auditKey, clock, log }),
     agents: () => agentViews(context),
-    matrix: (asked) => matrixOf(context, asked),
-    why: (caller, asked) => whyFor(context, caller, asked),
-    config: configuration.view,
-    lastReload: configuration.last,
-    reload: configuration.reload,
-    onCalls: recent.subscribe,
-    onReload: configuration.onReload,
+    matrix: (query) => matrixOf(context, query),
+    why: (caller, params) => whyFor(context, caller, params),
+    ...createConfigAdmin(context),
+    onCalls: calls.subscribe,
     [Symbol.asyncDispose]: () => auditQueries[Symbol.asyncDispose](),
   }
 }
 
 /** Maps API parameters to those of the search and drops undefined ones. */
-function queryOf({ from, to, cursor, decision, limit, ...asked }: AuditListQuery): AuditPageQuery {
-  const wanted = { ...asked, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
+function queryOf({ from, to, cursor, decision, limit, ...query }: AuditListQuery): AuditPageQuery {
+  const wanted = { ...query, since: from, until: to, before: cursor, decision: decision?.toUpperCase() }
   return { ...Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== undefined)), limit }
 }
 
@@ -79,11 +66,11 @@ export const createAdminRoutes =
   (options: AdminRoutesOptions) =>
   ({ url, port, hosts, admit, bodies, sessions, chat }: ListeningServer): HttpEndpoint => {
     const admin = createAdmin({ ...options, sessions, endpoint: () => url })
-    const door = createAdminEndpoint({ ...options, admin, admit, bodies, port, hosts, chat })
+    const endpoint = createAdminEndpoint({ ...options, admin, admit, bodies, port, hosts, chat })
     return {
-      handle: door.handle,
+      handle: endpoint.handle,
       [Symbol.dispose]() {
-        door[Symbol.dispose]()
+        endpoint[Symbol.dispose]()
         // Do not wait for the thread that reads the audit log.
         void admin[Symbol.asyncDispose]()
       },

@@ -29,7 +29,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
       version,
       startedAt,
       endpoint: context.endpoint(),
-      ...(worker && { worker: { number: worker.number, of: worker.of } }),
+      worker: worker && { number: worker.number, of: worker.of },
       calls: figures.lately(caller),
       ...loadFor(caller, context),
       tokens: tokenAccount(caller, generation),

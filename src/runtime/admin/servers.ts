@@ -2,20 +2,14 @@ import type { Caller } from '../../core/call.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
-import type { ServerDetail, ServerView, SignInView } from '../../serve/admin/contract.ts'
-import type { ServerAction } from '../../serve/admin/service.ts'
+import type { ServerView } from '../../serve/admin/contract.ts'
+import type { AdminService, ServerAction } from '../../serve/admin/service.ts'
 import type { UpstreamServer } from '../../upstream/server.ts'
 import { type AdminContext, audited } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { visibleServers } from './visibility.ts'
 
-export interface ServersAdmin {
-  list(caller: Caller): readonly ServerView[]
-  one(caller: Caller, name: string): ServerDetail
-  control(caller: Caller, name: string, action: ServerAction): Promise<ServerView>
-  signIn(caller: Caller, name: string, redirect: URL): Promise<SignInView>
-  signedIn(answer: URLSearchParams): Promise<string>
-}
+type ServersAdmin = Pick<AdminService, 'servers' | 'server' | 'control' | 'signIn' | 'signedIn'>
 
 /** How long a response waits for an action; after that, clients poll the server's state. */
 const maxWaitMs = 15_000
@@ -30,18 +24,8 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     const { era = null, protocolVersion = null, latencyMs = null, lastError = null } = status
     const { health, reason, since, description, transport, breaker } = status
     return {
-      name,
-      description,
-      health,
-      reason,
-      since,
-      transport,
-      era,
-      protocolVersion,
-      breaker,
-      tools,
-      latencyMs,
-      lastError,
+      ...{ name, description, health, reason, since, transport, era, protocolVersion },
+      ...{ breaker, tools, latencyMs, lastError },
       process: (caller.admin && control?.process) || null,
       calls: figures.of(caller, 'server', name),
       paused: control?.paused ?? false,
@@ -52,10 +36,8 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     const servers = visibleServers(caller, current())
     const found = servers.find((server) => server.name === name)
     if (found) return found
-    const hint = didYouMean(
-      name,
-      servers.map((server) => server.name),
-    )
+    const names = servers.map((server) => server.name)
+    const hint = didYouMean(name, names)
     throw new ToolwayError('SERVER_NOT_FOUND', `There is no server ${JSON.stringify(name.slice(0, 100))}${hint}`)
   }
 
@@ -80,32 +62,34 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   }
 
   return {
-    list: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
-    one(caller, name) {
+    servers: (caller) => visibleServers(caller, current()).map((server) => viewOf(caller, server)),
+    server(caller, name) {
       const found = viewOf(caller, find(caller, name))
       return { ...found, stderr: caller.admin ? (serverOf(name)?.control.stderr() ?? []) : [] }
     },
     async control(caller, name, action) {
       find(caller, name)
       const server = serverOf(name)
-      if (!server) throw notOurs(name)
-      if (current().loaded.config.mcpServers[name]?.disabled) throw disabled(name)
-      await audited(audit, caller, { operation: `${action}_server`, server: name }, () =>
-        settled(actions[action](server)),
-      )
+      if (!server) throw isBuiltIn(name)
+      if (current().loaded.config.mcpServers[name]?.disabled) {
+        const remedy = `remove mcpServers.${name}.disabled and reload`
+        throw invalid(`${name} is disabled in the configuration: ${remedy}.`)
+      }
+      const operation = { operation: `${action}_server`, server: name }
+      await audited(audit, caller, operation, () => settled(actions[action](server)))
       return viewOf(caller, find(caller, name))
     },
     async signIn(caller, name, redirect) {
       find(caller, name)
       const config = current().loaded.config.mcpServers[name]
-      if (!config || !oauth) throw notOurs(name)
+      if (!config || !oauth) throw isBuiltIn(name)
       const action = { operation: 'sign_in_server', server: name }
       const url = await audited(audit, caller, action, () => oauth.beginHere(name, config, redirect))
       return { url }
     },
-    async signedIn(answer) {
-      if (!oauth) throw nothingToSignInWith()
-      const name = await oauth.finishHere(answer)
+    async signedIn(params) {
+      if (!oauth) throw invalid('This gateway does not support signing in to servers.')
+      const name = await oauth.finishHere(params)
       // Refresh: earlier failures were due to the missing sign-in.
       const server = serverOf(name)
       if (server) await settled(actions.refresh(server))
@@ -114,14 +98,6 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
   }
 }
 
-const nothingToSignInWith = () =>
-  new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
+const invalid = (message: string) => new ToolwayError('INVALID_ARGUMENTS', message)
 
-const notOurs = (name: string) =>
-  new ToolwayError('INVALID_ARGUMENTS', `${name} is built into Toolway and cannot be controlled.`)
-
-const disabled = (name: string) =>
-  new ToolwayError(
-    'INVALID_ARGUMENTS',
-    `${name} is disabled in the configuration: remove mcpServers.${name}.disabled and reload.`,
-  )
+const isBuiltIn = (name: string) => invalid(`${name} is built into Toolway and cannot be controlled.`)

@@ -3,17 +3,15 @@ import type { Caller } from '../../core/call.ts'
 import { refusalOf } from '../../core/decision.ts'
 import type { Entry } from '../../core/entry.ts'
 import { tokensOf } from '../../core/tokens.ts'
-import type { ToolDetail, ToolPage, ToolPermission, ToolsQuery, ToolView } from '../../serve/admin/contract.ts'
+import type { ToolPermission, ToolView } from '../../serve/admin/contract.ts'
+import type { AdminService } from '../../serve/admin/service.ts'
 import type { Generation } from '../generation.ts'
 import { agentsOf, asAgent } from './agents.ts'
 import type { AdminContext } from './context.ts'
 import type { VisibleFigures } from './figures.ts'
 import { selectTools, visibleTools } from './visibility.ts'
 
-export interface ToolsAdmin {
-  list(caller: Caller, asked: ToolsQuery): ToolPage
-  one(caller: Caller, name: string): Promise<ToolDetail>
-}
+type ToolsAdmin = Pick<AdminService, 'tools' | 'tool'>
 
 export function createToolsAdmin({ current, access }: AdminContext, figures: VisibleFigures): ToolsAdmin {
   /** By any spelling of its name; for non-admins, policy applies as in a call. */
@@ -27,12 +25,12 @@ export function createToolsAdmin({ current, access }: AdminContext, figures: Vis
   }
 
   return {
-    list(caller, asked) {
+    tools(caller, query) {
       const generation = current()
-      const { tools, ...page } = selectTools(visibleTools(caller, generation), asked)
+      const { tools, ...page } = selectTools(visibleTools(caller, generation), query)
       return { tools: tools.map((tool) => viewOf(tool, generation)), ...page }
     },
-    async one(caller, name) {
+    async tool(caller, name) {
       const served = await find(caller, name)
       const generation = current()
       const { entry, definition } = served

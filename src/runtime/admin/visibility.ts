@@ -12,38 +12,25 @@ export const visibleServers = (caller: Caller, { catalog }: Generation): readonl
 
 /** Without meta-tools. Returns the same array until something changes. */
 export const visibleTools = (caller: Caller, { catalog }: Generation): readonly Served[] =>
-  splitTools(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool')).tools
+  withoutMetaTools(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool'))
 
 /** Without agents in the configuration, all callers are the same agent. */
 export const maySeeAllFigures = (caller: Caller, { policy }: Generation): boolean =>
   caller.admin || policy.agents.size === 0
 
-interface SplitTools {
-  readonly tools: readonly Served[]
-  readonly meta: readonly Served[]
-}
-
-const known = new WeakMap<readonly Served[], SplitTools>()
+const known = new WeakMap<readonly Served[], readonly Served[]>()
 
 /** Memoized: dashboards poll every second, and there may be thousands of tools. */
-export function splitTools(all: readonly Served[]): SplitTools {
+export function withoutMetaTools(all: readonly Served[]): readonly Served[] {
   const before = known.get(all)
   if (before) return before
-  const isMeta = ({ entry }: Served) => entry.server === metaSource
-  const context = { tools: all.filter((one) => !isMeta(one)), meta: all.filter(isMeta) }
-  known.set(all, context)
-  return context
+  const tools = all.filter(({ entry }) => entry.server !== metaSource)
+  known.set(all, tools)
+  return tools
 }
 
-interface SelectedTools {
-  readonly tools: readonly Served[]
-  /** Across all pages. */
-  readonly total: number
-  readonly nextCursor: string | null
-}
-
-/** Keeps the order in which tools are served. */
-export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsQuery): SelectedTools {
+/** Keeps the order in which tools are served. `total` counts all pages. */
+export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsQuery) {
   const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const matching = tools.filter(
     (tool) => (server === undefined || tool.entry.server === server) && words.every((word) => mentions(tool, word)),

@@ -45,21 +45,17 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
 }
 
 /** Rate limit buckets (F8, B10). Each worker counts alone while the primary does not respond. */
-export function ipcBuckets(primary: RpcPeer<PrimaryServiceMethods>, local: Buckets): Buckets {
-  return {
-    take: async (buckets, now) => (await primary.request('take', buckets, now)) ?? local.take(buckets, now),
-  }
-}
+export const ipcBuckets = (primary: RpcPeer<PrimaryServiceMethods>, local: Buckets): Buckets => ({
+  take: async (buckets, now) => (await primary.request('take', buckets, now)) ?? local.take(buckets, now),
+})
 
 /** A TTL store (B10). It appears empty while the primary does not respond. */
-export function ipcTtlStore(primary: RpcPeer<PrimaryServiceMethods>): TtlStore {
-  return {
-    set(key, text, ttlMs) {
-      if (text.length <= maxValueBytes) primary.notify('keepsake', key, text, ttlMs)
-    },
-    get: (key, ttlMs) => primary.request('keepsakeOf', key, ttlMs),
-  }
-}
+export const ipcTtlStore = (primary: RpcPeer<PrimaryServiceMethods>): TtlStore => ({
+  set(key, text, ttlMs) {
+    if (text.length <= maxValueBytes) primary.notify('keepsake', key, text, ttlMs)
+  },
+  get: (key, ttlMs) => primary.request('keepsakeOf', key, ttlMs),
+})
 
 /** Called by a worker that publishes. */
 export type PublishMethods = {
@@ -76,13 +72,11 @@ export function ipcPubSub(primary: RpcPeer<PublishMethods>, log: Log): PubSub & 
 }
 
 /** The primary's side: forwards a message to the other workers. */
-export const broadcastTo = (
-  others: () => Iterable<{ readonly rpc: RpcPeer<DeliverMethods> }>,
-): PublishMethods['spread'] => {
-  return (topic, text) => {
+export const broadcastTo =
+  (others: () => Iterable<{ readonly rpc: RpcPeer<DeliverMethods> }>): PublishMethods['spread'] =>
+  (topic, text) => {
     for (const { rpc } of others()) rpc.notify('hear', topic, text)
   }
-}
 
 /** The workers of this machine, as seen by one of them. */
 export interface IpcMembership extends Membership, AsyncDisposable {

@@ -1,23 +1,14 @@
 import type { Clock } from '../../core/clock.ts'
 import type { TakenOver } from '../../core/cluster.ts'
-import type {
-  Bucket,
-  Buckets,
-  CachedAnswer,
-  CacheLimits,
-  CacheLookup,
-  CacheStore,
-  CacheUsage,
-  Taken,
-} from '../../core/stores.ts'
+import type { Buckets, CachedAnswer, CacheLimits, CacheStore, CacheUsage } from '../../core/stores.ts'
 import { memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
 
 /** Called by workers. */
 export type PrimaryServiceMethods = {
-  take(buckets: readonly Bucket[], now: number): Taken | Promise<Taken>
-  get(group: string, key: string, now: number): CacheLookup | Promise<CacheLookup>
+  take: Buckets['take']
+  get: CacheStore['get']
   /** `limits` come from the current configuration, which only workers load. */
   put(group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage
   drop(group: string): void
@@ -33,15 +24,15 @@ export type PrimaryServiceMethods = {
 
 /** The state that the workers of one machine share: rate limits, cache, sessions, membership. */
 export interface PrimaryServices {
-  readonly registry: WorkerRegistry
+  readonly registry: ReturnType<typeof createWorkerRegistry>
   /** The methods for one worker; `joined` is called when it listens. */
   methodsFor(name: string, joined: () => void): PrimaryServiceMethods
 }
 
 export function createPrimaryServices(clock: Clock): PrimaryServices {
-  const buckets: Buckets = memoryBuckets()
+  const buckets = memoryBuckets()
   let limits: CacheLimits = { maxEntries: 0, maxBytes: 0 }
-  const cache: CacheStore = memoryCache({
+  const cache = memoryCache({
     get maxEntries() {
       return limits.maxEntries
     },
@@ -54,8 +45,8 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
   return {
     registry,
     methodsFor: (name, joined) => ({
-      take: (asked, now) => buckets.take(asked, now),
-      get: (group, key, now) => cache.get(group, key, now),
+      take: buckets.take,
+      get: cache.get,
       put(group, key, answer, now, currentLimits) {
         limits = currentLimits
         cache.put(group, key, { ...answer, bytes: asBuffer(answer.bytes) }, now)
@@ -63,7 +54,7 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
       },
       drop: (group) => void cache.drop(group),
       clear: () => void cache.clear(),
-      usage: () => cache.usage(),
+      usage: cache.usage,
       join(member) {
         registry.join(member)
         joined()
@@ -80,17 +71,6 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
 /** Depending on how it is copied, a Buffer arrives as a Uint8Array. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-
-/** The workers and their addresses, and the session records that let one worker continue a session of another. */
-interface WorkerRegistry {
-  /** Workers that listen, oldest first. */
-  members(): readonly WorkerMember[]
-  join(member: WorkerMember): void
-  leave(name: string): void
-  keep(holder: string, session: string, record: string): void
-  takeOver(taker: string, session: string, unreachable: string): TakenOver
-  forget(session: string): void
-}
 
 export interface WorkerMember {
   readonly name: string
@@ -109,7 +89,8 @@ const sessionMs = 2 * 3_600_000
 /** Each worker has at most 10,000 sessions; records of exited workers are kept too. */
 const maxSessions = 200_000
 
-export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}): WorkerRegistry {
+/** The workers and their addresses, and the session records that let one worker continue a session of another. */
+export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}) {
   const addresses = new Map<string, string>()
   /** Least recently updated first. */
   const sessions = new Map<string, SessionRecord>()
@@ -121,26 +102,27 @@ export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}): 
     }
   }
 
-  const keep = (session: string, holder: string, record: string) => {
+  const keep = (holder: string, session: string, record: string) => {
     sessions.delete(session)
     sessions.set(session, { holder, record, until: clock.monotonic() + sessionMs })
     evict()
   }
 
   return {
-    members: () => [...addresses].map(([name, address]) => ({ name, address })),
-    join: ({ name, address }) => void addresses.set(name, address),
-    leave: (name) => void addresses.delete(name),
-    keep: (holder, session, record) => keep(session, holder, record),
-    takeOver(taker, session, unreachable) {
+    /** Workers that listen, oldest first. */
+    members: (): readonly WorkerMember[] => [...addresses].map(([name, address]) => ({ name, address })),
+    join: ({ name, address }: WorkerMember) => void addresses.set(name, address),
+    leave: (name: string) => void addresses.delete(name),
+    keep,
+    takeOver(taker: string, session: string, unreachable: string): TakenOver {
       const known = sessions.get(session)
       if (known === undefined || known.until <= clock.monotonic()) return undefined
       const { holder, record } = known
       const address = holder === taker || holder === unreachable ? undefined : addresses.get(holder)
       if (address !== undefined) return { heldBy: holder, address }
-      keep(session, taker, record)
+      keep(taker, session, record)
       return { record }
     },
-    forget: (session) => void sessions.delete(session),
+    forget: (session: string) => void sessions.delete(session),
   }
 }

@@ -142,12 +142,8 @@ interface WorkerExit {
   readonly signal: string | null
 }
 
-interface WorkerHandleOptions {
-  readonly number: number
-  readonly of: number
+interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omit<WorkerIdentity, 'name'> {
   methods(name: string): Omit<PrimaryMethods, 'listening'>
-  readonly clock: Clock
-  readonly log: Log
 }
 
 /** The only requests to workers are for metrics, and a busy worker needs a moment to answer. */
@@ -168,14 +164,8 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
     onMessage: (listener) => void worker.on('message', listener),
   }
   const own: PrimaryMethods = { ...methods(name), listening: listening.resolve }
-  const rpc = connectRpc<WorkerMethods>({
-    port,
-    methods: own,
-    peer: `worker ${number}`,
-    timeoutMs: () => metricsTimeoutMs,
-    clock,
-    log,
-  })
+  const timeoutMs = () => metricsTimeoutMs
+  const rpc = connectRpc<WorkerMethods>({ port, methods: own, peer: `worker ${number}`, timeoutMs, clock, log })
   return {
     number,
     name,

@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts'
-import { type ErrorCode, type ErrorDetails, ToolwayError } from '../../core/errors.ts'
+import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createPortRpc, type PortRpcOptions, type RpcMethods, type RpcPeer } from '../../lib/port-rpc.ts'
 import type { DeliverMethods, PublishMethods } from './ipc-stores.ts'
@@ -63,17 +63,12 @@ export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }:
   })
 }
 
-interface EncodedError {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly details: ErrorDetails
-}
+type EncodedError = Pick<ToolwayError, 'code' | 'message' | 'details'>
 
 function encodeError(thrown: unknown): EncodedError | undefined {
   if (!(thrown instanceof ToolwayError)) return undefined
   const { code, message, details } = thrown
-  const { retryAfterMs } = details
-  return { code, message, details: retryAfterMs === undefined ? {} : { retryAfterMs } }
+  return { code, message, details: { retryAfterMs: details.retryAfterMs } }
 }
 
 function decodeError(encoded: object): ToolwayError {

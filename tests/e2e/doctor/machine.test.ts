@@ -112,6 +112,6 @@ test('B11: a lane of the audit log in the hands of another program is told', asy
   const { of } = await runDoctor({ cwd: folder.path })
   expect(of('audit.lock')).toMatchObject({
     status: 'warning',
-    message: expect.stringContaining(`lane 1 is held by backup-tool (process ${holder.pid})`),
+    message: expect.stringContaining(`backup-tool (process ${holder.pid})`),
   })
 })

@@ -1,39 +1,29 @@
 import { CannotExpress, step } from '../conversion.ts'
-import { type AnySchema, isSchema, isSchemaObject, type JsonSchemaObject, numberIn, schemasIn } from '../schema.ts'
-import { listedValues } from './choices.ts'
+import { isSchema, isSchemaObject, type JsonSchemaObject, listedValues, numberIn, schemasIn } from '../schema.ts'
 import { all, any, type Expression, nothing, optional, text, times } from './expression.ts'
-import { type ConversionDepth, type GrammarContext, type GrammarRules, maxUnrolledItems } from './rules.ts'
+import {
+  type Conversion,
+  type ConversionDepth,
+  type GrammarContext,
+  type GrammarRules,
+  maxUnrolledItems,
+} from './rules.ts'
 
 /** The arrays that a schema allows. With `prefixItems`, all positions are filled. */
-export function arrays(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
+export const arrays: Conversion = (context, schema, at, level) => {
   const row = schema.uniqueItems === true ? uniqueRow(context, schema, at) : rowOfItems(context, schema, at, level)
-  const inner = row && sequenceOf(context.rules, 'items', row)
+  const inner = sequenceOf(context.rules, 'items', row)
   return inner && all(text('['), inner, text(']'))
 }
 
-function boundsOf(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  at: string,
-  places: number,
-): Pick<Sequence, 'min' | 'max'> {
+function boundsOf(context: GrammarContext, schema: JsonSchemaObject, at: string, places: number) {
   const min = numberIn(schema.minItems) ?? 0
   if (min > maxUnrolledItems) throw new CannotExpress(at, 'minItems', 'is too large')
   const most = Math.max(context.limits.items, min, places)
   return { min, max: Math.min(numberIn(schema.maxItems) ?? most, maxUnrolledItems) }
 }
 
-function rowOfItems(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Sequence | undefined {
+function rowOfItems(context: GrammarContext, schema: JsonSchemaObject, at: string, level: ConversionDepth): Sequence {
   const { places, rest, restName } = layout(schema)
   const bounds = boundsOf(context, schema, at, places.length)
   const placed: Expression[] = []
@@ -53,28 +43,17 @@ function rowOfItems(
   }
 }
 
-interface Layout {
-  readonly places: readonly AnySchema[]
-  readonly rest: AnySchema | undefined
-  readonly restName: string
-}
-
 /** Before draft 2020-12, `items` could be a list of positions and `additionalItems` the rest. */
-function layout(schema: JsonSchemaObject): Layout {
-  const { items, prefixItems, additionalItems, unevaluatedItems } = schema
-  const closed = unevaluatedItems === false ? false : undefined
-  if (Array.isArray(items)) {
-    return {
-      places: schemasIn(items),
-      rest: isSchema(additionalItems) ? additionalItems : closed,
-      restName: 'additionalItems',
-    }
-  }
-  return { places: schemasIn(prefixItems), rest: isSchema(items) ? items : closed, restName: 'items' }
+function layout(schema: JsonSchemaObject) {
+  const [places, restName] = Array.isArray(schema.items)
+    ? [schema.items, 'additionalItems']
+    : [schema.prefixItems, 'items']
+  const closed = schema.unevaluatedItems === false ? false : undefined
+  return { places: schemasIn(places), rest: isSchema(schema[restName]) ? schema[restName] : closed, restName }
 }
 
 /** Uniqueness can only be guaranteed for listed values: each at most once, in the order of the list. */
-function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence | undefined {
+function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence {
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined
   if (!values || Object.keys(items as object).some((keyword) => !quiet.has(keyword))) {

@@ -7,32 +7,32 @@ import {
   isOfType,
   isSchemaObject,
   type JsonSchemaObject,
+  listedValues,
   namedSchemas,
   namedTypes,
   numberIn,
   schemasIn,
   strings,
+  typeOf,
   typesOf,
 } from '../schema.ts'
 import { any, type Expression, text } from './expression.ts'
-import type { ConversionDepth, GrammarContext } from './rules.ts'
+import type { Conversion, GrammarContext } from './rules.ts'
 
 /** The number of branches multiplies with nesting. */
 const maxBranches = 256
 
 /** `anyOf` or `oneOf`, each branch merged with the keywords beside it. */
-export function choices(
-  context: GrammarContext,
-  keyword: 'anyOf' | 'oneOf',
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
+export const choices: Conversion = (context, schema, at, level) => {
+  const keyword = schema.anyOf === undefined ? 'oneOf' : 'anyOf'
   const { [keyword]: given, ...beside } = schema
   const branches = schemasIn(given)
   if (branches.length > maxBranches) throw new CannotExpress(at, keyword, 'has too many branches')
   const isAlone = Object.keys(beside).every((name) => remarks.has(name))
-  const whole = branches.map((branch, index) => joined(context, beside, branch, step(at, keyword, index)))
+  const whole = branches.map((branch, index) => {
+    const place = step(at, keyword, index)
+    return merge(beside, flat(context, branch, place), place)
+  })
   if (keyword === 'oneOf') refuseOverlaps(context, whole, at)
   return any(
     ...branches.map((branch, index) =>
@@ -42,10 +42,6 @@ export function choices(
 }
 
 const remarks = new Set(['title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema', '$id'])
-
-function joined(context: GrammarContext, beside: JsonSchemaObject, branch: AnySchema, at: string): AnySchema {
-  return merge(beside, isSchemaObject(branch) ? context.flatten(branch, at) : branch, at)
-}
 
 /** With `oneOf`, a value must match exactly one branch, so overlapping branches are refused. */
 function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[], at: string): void {
@@ -66,7 +62,10 @@ function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySche
     context.budget.spend(values.length * (1 + (listedValues(other)?.length ?? 0)))
     return values.every((value) => isRefused(value, other))
   }
-  const [mine, theirs] = [typesOf(written), namedTypes(other) ?? typesOfValues(other) ?? allTypes]
+  const [mine, theirs] = [
+    typesOf(written),
+    namedTypes(other) ?? namedTypes({ type: listedValues(other)?.map(typeOf) }) ?? allTypes,
+  ]
   if (!mine) return false
   const common = commonTypes(mine, theirs)
   if (common.length === 0) return true
@@ -83,13 +82,6 @@ function isRefused(value: unknown, schema: JsonSchemaObject): boolean {
   return types !== undefined && !isOfType(value, types)
 }
 
-function typesOfValues(schema: JsonSchemaObject) {
-  const listed = listedValues(schema)
-  if (!listed || listed.length === 0) return undefined
-  const kinds = listed.map((value) => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value))
-  return namedTypes({ type: kinds })
-}
-
 function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean {
   const below = (low: JsonSchemaObject, high: JsonSchemaObject): boolean => {
     const top = numberIn(low.maximum) ?? numberIn(low.exclusiveMaximum)
@@ -100,12 +92,7 @@ function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean
 }
 
 /** Objects are disjoint if one requires a property that the other forbids, or allows only with disjoint values. */
-function objectsExclude(
-  context: GrammarContext,
-  written: JsonSchemaObject,
-  other: JsonSchemaObject,
-  depth: number,
-): boolean {
+function objectsExclude(context: GrammarContext, written: JsonSchemaObject, other: JsonSchemaObject, depth: number) {
   const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
   const isClosed = !isOpen(written.additionalProperties) && written.patternProperties === undefined
   const always = new Set(strings(written.required))
@@ -121,14 +108,8 @@ function objectsExclude(
 
 const isOpen = (additional: unknown): boolean => additional === true || isSchemaObject(additional)
 
-const flat = (context: GrammarContext, schema: AnySchema): AnySchema =>
-  isSchemaObject(schema) ? context.flatten(schema, '') : schema
-
-/** The values of `const` or `enum`. */
-export function listedValues(schema: JsonSchemaObject): readonly unknown[] | undefined {
-  if (Object.hasOwn(schema, 'const')) return [schema.const]
-  return Array.isArray(schema.enum) ? schema.enum : undefined
-}
+const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
+  isSchemaObject(schema) ? context.flatten(schema, at) : schema
 
 /** The listed values that match the other keywords; `undefined` if none does. */
 export function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {

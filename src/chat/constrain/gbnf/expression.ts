@@ -1,12 +1,16 @@
 /** First and last code point, inclusive. */
 export type CodePointRange = readonly [number, number]
 
+/** Ranges of characters, each written as its first and last character or as a single one: `09`, `_`. */
+export const rangesOf = (...ranges: readonly string[]): readonly CodePointRange[] =>
+  ranges.map(([first = '', last = first]) => [first.codePointAt(0) as number, last.codePointAt(0) as number])
+
 /** A node of a grammar. */
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'set'; readonly ranges: readonly CodePointRange[] }
-  | { readonly kind: 'all'; readonly parts: readonly Expression[] }
-  | { readonly kind: 'any'; readonly options: readonly Expression[] }
+  /** A sequence, or alternatives. */
+  | { readonly kind: 'all' | 'any'; readonly parts: readonly Expression[] }
   | { readonly kind: 'times'; readonly inner: Expression; readonly min: number; readonly max: number }
   | { readonly kind: 'rule'; readonly name: string }
 
@@ -22,7 +26,7 @@ export const set = (ranges: readonly CodePointRange[]): Expression => {
     : { kind: 'set', ranges }
 }
 
-export const rule = (name: string): Expression => ({ kind: 'rule', name })
+export const oneOf = (...ranges: readonly string[]): Expression => set(rangesOf(...ranges))
 
 /** A sequence. */
 export function all(...parts: readonly Expression[]): Expression {
@@ -38,15 +42,13 @@ export function all(...parts: readonly Expression[]): Expression {
 
 /** Alternatives; `undefined` options can never match and are dropped. */
 export function any(...options: readonly (Expression | undefined)[]): Expression | undefined {
-  const seen = new Set<string>()
-  const flat: Expression[] = []
-  for (const option of options.flatMap<Expression | undefined>((one) => (one?.kind === 'any' ? one.options : [one]))) {
+  const different = new Map<string, Expression>()
+  for (const option of options.flatMap<Expression | undefined>((one) => (one?.kind === 'any' ? one.parts : [one]))) {
     const key = JSON.stringify(option)
-    if (option === undefined || seen.has(key)) continue
-    seen.add(key)
-    flat.push(option)
+    if (option && !different.has(key)) different.set(key, option)
   }
-  return flat.length < 2 ? flat[0] : { kind: 'any', options: flat }
+  const parts = [...different.values()]
+  return parts.length < 2 ? parts[0] : { kind: 'any', parts }
 }
 
 /** A bounded repetition. */

@@ -1,21 +1,23 @@
 import { CannotExpress, createBudget, memoizeByContent, stepsPerSchema, type WorkBudget } from '../conversion.ts'
 import { createFlatten } from '../flatten.ts'
-import { findCycles, resolve } from '../references.ts'
+import { findCycles, memberAt, resolve, unescapePointer } from '../references.ts'
 import {
   type AnySchema,
   isSchemaObject,
   type JsonSchemaObject,
   type JsonType,
+  listedValues,
   typesOf,
   unknownType,
 } from '../schema.ts'
 import { arrays, sequenceOf } from './arrays.ts'
 import { anyString, character } from './characters.ts'
-import { choices, listedValues, literals } from './choices.ts'
+import { choices, literals } from './choices.ts'
 import { all, any, type Expression, optional, text } from './expression.ts'
 import { anyNumber, integers, numbers } from './numbers.ts'
 import { objects } from './objects.ts'
 import {
+  type Conversion,
   type ConversionDepth,
   createGrammarRules,
   defaultLimits,
@@ -27,15 +29,9 @@ import { texts } from './strings.ts'
 
 /** Keywords that a grammar cannot enforce. Unknown keywords are annotations, as the standard says. */
 const refused = [
-  'not',
-  'if',
-  'dependentRequired',
-  'dependentSchemas',
-  'dependencies',
-  'contains',
-  '$dynamicRef',
-  '$recursiveRef',
-] as const
+  ...['not', 'if', 'dependentRequired', 'dependentSchemas', 'dependencies'],
+  ...['contains', '$dynamicRef', '$recursiveRef'],
+]
 
 const deepest = 64
 
@@ -88,53 +84,32 @@ const isOnlyReference = (schema: JsonSchemaObject): boolean =>
   )
 
 /** Converts a schema without references. */
-function allowed(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
+const allowed: Conversion = (context, schema, at, level) => {
   for (const keyword of refused) {
     if (schema[keyword] !== undefined) throw new CannotExpress(at, keyword, 'is not supported in a grammar')
   }
   const unknown = unknownType(schema)
   if (unknown !== undefined)
     throw new CannotExpress(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
-  if (schema.anyOf !== undefined) return choices(context, 'anyOf', schema, at, level)
-  if (schema.oneOf !== undefined) return choices(context, 'oneOf', schema, at, level)
+  if (schema.anyOf !== undefined || schema.oneOf !== undefined) return choices(context, schema, at, level)
   const values = listedValues(schema)
   if (values) return literals(values, schema, at)
   const types = typesOf(schema)
-  return types ? any(...types.map((type) => ofType(context, type, schema, at, level))) : anyValue(context)
+  return types ? any(...types.map((type) => byType[type](context, schema, at, level))) : anyValue(context)
 }
 
-function ofType(
-  context: GrammarContext,
-  type: JsonType,
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
-  switch (type) {
-    case 'object':
-      return objects(context, schema, at, level)
-    case 'array':
-      return arrays(context, schema, at, level)
-    case 'string':
-      return texts(context, schema, at)
-    case 'integer':
-      return number(context, 'integer', integers(schema, at))
-    case 'number':
-      return number(context, 'number', numbers(schema, at))
-    case 'boolean':
-      return any(text('true'), text('false'))
-    case 'null':
-      return text('null')
-  }
-}
-
-const number = (context: GrammarContext, hint: string, found: Expression | undefined): Expression | undefined =>
+const named = (context: GrammarContext, hint: string, found: Expression | undefined): Expression | undefined =>
   found && context.rules.define(hint, found)
+
+const byType: Readonly<Record<JsonType, Conversion>> = {
+  object: objects,
+  array: arrays,
+  string: texts,
+  integer: (context, schema, at) => named(context, 'integer', integers(schema, at)),
+  number: (context, schema, at) => named(context, 'number', numbers(schema, at)),
+  boolean: () => any(text('true'), text('false')),
+  null: () => text('null'),
+}
 
 /** A grammar and the keywords that it does not enforce. */
 interface Grammar {
@@ -169,21 +144,14 @@ export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((sch
 
 /** A copy of the schema without one keyword; `undefined` if it is not there. */
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
-  const copy: unknown = structuredClone(schema)
-  let place = copy
-  for (const part of at.split('/').slice(1)) {
-    const name = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    place =
-      typeof place === 'object' && place !== null && Object.hasOwn(place, name)
-        ? (place as Record<string, unknown>)[name]
-        : undefined
-  }
+  const copy = structuredClone(schema)
+  const place = memberAt(copy, at.split('/').slice(1).map(unescapePointer))
   if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
   const fields = place as Record<string, unknown>
   // Overlapping branches are better than none.
   if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
   delete fields[keyword]
-  return copy as AnySchema
+  return copy
 }
 
 /** Any JSON value up to this depth. */

@@ -1,14 +1,14 @@
 import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
-import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
+import { all, any, type Expression, nothing, oneOf, optional, set, text, times } from './expression.ts'
 
 /** Enumerate at most this many multiples. */
 const maxMultiples = 512
 
 /** The integers that a schema allows. */
 export function integers(schema: JsonSchemaObject, at: string): Expression | undefined {
-  const low = lowerBound(schema, at)
-  const high = upperBound(schema, at)
+  const low = boundOf(schema, 'minimum', at)
+  const high = boundOf(schema, 'maximum', at)
   const from = low
     ? Math.ceil(low.value) + Number(!low.included && Number.isInteger(low.value))
     : Number.NEGATIVE_INFINITY
@@ -22,8 +22,8 @@ export function integers(schema: JsonSchemaObject, at: string): Expression | und
 /** The numbers that a schema allows. */
 export function numbers(schema: JsonSchemaObject, at: string): Expression | undefined {
   if (schema.multipleOf !== undefined) return integers(schema, at)
-  const low = lowerBound(schema, at)
-  const high = upperBound(schema, at)
+  const low = boundOf(schema, 'minimum', at)
+  const high = boundOf(schema, 'maximum', at)
   if (!low && !high) return anyNumber
   const found = decimalsBetween(low, high)
   if (found !== 'imprecise') return found
@@ -38,39 +38,22 @@ function multiples(factor: number, from: number, to: number, at: string): Expres
   return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
 }
 
-function lowerBound(schema: JsonSchemaObject, at: string): Bound | undefined {
-  return narrower(schema, at, 'minimum', 'exclusiveMinimum', (one, other) => one > other)
-}
-
-function upperBound(schema: JsonSchemaObject, at: string): Bound | undefined {
-  return narrower(schema, at, 'maximum', 'exclusiveMaximum', (one, other) => one < other)
-}
-
-/** In older drafts, `exclusiveMinimum` is a boolean beside `minimum`. */
-function narrower(
-  schema: JsonSchemaObject,
-  at: string,
-  keyword: string,
-  exclusive: string,
-  isNarrower: (one: number, other: number) => boolean,
-): Bound | undefined {
-  const [inclusive, excluded] = [schema[keyword], schema[exclusive]]
-  for (const [name, bound] of [
-    [keyword, inclusive],
-    [exclusive, excluded],
-  ] as const) {
-    if (bound !== undefined && typeof bound !== 'boolean' && numberIn(bound) === undefined) {
+/** The narrower bound on one side. In older drafts, `exclusiveMinimum` is a boolean beside `minimum`. */
+function boundOf(schema: JsonSchemaObject, keyword: 'minimum' | 'maximum', at: string): Bound | undefined {
+  const exclusive = keyword === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
+  for (const name of [keyword, exclusive]) {
+    const bound = schema[name]
+    if (bound !== undefined && typeof bound !== 'boolean' && numberIn(bound) === undefined)
       throw new CannotExpress(at, name, 'is not a number')
-    }
   }
-  const [one, other] = [numberIn(inclusive), numberIn(excluded)]
-  if (one === undefined) return other === undefined ? undefined : { value: other, included: false }
-  if (other === undefined || isNarrower(one, other)) return { value: one, included: excluded !== true }
-  return { value: other, included: false }
+  const [one, other] = [numberIn(schema[keyword]), numberIn(schema[exclusive])]
+  if (one !== undefined && (other === undefined || (keyword === 'minimum' ? one > other : one < other)))
+    return { value: one, included: schema[exclusive] !== true }
+  return other === undefined ? undefined : { value: other, included: false }
 }
 
-const digit = set([[0x30, 0x39]])
-const leading = set([[0x31, 0x39]])
+const digit = oneOf('09')
+const leading = oneOf('19')
 
 /** Larger integers lose precision in some JSON parsers. */
 const largest = 999_999_999_999_999
@@ -132,23 +115,9 @@ interface Bound {
 /** Any number, with optional fraction and exponent. */
 export const anyNumber: Expression = all(
   optional(text('-')),
-  any(text('0'), all(set([[0x31, 0x39]]), times(digit, 0, 14))) as Expression,
+  any(text('0'), all(leading, times(digit, 0, 14))) as Expression,
   optional(all(text('.'), times(digit, 1, 10))),
-  optional(
-    all(
-      set([
-        [0x45, 0x45],
-        [0x65, 0x65],
-      ]),
-      optional(
-        set([
-          [0x2b, 0x2b],
-          [0x2d, 0x2d],
-        ]),
-      ),
-      times(digit, 1, 2),
-    ),
-  ),
+  optional(all(oneOf('E', 'e'), optional(oneOf('+', '-')), times(digit, 1, 2))),
 )
 
 /** More digits lose precision in some JSON parsers. */
@@ -210,29 +179,26 @@ const joined = (one: Expression | undefined, other: Expression | undefined): Exp
 
 /** The fractions between two bounds that may follow an integer; an empty one means zero. */
 function fractions(low: Decimal | undefined, high: Decimal | undefined, places: number): Expression | undefined {
-  const bounds: Bounds = {
-    low: low && { digits: low.fraction, included: low.included },
-    high: high && { digits: high.fraction, included: high.included },
-  }
-  const digits = nextDigits(bounds, places)
-  return any(mayEnd(bounds) ? nothing : undefined, digits && all(text('.'), digits))
+  const digits = nextDigits({ low, high }, places)
+  return any(mayEnd({ low, high }) ? nothing : undefined, digits && all(text('.'), digits))
 }
 
+/** Bounds whose fractions are the digits still to come. */
 interface Bounds {
-  readonly low: { readonly digits: string; readonly included: boolean } | undefined
-  readonly high: { readonly digits: string; readonly included: boolean } | undefined
+  readonly low: Decimal | undefined
+  readonly high: Decimal | undefined
 }
 
 /** Whether the number may end after the digits so far, all following digits being zero. */
 const mayEnd = ({ low, high }: Bounds): boolean =>
-  (!low || (low.digits === '' && low.included)) && (high?.digits !== '' || high.included)
+  (!low || (low.fraction === '' && low.included)) && (high?.fraction !== '' || high.included)
 
 /** The next digit and what may follow it. */
 function nextDigits({ low, high }: Bounds, places: number): Expression | undefined {
-  if (places === 0 || high?.digits === '') return undefined
-  const lowest = low && !(low.digits === '' && low.included) ? Number(low.digits[0] ?? 0) : undefined
-  const highest = high ? Number(high.digits[0]) : undefined
-  const after = (bound: Bounds['low']) => bound && { ...bound, digits: bound.digits.slice(1) }
+  if (places === 0 || high?.fraction === '') return undefined
+  const lowest = low && !(low.fraction === '' && low.included) ? Number(low.fraction[0] ?? 0) : undefined
+  const highest = high ? Number(high.fraction[0]) : undefined
+  const after = (bound: Bounds['low']) => bound && { ...bound, fraction: bound.fraction.slice(1) }
   const follow = (from: number, to: number, bounds: Bounds): Expression | undefined => {
     if (from > to) return undefined
     const more = nextDigits(bounds, places - 1)

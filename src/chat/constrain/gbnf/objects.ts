@@ -4,16 +4,16 @@ import {
   isSchema,
   isSchemaObject,
   type JsonSchemaObject,
+  listedValues,
   namedSchemas,
   numberIn,
   strings,
 } from '../schema.ts'
 import { sequenceOf } from './arrays.ts'
 import { complement, overlap, rawRanges } from './characters.ts'
-import { listedValues } from './choices.ts'
 import { all, any, type Expression, nothing, optional, set, text, times } from './expression.ts'
 import { patternString } from './pattern.ts'
-import { type ConversionDepth, type GrammarContext, maxKeyCharacters } from './rules.ts'
+import { type Conversion, type GrammarContext, maxKeyCharacters } from './rules.ts'
 
 const colon = all(text(':'), optional(text(' ')))
 
@@ -21,12 +21,7 @@ const colon = all(text(':'), optional(text(' ')))
  * The objects that a schema allows: named members in schema order, and others only if the schema mentions additional
  * members or names none.
  */
-export function objects(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
+export const objects: Conversion = (context, schema, at, level) => {
   const required = new Set(strings(schema.required))
   const named = namedMembers(schema)
   if (named.length > 0 && hasRuleForNames(schema))
@@ -39,7 +34,9 @@ export function objects(
     const pair = all(text(JSON.stringify(name)), colon, context.rules.define(name, value))
     parts.push({ expression: pair, required: required.has(name) })
   }
-  const { min, max, most } = numberOfMembers(context, schema)
+  const min = numberIn(schema.minProperties) ?? 0
+  const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
+  const most = Math.max(context.limits.members, min)
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
     // A repeated name counts once.
@@ -47,12 +44,6 @@ export function objects(
   }
   const row = sequenceOf(context.rules, 'members', { parts, min, max, extra: extra && { expression: extra, most } })
   return row && all(text('{'), row, text('}'))
-}
-
-function numberOfMembers(context: GrammarContext, schema: JsonSchemaObject) {
-  const min = numberIn(schema.minProperties) ?? 0
-  const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
-  return { min, max, most: Math.max(context.limits.members, min) }
 }
 
 /** Named members, including names that appear only in `required` or in an enum of `propertyNames`. */
@@ -65,35 +56,20 @@ function namedMembers(schema: JsonSchemaObject): readonly (readonly [string, Any
 }
 
 /** A member that the schema does not name. */
-function additionalMember(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
+const additionalMember: Conversion = (context, schema, at, level) => {
   const { additionalProperties, unevaluatedProperties, propertyNames } = schema
-  const patterns = namedSchemas(schema.patternProperties)
-  if (patterns.length > 0) return patternPair(context, schema, patterns, at, level)
+  if (namedSchemas(schema.patternProperties).length > 0) return patternPair(context, schema, at, level)
   if (isSchemaObject(propertyNames) && listedValues(propertyNames)) return undefined
-  const said = isSchema(additionalProperties)
-    ? additionalProperties
-    : unevaluatedProperties === false
-      ? false
-      : undefined
-  const others = said ?? (schema.properties === undefined && strings(schema.required).length === 0)
+  const isOpen =
+    unevaluatedProperties !== false && schema.properties === undefined && strings(schema.required).length === 0
+  const others = isSchema(additionalProperties) ? additionalProperties : isOpen
   const value = context.convert(others, step(at, 'additionalProperties'), level)
   const key = value && additionalKeys(context, schema, at, level)
   return key && pairOf(context, key, value)
 }
 
-function patternPair(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  patterns: readonly (readonly [string, AnySchema])[],
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
-  const [only, ...others] = patterns
+const patternPair: Conversion = (context, schema, at, level) => {
+  const [only, ...others] = namedSchemas(schema.patternProperties)
   const alone =
     others.length === 0 && namedSchemas(schema.properties).length === 0 && schema.propertyNames === undefined
   if (!only || !alone || strings(schema.required).length > 0) {
@@ -101,48 +77,27 @@ function patternPair(
   }
   const place = step(at, 'patternProperties', only[0])
   const value = context.convert(only[1], place, level)
-  const key = value && patternKeys(context, only[0], place)
-  return key && pairOf(context, key, value)
+  const key = value && patternString(only[0], { min: 0, max: maxKeyCharacters }, place)
+  return key && pairOf(context, context.rules.define('key', key), value)
 }
 
 const pairOf = (context: GrammarContext, key: Expression, value: Expression): Expression =>
   context.rules.define('pair', all(key, colon, context.rules.define('value', value)))
 
 /** Names for additional members, as JSON strings. */
-function additionalKeys(
-  context: GrammarContext,
-  schema: JsonSchemaObject,
-  at: string,
-  level: ConversionDepth,
-): Expression | undefined {
-  const { propertyNames } = schema
-  if (hasRuleForNames(schema))
-    return context.convert({ type: 'string', ...(propertyNames as JsonSchemaObject) }, step(at, 'propertyNames'), level)
-  return otherThan(
-    context,
-    namedSchemas(schema.properties).map(([name]) => name),
-  )
+const additionalKeys: Conversion = (context, schema, at, level) => {
+  if (!hasRuleForNames(schema)) return otherThan(context, new Map(namedSchemas(schema.properties)).keys())
+  const names = { type: 'string', ...(schema.propertyNames as JsonSchemaObject) }
+  return context.convert(names, step(at, 'propertyNames'), level)
 }
 
 /** Whether `propertyNames` is more than an enum. */
-function hasRuleForNames({ propertyNames }: JsonSchemaObject): boolean {
-  return (
-    propertyNames === false ||
-    (isSchemaObject(propertyNames) && !isTrivial(propertyNames) && !listedValues(propertyNames))
-  )
-}
+const hasRuleForNames = ({ propertyNames }: JsonSchemaObject): boolean =>
+  propertyNames === false ||
+  (isSchemaObject(propertyNames) && !isTrivial(propertyNames) && !listedValues(propertyNames))
 
 const isTrivial = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((keyword) => keyword === 'type' || keyword === 'description' || keyword === 'title')
-
-/** Names that match a pattern. */
-function patternKeys(context: GrammarContext, pattern: string, at: string): Expression | undefined {
-  const found = patternString(pattern, { min: 0, max: maxKeyCharacters }, at)
-  return found && context.rules.define('key', found)
-}
-
-/** Whether a name needs no escaping. */
-const isRaw = (name: string): boolean => JSON.stringify(name) === `"${name}"`
 
 interface Branch {
   readonly branches: Map<string, Branch>
@@ -150,9 +105,11 @@ interface Branch {
 }
 
 /** Any name except these. Excludes names that need escaping, so that each name has one spelling. */
-function otherThan({ rules }: GrammarContext, names: readonly string[]): Expression {
+function otherThan({ rules }: GrammarContext, names: Iterable<string>): Expression {
   const root: Branch = { branches: new Map(), isName: true }
-  for (const name of names.filter(isRaw)) {
+  for (const name of names) {
+    // A name that needs escaping cannot be written as a key here.
+    if (JSON.stringify(name) !== `"${name}"`) continue
     let branch = root
     for (const sign of name) {
       const next = branch.branches.get(sign) ?? { branches: new Map(), isName: false }

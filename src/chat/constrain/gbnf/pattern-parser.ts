@@ -1,6 +1,6 @@
 import { CannotExpress } from '../conversion.ts'
 import { complement } from './characters.ts'
-import type { CodePointRange } from './expression.ts'
+import { type CodePointRange, rangesOf } from './expression.ts'
 
 const deepest = 32
 const longest = 2_000
@@ -19,39 +19,33 @@ export function parsePattern(pattern: string, at: string): PatternNode {
 
 function parseChoice(cursor: PatternCursor, depth: number): PatternNode {
   if (depth > deepest) cursor.refuse('nests too deeply')
-  const options: PatternNode[] = [parseRow(cursor, depth)]
+  const parts: PatternNode[] = [parseRow(cursor, depth)]
   while (cursor.signs[cursor.at] === '|') {
     cursor.at++
-    options.push(parseRow(cursor, depth))
+    parts.push(parseRow(cursor, depth))
   }
-  return options.length === 1 ? (options[0] as PatternNode) : { kind: 'choice', options }
+  return parts.length === 1 ? (parts[0] as PatternNode) : { kind: 'choice', parts }
 }
 
 function parseRow(cursor: PatternCursor, depth: number): PatternNode {
   const parts: PatternNode[] = []
-  for (
-    let sign = cursor.signs[cursor.at];
-    sign !== undefined && sign !== '|' && sign !== ')';
-    sign = cursor.signs[cursor.at]
-  ) {
-    parts.push(parseRepeat(cursor, parseOne(cursor, sign, depth)))
-  }
+  while (!['|', ')', undefined].includes(cursor.signs[cursor.at]))
+    parts.push(parseRepeat(cursor, parseOne(cursor, depth)))
   return parts.length === 1 ? (parts[0] as PatternNode) : { kind: 'row', parts }
 }
 
-function parseOne(cursor: PatternCursor, sign: string, depth: number): PatternNode {
-  cursor.at++
+function parseOne(cursor: PatternCursor, depth: number): PatternNode {
+  const sign = cursor.signs[cursor.at++] as string
   if (sign === '^') return { kind: 'start' }
   if (sign === '$') return { kind: 'end' }
   if (sign === '(') return parseGroup(cursor, depth)
   if (sign === '[') return one(parseSet(cursor))
-  if (sign === '.') return one(complement(classes.newline))
+  if (sign === '.') return one(complement(newline))
   if (sign === '\\') return one(escapedSign(cursor))
   if ('*+?'.includes(sign) || (sign === '{' && /^\d/.test(cursor.signs[cursor.at] ?? ''))) {
     cursor.refuse('repeats nothing')
   }
-  const point = sign.codePointAt(0) as number
-  return one([[point, point]])
+  return one(rangesOf(sign))
 }
 
 const one = (ranges: readonly CodePointRange[]): PatternNode => ({ kind: 'sign', ranges })
@@ -84,38 +78,19 @@ function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
 }
 
 /** The parser's position in a pattern. */
-export interface PatternCursor {
+interface PatternCursor {
   readonly signs: readonly string[]
   at: number
   refuse(why: string): never
 }
 
-const digit: readonly CodePointRange[] = [[0x30, 0x39]]
-const word: readonly CodePointRange[] = [
-  [0x30, 0x39],
-  [0x41, 0x5a],
-  [0x5f, 0x5f],
-  [0x61, 0x7a],
-]
-const space: readonly CodePointRange[] = [
-  [0x09, 0x0d],
-  [0x20, 0x20],
-  [0xa0, 0xa0],
-  [0x1680, 0x1680],
-  [0x2000, 0x200a],
-  [0x2028, 0x2029],
-  [0x202f, 0x202f],
-  [0x205f, 0x205f],
-  [0x3000, 0x3000],
-  [0xfeff, 0xfeff],
-]
-const newline: readonly CodePointRange[] = [
-  [0x0a, 0x0a],
-  [0x0d, 0x0d],
-  [0x2028, 0x2029],
-]
-
-const classes = { digit, word, space, newline }
+const digit = rangesOf('09')
+const word = rangesOf('09', 'AZ', '_', 'az')
+const space = rangesOf(
+  ...['\t\r', ' ', '\u00a0', '\u1680', '\u2000\u200a'],
+  ...['\u2028\u2029', '\u202f', '\u205f', '\u3000', '\ufeff'],
+)
+const newline = rangesOf('\n', '\r', '\u2028\u2029')
 
 const named: Readonly<Record<string, readonly CodePointRange[]>> = {
   d: digit,
@@ -126,28 +101,26 @@ const named: Readonly<Record<string, readonly CodePointRange[]>> = {
   S: complement(space),
 }
 
-const controls: Readonly<Record<string, number>> = { n: 0x0a, r: 0x0d, t: 0x09, f: 0x0c, v: 0x0b }
+const controls: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v', 0: '\0' }
 
 /** Parses what follows a backslash. */
 function escapedSign(cursor: PatternCursor, inSet = false): readonly CodePointRange[] {
   const sign = cursor.signs[cursor.at++] ?? cursor.refuse('ends with a backslash')
   if (Object.hasOwn(named, sign)) return named[sign] as readonly CodePointRange[]
-  if (Object.hasOwn(controls, sign)) return only(controls[sign] as number)
-  if (sign === 'b' && inSet) return only(0x08)
-  if (sign === 'x' || sign === 'u') return only(hexadecimal(cursor, sign))
+  if (Object.hasOwn(controls, sign)) return rangesOf(controls[sign] as string)
+  if (sign === 'b' && inSet) return rangesOf('\b')
+  if (sign === 'x' || sign === 'u') return hexadecimal(cursor, sign)
   if (/[A-Za-z1-9]/.test(sign)) cursor.refuse(`uses \\${sign}`)
-  return only(sign === '0' ? 0 : (sign.codePointAt(0) as number))
+  return rangesOf(sign)
 }
 
-const only = (point: number): readonly CodePointRange[] => [[point, point]]
-
-function hexadecimal(cursor: PatternCursor, sign: 'x' | 'u'): number {
+function hexadecimal(cursor: PatternCursor, sign: 'x' | 'u'): readonly CodePointRange[] {
   const rest = cursor.signs.slice(cursor.at, cursor.at + 10).join('')
   const form = sign === 'x' ? /^([0-9a-fA-F]{2})/ : /^(?:([0-9a-fA-F]{4})|\{([0-9a-fA-F]{1,6})\})/
   const found = form.exec(rest) ?? cursor.refuse(`uses \\${sign}, without a code point`)
   cursor.at += found[0].length
   const point = Number.parseInt(found[1] ?? found[2] ?? '', 16)
-  return point <= 0x10ffff ? point : cursor.refuse('contains an invalid code point')
+  return point <= 0x10ffff ? [[point, point]] : cursor.refuse('contains an invalid code point')
 }
 
 /** Parses a character class after its opening bracket. */
@@ -177,19 +150,15 @@ function parseSet(cursor: PatternCursor): readonly CodePointRange[] {
 
 function parseMember(cursor: PatternCursor): readonly CodePointRange[] {
   const sign = cursor.signs[cursor.at++] as string
-  if (sign === '\\') return escapedSign(cursor, true)
-  const point = sign.codePointAt(0) as number
-  return [[point, point]]
+  return sign === '\\' ? escapedSign(cursor, true) : rangesOf(sign)
 }
 
 /** The subset of regular expressions that a grammar can express. */
 export type PatternNode =
   | { readonly kind: 'sign'; readonly ranges: readonly CodePointRange[] }
-  | { readonly kind: 'row'; readonly parts: readonly PatternNode[] }
-  | { readonly kind: 'choice'; readonly options: readonly PatternNode[] }
+  | { readonly kind: 'row' | 'choice'; readonly parts: readonly PatternNode[] }
   | { readonly kind: 'repeat'; readonly inner: PatternNode; readonly min: number; readonly max: number }
-  | { readonly kind: 'start' }
-  | { readonly kind: 'end' }
+  | { readonly kind: 'start' | 'end' }
 
 /** The length of matching texts; the maximum may be infinite. */
 export interface LengthRange {
@@ -198,38 +167,20 @@ export interface LengthRange {
 }
 
 export function lengthOf(node: PatternNode): LengthRange {
-  switch (node.kind) {
-    case 'sign':
-      return { min: 1, max: 1 }
-    case 'start':
-    case 'end':
-      return { min: 0, max: 0 }
-    case 'row':
-      return node.parts.map(lengthOf).reduce((sum, span) => ({ min: sum.min + span.min, max: sum.max + span.max }), {
-        min: 0,
-        max: 0,
-      })
-    case 'choice': {
-      const spans = node.options.map(lengthOf)
-      return { min: Math.min(...spans.map(({ min }) => min)), max: Math.max(...spans.map(({ max }) => max)) }
-    }
-    case 'repeat': {
-      const inner = lengthOf(node.inner)
-      return { min: inner.min * node.min, max: inner.max === 0 ? 0 : inner.max * node.max }
-    }
+  if (node.kind === 'repeat') {
+    const inner = lengthOf(node.inner)
+    return { min: inner.min * node.min, max: inner.max === 0 ? 0 : inner.max * node.max }
   }
+  if (!('parts' in node)) return node.kind === 'sign' ? { min: 1, max: 1 } : { min: 0, max: 0 }
+  const lengths = node.parts.map(lengthOf)
+  if (node.kind === 'choice')
+    return { min: Math.min(...lengths.map(({ min }) => min)), max: Math.max(...lengths.map(({ max }) => max)) }
+  return lengths.reduce((sum, { min, max }) => ({ min: sum.min + min, max: sum.max + max }), { min: 0, max: 0 })
 }
 
 /** Limits every repetition to `most`, unless its minimum is higher. */
 export function capped(node: PatternNode, most: number): PatternNode {
-  switch (node.kind) {
-    case 'row':
-      return { ...node, parts: node.parts.map((part) => capped(part, most)) }
-    case 'choice':
-      return { ...node, options: node.options.map((option) => capped(option, most)) }
-    case 'repeat':
-      return { ...node, inner: capped(node.inner, most), max: Math.max(node.min, Math.min(node.max, most)) }
-    default:
-      return node
-  }
+  if ('parts' in node) return { ...node, parts: node.parts.map((part) => capped(part, most)) }
+  if (node.kind !== 'repeat') return node
+  return { ...node, inner: capped(node.inner, most), max: Math.max(node.min, Math.min(node.max, most)) }
 }

@@ -9,7 +9,7 @@ import { capped, type LengthRange, lengthOf, type PatternNode, parsePattern } fr
  */
 export function patternString(pattern: string, length: LengthRange, at: string): Expression | undefined {
   const node = sized(withoutAmbiguity(anchored(parsePattern(pattern, at), at), at), length, at)
-  const inner = node && expressionOf(node, at)
+  const inner = node && expressionOf(node)
   return inner && all(text('"'), inner, text('"'))
 }
 
@@ -22,7 +22,7 @@ const anything: PatternNode = {
 
 /** Replaces missing anchors with "anything"; refuses an anchor in the middle. */
 function anchored(node: PatternNode, at: string): PatternNode {
-  if (node.kind === 'choice') return { ...node, options: node.options.map((option) => anchored(option, at)) }
+  if (node.kind === 'choice') return { ...node, parts: node.parts.map((option) => anchored(option, at)) }
   const parts = node.kind === 'row' ? node.parts : [node]
   const start = parts[0]?.kind === 'start'
   const end = parts.length > Number(start) && parts.at(-1)?.kind === 'end'
@@ -36,8 +36,7 @@ function anchored(node: PatternNode, at: string): PatternNode {
 
 function hasAnchor(node: PatternNode): boolean {
   if (node.kind === 'start' || node.kind === 'end') return true
-  if (node.kind === 'row') return node.parts.some(hasAnchor)
-  if (node.kind === 'choice') return node.options.some(hasAnchor)
+  if ('parts' in node) return node.parts.some(hasAnchor)
   return node.kind === 'repeat' && hasAnchor(node.inner)
 }
 
@@ -72,20 +71,20 @@ function lengthened(node: PatternNode, min: number, at: string): PatternNode {
   return { kind: 'row', parts: parts.map((part) => (part === only ? raised : part)) }
 }
 
-function expressionOf(node: PatternNode, at: string): Expression | undefined {
+function expressionOf(node: PatternNode): Expression | undefined {
   switch (node.kind) {
     case 'sign':
       return node.ranges.length === 1 && node.ranges[0]?.[1] === 0x10ffff && node.ranges[0][0] === 0
         ? character
         : written(node.ranges)
     case 'row': {
-      const parts = node.parts.map((part) => expressionOf(part, at))
+      const parts = node.parts.map(expressionOf)
       return parts.includes(undefined) ? undefined : all(...(parts as Expression[]))
     }
     case 'choice':
-      return any(...node.options.map((option) => expressionOf(option, at)))
+      return any(...node.parts.map(expressionOf))
     case 'repeat': {
-      const inner = expressionOf(node.inner, at)
+      const inner = expressionOf(node.inner)
       if (!inner) return node.min === 0 ? nothing : undefined
       return manyTimes(inner, node.min, node.max)
     }
@@ -102,8 +101,7 @@ const maxAmbiguous = 16
  * has too many.
  */
 function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
-  if (node.kind === 'row') return { ...node, parts: node.parts.map((part) => withoutAmbiguity(part, at)) }
-  if (node.kind === 'choice') return { ...node, options: node.options.map((option) => withoutAmbiguity(option, at)) }
+  if ('parts' in node) return { ...node, parts: node.parts.map((part) => withoutAmbiguity(part, at)) }
   if (node.kind !== 'repeat') return node
   const inner = withoutAmbiguity(node.inner, at)
   if (node.max <= 1) return { ...node, inner }
@@ -119,7 +117,7 @@ function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
 
 /** Whether a match may end with a repetition whose next character could also start the next match. */
 function runsOn(node: PatternNode, first: readonly CodePointRange[]): boolean {
-  if (node.kind === 'choice') return node.options.some((option) => runsOn(option, first))
+  if (node.kind === 'choice') return node.parts.some((option) => runsOn(option, first))
   if (node.kind === 'repeat') {
     return (node.min !== node.max && overlap(firstOf(node.inner), first).length > 0) || runsOn(node.inner, first)
   }
@@ -134,7 +132,7 @@ function runsOn(node: PatternNode, first: readonly CodePointRange[]): boolean {
 /** The characters that a match may start with. */
 function firstOf(node: PatternNode): readonly CodePointRange[] {
   if (node.kind === 'sign') return node.ranges
-  if (node.kind === 'choice') return node.options.flatMap(firstOf)
+  if (node.kind === 'choice') return node.parts.flatMap(firstOf)
   if (node.kind === 'repeat') return firstOf(node.inner)
   if (node.kind !== 'row') return []
   const until = node.parts.findIndex((part) => lengthOf(part).min > 0)

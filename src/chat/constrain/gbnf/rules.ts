@@ -1,7 +1,7 @@
 import { CannotExpress, type WorkBudget } from '../conversion.ts'
 import type { Flatten } from '../flatten.ts'
-import type { AnySchema } from '../schema.ts'
-import { type CodePointRange, type Expression, rule } from './expression.ts'
+import type { AnySchema, JsonSchemaObject } from '../schema.ts'
+import type { CodePointRange, Expression } from './expression.ts'
 
 /** The named rules of a grammar under construction. */
 export interface GrammarRules {
@@ -13,8 +13,6 @@ export interface GrammarRules {
 
 /** Larger grammars are refused. */
 const longest = 512 * 1024
-
-const tooLarge = (): CannotExpress => new CannotExpress('', 'the schema', 'produces too large a grammar')
 
 export function createGrammarRules(): GrammarRules {
   const bodies = new Map<string, string>()
@@ -37,10 +35,9 @@ export function createGrammarRules(): GrammarRules {
     return name
   }
 
-  const add = (name: string, body: string): void => {
-    length += name.length + body.length
-    if (length > longest) throw tooLarge()
-    bodies.set(name, body)
+  const grow = (by: number): void => {
+    length += by
+    if (length > longest) throw new CannotExpress('', 'the schema', 'produces too large a grammar')
   }
 
   const written = (meaning: Expression): string => print(hoisted(meaning, (group) => define('part', group)))
@@ -52,16 +49,17 @@ export function createGrammarRules(): GrammarRules {
     if (name === undefined) {
       name = nameFor(hint)
       names.set(body, name)
-      add(name, body)
+      grow(name.length + body.length)
+      bodies.set(name, body)
     }
-    return rule(name)
+    return { kind: 'rule', name }
   }
 
   return {
     define,
     grammar(root) {
       const first = written(root)
-      if (length + first.length > longest) throw tooLarge()
+      grow(first.length)
       const lines = [...bodies].map(([name, body]) => `${name} ::= ${body}`)
       return [`root ::= ${first}`, ...lines, ''].join('\n')
     },
@@ -76,35 +74,20 @@ const most = 200
  * symbol.
  */
 function hoisted(expression: Expression, define: (group: Expression) => Expression): Expression {
-  switch (expression.kind) {
-    case 'all':
-      return { ...expression, parts: expression.parts.map((part) => hoisted(part, define)) }
-    case 'any':
-      return { ...expression, options: expression.options.map((option) => hoisted(option, define)) }
-    case 'times': {
-      const inner = hoisted(expression.inner, define)
-      const unfolded = isGroup(inner) ? (1 + rulesOf(inner)) * expression.max : 0
-      return { ...expression, inner: unfolded > most ? define(inner) : inner }
-    }
-    default:
-      return expression
-  }
+  if ('parts' in expression) return { ...expression, parts: expression.parts.map((part) => hoisted(part, define)) }
+  if (expression.kind !== 'times') return expression
+  const inner = hoisted(expression.inner, define)
+  const unfolded = isGroup(inner) ? (1 + rulesOf(inner)) * expression.max : 0
+  return { ...expression, inner: unfolded > most ? define(inner) : inner }
 }
 
+/** Whether a repetition needs parentheses. A text counts as one symbol. */
 const isGroup = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
 
 /** The number of rules that a parser creates for it. */
 function rulesOf(expression: Expression): number {
-  switch (expression.kind) {
-    case 'all':
-      return expression.parts.reduce((sum, part) => sum + rulesOf(part), 1)
-    case 'any':
-      return expression.options.reduce((sum, option) => sum + rulesOf(option), 1)
-    case 'times':
-      return rulesOf(expression.inner) + expression.max - expression.min
-    default:
-      return 0
-  }
+  if ('parts' in expression) return expression.parts.reduce((sum, part) => sum + rulesOf(part), 1)
+  return expression.kind === 'times' ? rulesOf(expression.inner) + expression.max - expression.min : 0
 }
 
 /** Prints an expression as GBNF. */
@@ -117,9 +100,9 @@ function print(expression: Expression): string {
     case 'all':
       return expression.parts.map((part) => grouped(part, part.kind === 'any')).join(' ')
     case 'any':
-      return expression.options.map(print).join(' | ')
+      return expression.parts.map(print).join(' | ')
     case 'times':
-      return grouped(expression.inner, isSeveral(expression.inner)) + printTimes(expression.min, expression.max)
+      return grouped(expression.inner, isGroup(expression.inner)) + printTimes(expression.min, expression.max)
     case 'rule':
       return expression.name
   }
@@ -127,9 +110,6 @@ function print(expression: Expression): string {
 
 const grouped = (expression: Expression, group: boolean): string =>
   group ? `(${print(expression)})` : print(expression)
-
-/** Whether a repetition needs parentheses. A text counts as one symbol. */
-const isSeveral = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
 
 function printTimes(min: number, max: number): string {
   if (min === 0 && max === 1) return '?'
@@ -172,6 +152,14 @@ export interface GrammarContext {
   /** Converts a schema; `undefined` if it allows nothing. */
   convert(schema: AnySchema, at: string, level: ConversionDepth): Expression | undefined
 }
+
+/** Converts a flat schema, or one aspect of it; `undefined` if it allows nothing. */
+export type Conversion = (
+  context: GrammarContext,
+  schema: JsonSchemaObject,
+  at: string,
+  level: ConversionDepth,
+) => Expression | undefined
 
 /** Bounds where the schema sets none, so that a runaway model stops. */
 export interface GrammarLimits {

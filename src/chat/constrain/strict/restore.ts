@@ -1,3 +1,4 @@
+import { resolve } from '../references.ts'
 import {
   isOfType,
   isSchemaObject,
@@ -8,17 +9,10 @@ import {
   setMember,
 } from '../schema.ts'
 
-/** For each object of a strict schema, the members that became nullable. */
-export type AddedNulls = WeakMap<object, ReadonlySet<string>>
-
-/** Removes nulls that only the strict schema allows. */
-export function restorer(root: JsonSchemaObject, added: AddedNulls): (value: unknown) => unknown {
-  const target = (schema: JsonSchemaObject): JsonSchemaObject => {
-    if (typeof schema.$ref !== 'string') return schema
-    if (schema.$ref === '#') return root
-    const found = (root.$defs as Record<string, unknown> | undefined)?.[schema.$ref.slice('#/$defs/'.length)]
-    return isSchemaObject(found) ? found : {}
-  }
+/** Removes nulls that only the strict schema allows; `added` lists them for each object schema. */
+export function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<string>>) {
+  const target = (schema: JsonSchemaObject): JsonSchemaObject =>
+    typeof schema.$ref === 'string' ? (resolve(root, schema.$ref, '') as JsonSchemaObject) : schema
 
   /** Strict branches differ in types, listed values and member names. */
   const fits = (given: JsonSchemaObject, value: unknown): boolean => {
@@ -30,16 +24,14 @@ export function restorer(root: JsonSchemaObject, added: AddedNulls): (value: unk
     if (types && !isOfType(value, types)) return false
     if (Array.isArray(value))
       return !isSchemaObject(schema.items) || value.every((item) => fits(schema.items as JsonSchemaObject, item))
-    if (typeof value !== 'object' || value === null) return true
+    if (!isSchemaObject(value)) return true
     const members = new Map(namedSchemas(schema.properties))
-    const names = Object.keys(value)
-    return (
-      names.length === members.size &&
-      names.every((name) => {
-        const member = members.get(name)
-        return isSchemaObject(member) && fits(member, (value as Record<string, unknown>)[name])
-      })
-    )
+    const entries = Object.entries(value)
+    const fitsMember = ([name, inner]: readonly [string, unknown]) => {
+      const member = members.get(name)
+      return isSchemaObject(member) && fits(member, inner)
+    }
+    return entries.length === members.size && entries.every(fitsMember)
   }
 
   /** The branch that matches the value, or else the only one of its type. */
@@ -69,5 +61,5 @@ export function restorer(root: JsonSchemaObject, added: AddedNulls): (value: unk
     return restored
   }
 
-  return (value) => restore(root, value)
+  return (value: unknown): unknown => restore(root, value)
 }

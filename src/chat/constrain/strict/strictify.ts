@@ -117,12 +117,8 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     if (only === 'object') return object(schema, at, depth, words)
     if (only !== 'array') return { type: types.length === 1 ? only : types, ...kept, ...words }
     if (!isSchema(schema.items) || schema.prefixItems !== undefined) refuse(at, 'items', 'must be a single schema')
-    return {
-      type: 'array',
-      items: convert(schema.items as AnySchema, step(at, 'items'), depth + 1),
-      ...kept,
-      ...words,
-    }
+    const items = convert(schema.items as AnySchema, step(at, 'items'), depth + 1)
+    return { type: 'array', items, ...kept, ...words }
   }
 
   function object(schema: JsonSchemaObject, at: string, depth: number, words: object): JsonSchemaObject {
@@ -145,13 +141,8 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
       if (made !== inner) added.add(name)
       setMember(properties, name, made)
     }
-    const made = {
-      type: 'object',
-      properties,
-      required: members.map(([name]) => name),
-      additionalProperties: false,
-      ...words,
-    }
+    const names = members.map(([name]) => name)
+    const made = { type: 'object', properties, required: names, additionalProperties: false, ...words }
     optional.set(made, added)
     return made
   }
@@ -161,52 +152,29 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
 const isBare = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((name) => ['$ref', 'title', 'description', 'default', 'examples'].includes(name))
 
+const ofNumbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf']
+
 /** Keywords that strict mode supports, by type. */
 const kept: Readonly<Record<string, readonly string[]>> = {
   string: ['pattern', 'format'],
-  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  integer: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  number: ofNumbers,
+  integer: ofNumbers,
   array: ['minItems', 'maxItems'],
 }
 
-/** Unsupported keywords, described to the model in words. */
+/** Keywords that are described to the model in words where strict mode does not support them. */
 const movable = new Set([
-  'minLength',
-  'maxLength',
-  'uniqueItems',
-  'contains',
-  'minContains',
-  'maxContains',
-  'minProperties',
-  'maxProperties',
-  'not',
-  'if',
-  'then',
-  'else',
-  'dependentRequired',
-  'dependentSchemas',
-  'dependencies',
-  'pattern',
-  'format',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'multipleOf',
-  'minItems',
-  'maxItems',
+  ...Object.values(kept).flat(),
+  ...['minLength', 'maxLength', 'minProperties', 'maxProperties'],
+  ...['uniqueItems', 'contains', 'minContains', 'maxContains'],
+  ...['not', 'if', 'then', 'else', 'dependentRequired', 'dependentSchemas', 'dependencies'],
 ])
 
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
-interface Sorted {
-  readonly kept: JsonSchemaObject
-  readonly moved: JsonSchemaObject
-}
-
 /** Splits the keywords into supported ones and ones to describe in words. */
-function sortKeywords(schema: JsonSchemaObject, types: readonly string[]): Sorted {
-  const sorted: { kept: Record<string, unknown>; moved: Record<string, unknown> } = { kept: {}, moved: {} }
+function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
+  const sorted: Record<'kept' | 'moved', Record<string, unknown>> = { kept: {}, moved: {} }
   const stays = new Set(types.flatMap((type) => kept[type] ?? []))
   for (const [keyword, value] of Object.entries(schema)) {
     // Skip boolean flags of older drafts and formats that the server does not know.
@@ -219,10 +187,9 @@ function sortKeywords(schema: JsonSchemaObject, types: readonly string[]): Sorte
 
 /** The description, with the moved keywords. */
 function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
-  const words = typeof description === 'string' ? description : ''
-  if (Object.keys(moved).length === 0) return words === '' ? {} : { description: words }
-  const demands = JSON.stringify(moved)
-  return { description: [words, `It must also meet ${demands}.`].filter((part) => part !== '').join(' ') }
+  const words = typeof description === 'string' && description !== '' ? [description] : []
+  if (Object.keys(moved).length > 0) words.push(`It must also meet ${JSON.stringify(moved)}.`)
+  return words.length === 0 ? {} : { description: words.join(' ') }
 }
 
 interface StrictLimits {
@@ -244,7 +211,7 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   let [schemas, properties, values, characters] = [0, 0, 0, 0]
   const count = (text: string): void => {
     characters += text.length
-    if (characters > limits.characters) refuse('has names and values that are too long in total in total')
+    if (characters > limits.characters) refuse('has names and values that are too long in total')
   }
   return {
     schema(at: string, depth: number): void {

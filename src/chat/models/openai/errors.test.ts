@@ -4,7 +4,7 @@ import { createManualClock } from '../../../../tests/fixtures/clock.ts'
 import { unusedPort } from '../../../../tests/fixtures/listening.ts'
 import { startProxy } from '../../../../tests/fixtures/proxy.ts'
 import { silentLog } from '../../../core/log.ts'
-import { failure, hello, key, patient, serving } from '../model.fixture.ts'
+import { failure, hello, key, patient, serving, timeouts } from '../model.fixture.ts'
 import { collectAnswer, type Model } from '../model.ts'
 import { hangsUp, json, piece, type Reply, refuses, says, send, sends } from '../server.fixture.ts'
 import { openaiModel } from './openai-model.ts'
@@ -73,6 +73,7 @@ describe('a server that refuses', () => {
       model: 'm',
       apiKey: key,
       constraint: 'auto' as const,
+      timeouts,
     }
     await using model = openaiModel({ name: 'local', config, clock: createManualClock(), log: silentLog })
     expect(await failure(ask(model))).toMatchObject({
@@ -187,7 +188,13 @@ describe('secrets', () => {
     const { port } = new URL(server.baseUrl)
     await using other = openaiModel({
       name: 'other',
-      config: { baseUrl: `http://ada:p%40ss@127.0.0.1:${port}/v1`, model: 'm', apiKey: undefined, constraint: 'auto' },
+      config: {
+        baseUrl: `http://ada:p%40ss@127.0.0.1:${port}/v1`,
+        model: 'm',
+        apiKey: undefined,
+        constraint: 'auto',
+        timeouts,
+      },
       clock: createManualClock(),
       log: silentLog,
     })
@@ -210,7 +217,7 @@ describe('secrets', () => {
     const make = () =>
       openaiModel({
         name: 'local',
-        config: { baseUrl: 'http://127.0.0.1:1/v1', model: 'm', apiKey: 'a\nb-secret', constraint: 'auto' },
+        config: { baseUrl: 'http://127.0.0.1:1/v1', model: 'm', apiKey: 'a\nb-secret', constraint: 'auto', timeouts },
         clock: createManualClock(),
         log: silentLog,
       })

@@ -1,9 +1,11 @@
 import { ToolwayError } from '../../../core/errors.ts'
 import { ProxyError } from '../../../lib/proxy.ts'
+import { readBeginning } from '../../../lib/read-bounded.ts'
 import { retryAfterMs } from '../../../lib/retry-after.ts'
 import { isSchemaObject as isObject } from '../../constrain/schema.ts'
+import { parseOrText } from '../request-plan.ts'
 import { type OptionalField, optionalFields } from '../server-profile.ts'
-import { type HttpResponse, readText } from './http.ts'
+import type { HttpResponse } from './http.ts'
 
 export class EventTooLong extends Error {
   override readonly name = 'EventTooLong'
@@ -37,8 +39,8 @@ export function refusalError(
   const quote = serverMessage.message === '' ? '' : ` It says: ${serverMessage.message}`
   if (isBusy(status)) {
     const when = retryAfterMs === undefined ? 'Try again later.' : `Try again in ${Math.ceil(retryAfterMs / 1000)} s.`
-    const details = retryAfterMs === undefined ? {} : { retryAfterMs }
-    return new ToolwayError('OVERLOADED', `The server of the model ${name} is too busy (${http}). ${when}`, details)
+    const message = `The server of the model ${name} is too busy (${http}). ${when}`
+    return new ToolwayError('OVERLOADED', message, { retryAfterMs })
   }
   // Do not quote it: it may contain part of the key.
   if (status === 401 || status === 403) {
@@ -51,11 +53,8 @@ export function refusalError(
     return failed(server, `sent a redirect, which is not followed. Set the final address in models.${name}.baseUrl.`)
   }
   if (status >= 400 && status < 500) {
-    const advice = 'Change the request, for example by sending less.'
-    return new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `The server of the model ${name} refused the request (${http}). ${advice}${quote}`,
-    )
+    const message = `The server of the model ${name} refused the request (${http}).`
+    return new ToolwayError('INVALID_ARGUMENTS', `${message} Change the request, for example by sending less.${quote}`)
   }
   return failed(server, `failed (${http}). ${look(server)}${quote}`)
 }
@@ -80,32 +79,18 @@ export function connectionError(server: ModelServer, thrown: unknown, begun: boo
   if (thrown instanceof ProxyError) return failed(server, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
   if (begun) return failed(server, `broke off in the middle of its answer (${why}). Try again.`, thrown)
-  return failed(
-    server,
-    `cannot be reached (${why}). Check that it runs and that models.${server.name}.baseUrl is right.`,
-    thrown,
-  )
+  const advice = `Check that it runs and that models.${server.name}.baseUrl is right.`
+  return failed(server, `cannot be reached (${why}). ${advice}`, thrown)
 }
 
 /** `key` is the timeout setting that expired. */
-export const timeoutError = (
-  server: ModelServer,
-  what: string,
-  ms: number,
-  key: 'total' | 'step' | 'chunk',
-): ToolwayError =>
-  new ToolwayError(
-    'TIMEOUT',
-    `The server of the model ${server.name} ${what} within ${ms / 1000} s (models.${server.name}.timeouts.${key}). Try again, or ask for less.`,
-  )
-
-function failed({ name }: ModelServer, what: string, cause?: unknown): ToolwayError {
-  return new ToolwayError(
-    'SERVER_UNAVAILABLE',
-    `The server of the model ${name} ${what}`,
-    cause === undefined ? {} : { cause },
-  )
+export function timeoutError({ name }: ModelServer, what: string, ms: number, key: string): ToolwayError {
+  const message = `The server of the model ${name} ${what} within ${ms / 1000} s (models.${name}.timeouts.${key}).`
+  return new ToolwayError('TIMEOUT', `${message} Try again, or ask for less.`)
 }
+
+const failed = ({ name }: ModelServer, what: string, cause?: unknown): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', `The server of the model ${name} ${what}`, { cause })
 
 /** A code such as ECONNREFUSED; host names with several addresses fail with one error each. */
 function reason(thrown: unknown): string {
@@ -122,35 +107,26 @@ export interface ServerMessage {
   readonly param: string
 }
 
-const longest = 400
+const maxMessage = 400
 
 /** Reads the error formats of different servers and masks secrets. */
 function readServerMessage(text: string, secrets: readonly string[]): ServerMessage {
-  const body = parsed(text)
+  const body = parseOrText(text)
   const error = isObject(body) ? (body.error ?? body.detail ?? body) : body
   const fields = isObject(error) ? error : { message: typeof error === 'string' ? error : text }
   const line = textOf(fields.message) || textOf(fields.detail) || (isObject(error) ? JSON.stringify(error) : text)
   return {
-    message: blotted(line, secrets)
+    message: withoutSecrets(line, secrets)
       .replace(/[\s\p{Cc}]+/gu, ' ')
       .trim()
-      .slice(0, longest),
+      .slice(0, maxMessage),
     code: typeof fields.code === 'number' ? String(fields.code) : textOf(fields.code) || textOf(fields.type),
     param: textOf(fields.param),
   }
 }
 
-function blotted(text: string, secrets: readonly string[]): string {
-  return secrets.filter((secret) => secret.length > 3).reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
-}
+const withoutSecrets = (text: string, secrets: readonly string[]): string =>
+  secrets.filter((secret) => secret.length > 3).reduce((rest, secret) => rest.replaceAll(secret, '***'), text)
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
@@ -158,10 +134,10 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const maxBytes = 64 * 1024
 
 export async function refusalOf(answer: HttpResponse, secrets: readonly string[], now: number): Promise<ModelRefusal> {
-  const text = await readText(answer.chunks, maxBytes)
+  const { bytes, truncated } = await readBeginning(answer.chunks, maxBytes)
   return {
     status: answer.status,
-    serverMessage: readServerMessage(text ?? '', secrets),
+    serverMessage: readServerMessage(truncated ? '' : bytes.toString(), secrets),
     retryAfterMs: retryDelayMs(answer.header, now),
   }
 }
@@ -197,9 +173,8 @@ const isUnsupported = /unsupported|not supported|does not support|not permitted|
 /** Whether the server complained about the value of an optional field. */
 function isValue({ code, message }: ServerMessage): boolean {
   const about = `${code} ${message}`
-  return (
-    isOutOfBounds.test(about) && !isUnsupported.test(about) && optionalFields.some((field) => about.includes(field))
-  )
+  const isNamed = optionalFields.some((field) => about.includes(field))
+  return isNamed && isOutOfBounds.test(about) && !isUnsupported.test(about)
 }
 
 /**

@@ -26,23 +26,11 @@ import {
 import { type HttpResponse, post, withStallTimeout } from './http.ts'
 import { responseObjects } from './response-objects.ts'
 
-export type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
-
-export interface ModelTimeouts {
-  /** For one answer, including retries. */
-  readonly totalMs: number
-  /** For one request, from the first byte sent to the last received. */
-  readonly stepMs: number
-  /** Between two chunks of a stream. */
-  readonly chunkMs: number
-}
-
-const defaultTimeouts: ModelTimeouts = { totalMs: 300_000, stepMs: 180_000, chunkMs: 30_000 }
+type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
 
 export interface OpenAIModelOptions {
   readonly name: string
-  readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint'>
-  readonly timeouts?: ModelTimeouts
+  readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint' | 'timeouts'>
   /** What was learned about the server; shared to outlive this model. */
   readonly profile?: Profile
   readonly clock: Clock
@@ -55,27 +43,24 @@ const maxWaitMs = 20_000
 
 /** A model on an OpenAI-compatible server. */
 export function openaiModel(options: OpenAIModelOptions): Model {
-  const { name, config, clock, log, timeouts = defaultTimeouts } = options
+  const { name, config, clock, log } = options
+  const { total: totalMs, step: stepMs, chunk: chunkMs } = config.timeouts
   const profile = options.profile ?? createProfile(config.baseUrl, config.constraint)
   const url = new URL(config.baseUrl)
   const server: ModelServer = { name, origin: url.origin }
   const { headers, secrets } = modelHeaders(name, url, config.apiKey)
   const path = modelPath(url)
   // No HTTP timeouts: our own deadlines apply, and a model may think for long.
-  const patience = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
-  let way: HttpClient | undefined
+  const httpOptions = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
+  let client: HttpClient | undefined
 
-  return { name, complete, [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() }
+  return { name, complete, [Symbol.asyncDispose]: async () => client?.[Symbol.asyncDispose]() }
 
   async function* complete(request: ModelRequest): AsyncGenerator<Delta> {
     request.signal.throwIfAborted()
     const began = clock.monotonic()
-    using total = deadline(
-      clock,
-      timeouts.totalMs,
-      () => timeoutError(server, 'did not answer', timeouts.totalMs, 'total'),
-      request.signal,
-    )
+    const tooSlow = () => timeoutError(server, 'did not answer', totalMs, 'total')
+    using total = deadline(clock, totalMs, tooSlow, request.signal)
     const plans = plansFor(request, profile)
     const refusals: { readonly plan: RequestPlan; readonly refusal: ModelRefusal }[] = []
     let plan = plans.next().value as RequestPlan
@@ -89,7 +74,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
         log.info({ model: name, field }, 'the model server does not support this field; omitting it from now on')
       } else if (isBusy(refusal.status)) {
         const ms = refusal.retryAfterMs ?? 1_000 * 2 ** waits
-        const left = timeouts.totalMs - (clock.monotonic() - began)
+        const left = totalMs - (clock.monotonic() - began)
         if (waits++ >= maxWaits || ms > Math.min(maxWaitMs, left)) throw refusalError(server, refusal)
         log.debug({ model: name, status: refusal.status, ms }, 'the model server is busy; retrying')
         await pause(clock, ms, total.signal)
@@ -110,22 +95,17 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     signal: AbortSignal,
     taken: () => void,
   ): AsyncGenerator<Delta, ModelRefusal | undefined> {
-    using step = deadline(
-      clock,
-      timeouts.stepMs,
-      () => timeoutError(server, 'did not finish', timeouts.stepMs, 'step'),
-      signal,
-    )
+    using step = deadline(clock, stepMs, () => timeoutError(server, 'did not finish', stepMs, 'step'), signal)
     const stall = new AbortController()
     const until = AbortSignal.any([step.signal, stall.signal])
-    const stalled = () => stall.abort(timeoutError(server, 'stopped sending data', timeouts.chunkMs, 'chunk'))
+    const stalled = () => stall.abort(timeoutError(server, 'stopped sending data', chunkMs, 'chunk'))
     let begun = false
     try {
-      way ??= createHttpClient(url, patience)
-      using answer = await post(way, { path, headers, body: JSON.stringify(body), signal: until })
+      client ??= createHttpClient(url, httpOptions)
+      using answer = await post(client, { path, headers, body: JSON.stringify(body), signal: until })
       begun = true
       if (answer.status !== 200) return await refusalOf(answer, secrets, clock.now())
-      const chunks = withStallTimeout(answer.chunks, { clock, ms: timeouts.chunkMs, stalled })
+      const chunks = withStallTimeout(answer.chunks, clock, chunkMs, stalled)
       yield* deltasOf(checked(answer, responseObjects(server, answer, chunks), taken), plan)
       return undefined
     } catch (thrown) {
@@ -156,16 +136,11 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   }
 
   function learn(taken: RequestPlan, refusals: readonly { readonly plan: RequestPlan }[]): void {
-    profile.learn(
-      taken,
-      refusals.map(({ plan }) => plan),
-    )
-    if (refusals.length === 0) return
-    const forms = refusals.map(({ plan }) => plan.form)
-    log.info(
-      { model: name, refused: forms, taken: taken.form },
-      'the model server refused stronger forms of the constraint; using this one',
-    )
+    const refused = refusals.map(({ plan }) => plan)
+    profile.learn(taken, refused)
+    if (refused.length === 0) return
+    const fields = { model: name, refused: refused.map(({ form }) => form), taken: taken.form }
+    log.info(fields, 'the model server refused stronger forms of the constraint; using this one')
   }
 }
 
@@ -191,30 +166,24 @@ function bodyOf(
   return body
 }
 
-/** Headers for every request, and the secrets in them. */
-interface ModelHeaders {
-  readonly headers: Readonly<Record<string, string>>
-  readonly secrets: readonly string[]
-}
-
 /** Query parameters that hold keys. */
 const isSecret = /key|token|secret|sig|auth|pass/i
 
-/** Builds the request headers. The key `none` means no key; credentials in the URL become a header. */
-function modelHeaders(name: string, url: URL, apiKey: string | undefined): ModelHeaders {
+/** The request headers and the secrets in them. The key `none` means no key; credentials in the URL become a header. */
+function modelHeaders(name: string, url: URL, apiKey: string | undefined) {
   const common = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
-  const asked = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
+  const inQuery = [...url.searchParams].filter(([name]) => isSecret.test(name)).map(([, value]) => value)
   const authorization = basicAuthOf(url)
   if (authorization !== undefined)
-    return { headers: { ...common, authorization }, secrets: [...urlSecrets(url), ...asked] }
-  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: asked }
+    return { headers: { ...common, authorization }, secrets: [...urlSecrets(url), ...inQuery] }
+  if (apiKey === undefined || apiKey === 'none') return { headers: common, secrets: inQuery }
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ToolwayError(
       'INVALID_ARGUMENTS',
       `The key of the model ${name} cannot be sent. Check models.${name}.apiKey for spaces and line breaks.`,
     )
   }
-  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...asked] }
+  return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...inQuery] }
 }
 
 /** The path for completions. */

@@ -18,7 +18,9 @@ export async function* responseObjects(
   const events = createSseDecoder(maxCharacters)
   const parts: Buffer[] = []
   let length = 0
-  let form = formOf(answer.type)
+  // Other media types are often wrong.
+  let form: BodyForm | undefined =
+    answer.type === 'text/event-stream' ? 'events' : answer.type === 'text/html' ? 'other' : undefined
   for await (const chunk of chunks) {
     length += chunk.length
     form ??= sniffed(Buffer.concat([...parts, chunk]))
@@ -31,8 +33,10 @@ export async function* responseObjects(
       }
     }
   }
-  if (form === 'events') for (const data of events.end()) if (data !== '[DONE]') yield parsed(server, data)
-  if (form === 'events') return
+  if (form === 'events') {
+    for (const data of events.end()) if (data !== '[DONE]') yield parsed(server, data)
+    return
+  }
   const text = Buffer.concat(parts).toString('utf8')
   if (text.trim() === '') throw notACompletion(server, 'nothing')
   if (form !== 'object') throw notACompletion(server, answer.type || 'something unnamed')
@@ -40,11 +44,6 @@ export async function* responseObjects(
 }
 
 type BodyForm = 'events' | 'object' | 'other'
-
-function formOf(type: string): BodyForm | undefined {
-  if (type === 'text/event-stream') return 'events'
-  return type === 'application/json' ? undefined : type === 'text/html' ? 'other' : undefined
-}
 
 /** Some servers mislabel streams and objects; `undefined` while only whitespace has arrived. */
 function sniffed(bytes: Buffer): BodyForm | undefined {
@@ -66,19 +65,11 @@ function parsed(server: ModelServer, text: string): unknown {
   }
 }
 
-/** Decodes server-sent events. */
-interface SseDecoder {
-  /** The data of events completed by this chunk. */
-  push(chunk: Uint8Array): string[]
-  /** The data of a last event without a blank line, which some servers omit. */
-  end(): string[]
-}
-
 /**
- * Keeps only the data of events. Invalid UTF-8 becomes replacement characters, but characters may be split between
+ * Decodes server-sent events and keeps only their data. Invalid UTF-8 becomes replacement characters, but characters may be split between
  * chunks. Each chunk is scanned once, however long a line grows.
  */
-export function createSseDecoder(maxLength: number): SseDecoder {
+export function createSseDecoder(maxLength: number) {
   const decoder = new TextDecoder()
   let begun: string[] = []
   let length = 0
@@ -89,38 +80,33 @@ export function createSseDecoder(maxLength: number): SseDecoder {
     if (length > maxLength) throw new EventTooLong(`an event is longer than ${maxLength} characters`)
   }
 
-  const line = (text: string, found: string[]): void => {
-    if (text === '') {
-      if (data.length > 0) found.push(data.join('\n'))
-      data = []
-      length = 0
-    } else if (text.startsWith('data:')) data.push(text.slice(text[5] === ' ' ? 6 : 5))
-  }
-
-  const read = (text: string, found: string[]): void => {
+  const read = (text: string): readonly string[] => {
+    const found: string[] = []
     let from = 0
     for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', from)) {
-      const whole = begun.length > 0 ? [...begun, text.slice(from, at)].join('') : text.slice(from, at)
+      const line = (begun.length > 0 ? [...begun, text.slice(from, at)].join('') : text.slice(from, at)).replace(
+        /\r$/,
+        '',
+      )
       begun = []
       grow(at - from)
       from = at + 1
-      line(whole.endsWith('\r') ? whole.slice(0, -1) : whole, found)
+      if (line.startsWith('data:')) data.push(line.slice(line[5] === ' ' ? 6 : 5))
+      if (line !== '') continue
+      if (data.length > 0) found.push(data.join('\n'))
+      data = []
+      length = 0
     }
-    if (from === text.length) return
+    if (from === text.length) return found
     grow(text.length - from)
     begun.push(text.slice(from))
+    return found
   }
 
   return {
-    push(chunk) {
-      const found: string[] = []
-      read(decoder.decode(chunk, { stream: true }), found)
-      return found
-    },
-    end() {
-      const found: string[] = []
-      read(`${decoder.decode()}\n\n`, found)
-      return found
-    },
+    /** The data of events completed by this chunk. */
+    push: (chunk: Uint8Array) => read(decoder.decode(chunk, { stream: true })),
+    /** The data of a last event without a blank line, which some servers omit. */
+    end: () => read(`${decoder.decode()}\n\n`),
   }
 }

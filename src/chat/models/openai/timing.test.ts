@@ -66,7 +66,7 @@ describe('a server that is slow', () => {
     const { server, model, clock } = await serving([ignores])
     const error = failure(ask(model))
     const asked = await server.request(1)
-    clock.advance(timeouts.stepMs)
+    clock.advance(timeouts.step)
     expect(await error).toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining('within 20 s') })
     await asked.abandoned
     expect(clock.pending).toBe(0)
@@ -82,7 +82,7 @@ describe('a server that is slow', () => {
     )
     await until(() => told.length === 2, { what: 'the beginning' })
     await until(() => clock.pending === 3, { what: 'the watch over the next piece' })
-    clock.advance(timeouts.chunkMs)
+    clock.advance(timeouts.chunk)
     expect(await error).toMatchObject({
       code: 'TIMEOUT',
       message: expect.stringContaining('stopped sending data within 5 s'),
@@ -95,7 +95,7 @@ describe('a server that is slow', () => {
     const { model, clock } = await serving([says('slowly read')])
     const texts: string[] = []
     for await (const delta of model.complete({ messages: hello, signal: patient(), stream: true })) {
-      clock.advance(timeouts.chunkMs / 2)
+      clock.advance(timeouts.chunk / 2)
       if (delta.kind === 'text') texts.push(delta.text)
     }
     expect(texts.join('')).toBe('slowly read')
@@ -111,7 +111,7 @@ describe('a server that is slow', () => {
       clock.advance(20_000)
     }
     await server.request(3)
-    clock.advance(timeouts.totalMs - 40_000)
+    clock.advance(timeouts.total - 40_000)
     expect(await error).toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining('within 60 s') })
   })
 })
