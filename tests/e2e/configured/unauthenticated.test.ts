@@ -23,7 +23,7 @@ test('B6: serve and validate refuse a gateway that others could use without a cr
     ['serve', '--port', '0', '--config', 'local.json', '--host', '0.0.0.0'],
     ['serve', '--port', '0', '--config', 'local.json', '--host', '0.0.0.0', '--workers', '2'],
   ]) {
-    const ended = run(process.execPath, [toolwayMain, ...words], { cwd: folder.path, env, timeout: 30_000 })
+    const ended = run(process.execPath, [toolwayMain, ...words], { cwd: folder.path, env, timeout: 100_000 })
     const { code, stderr } = await ended.then(
       () => ({ code: 0, stderr: '' }),
       (error) => error,

@@ -86,7 +86,8 @@ describe.each([
   let toolway: LocalToolway
 
   beforeAll(async () => {
-    const notes = await notebookEntry(era, wire, open)
+    // No call waits for a slot, which is a matter of seconds on a busy machine.
+    const notes = { ...(await notebookEntry(era, wire, open)), concurrency: 200 }
     const limits = { perMinute: 100_000 }
     toolway = open.use(await startToolway({ mcpServers: { notes }, auth: { keys }, limits }))
   })
