@@ -22,6 +22,7 @@ export default defineConfig({
           // Tests share nothing but what they import, and importing it again for each file takes longer than many a test.
           isolate: false,
           // A hang, not slowness: a busy machine takes a multiple of the usual time.
+          expect: { poll: { timeout: 30_000 } },
           testTimeout: 120_000,
         },
       },

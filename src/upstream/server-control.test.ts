@@ -92,7 +92,7 @@ test('G10: a restart that comes to nothing settles, and the status says why', as
 test('G10: whoever waits for a server that does not finish its handshake is freed, and its process is ended', async () => {
   const { server } = realServer(['-e', 'console.error(process.pid); setInterval(() => {}, 1000)'])
   const waiting = server.refresh()
-  await expect.poll(() => server.control.stderr(), { timeout: 5_000 }).toHaveLength(1)
+  await expect.poll(() => server.control.stderr()).toHaveLength(1)
   await server.control.pause()
   await waiting
   await gone(Number(server.control.stderr()[0]))

