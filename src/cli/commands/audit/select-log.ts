@@ -74,7 +74,7 @@ export async function configuredArchive(
   return {
     where: displayAddress(url),
     async ask(question) {
-      await using connection = await connectPostgres({ url })
+      await using connection = await connectPostgres(url)
       return await question(createArchive(connection))
     },
   }
