@@ -69,7 +69,7 @@ export interface ErrorDetails {
   /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
   readonly resendable?: true
   /** This process was paused when the call timed out, so the timeout says nothing about the server. */
-  readonly late?: true
+  readonly late?: true | undefined
   /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */
   readonly concealed?: ToolwayError
   readonly cause?: unknown
