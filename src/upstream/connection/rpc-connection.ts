@@ -5,7 +5,7 @@ import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { toldByServers } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes, type ResultMessage, readMessage, requestBytes } from '../../wire/message.ts'
-import { modernRevision } from '../../wire/revisions.ts'
+import { metaKeys, modernRevision } from '../../wire/revisions.ts'
 import type { CallTurns } from '../requests/call-turns.ts'
 import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
 import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
@@ -65,7 +65,7 @@ export interface RpcRequest {
   /** Called for each progress notification. */
   readonly progressed?: (() => void) | undefined
   /** For a long-lived `subscriptions/listen` request: receives its notifications. */
-  heard?(method: string, params: Buffer | undefined): void
+  readonly heard?: ((method: string, params: Buffer | undefined) => void) | undefined
 }
 
 interface Pending {
@@ -100,20 +100,14 @@ export async function openRpcConnection(
   const questions = createServerRequests(transport, log)
   let lastId = 0
   let closed = false
-  let messages = 0
-  let cancelled = 0
 
-  const connection: RpcConnection = {
+  const connection: RpcConnection & { received: number; cancelledSinceReceived: number } = {
     transport,
     request,
     notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
     abandon: (why) => failAll(interrupted(why)),
-    get received() {
-      return messages
-    },
-    get cancelledSinceReceived() {
-      return cancelled
-    },
+    received: 0,
+    cancelledSinceReceived: 0,
     taskUpdates: createTaskUpdates(),
     owned: options.owned,
     turns: undefined,
@@ -162,7 +156,7 @@ export async function openRpcConnection(
       if (!pending.delete(id)) return
       if (request.peer) {
         cancelledCalls.set(id, performance.now())
-        cancelled++
+        connection.cancelledSinceReceived++
       }
       if (connection.cancelsByMessage) sendCancellation(id)
       reject(signal.reason)
@@ -199,8 +193,8 @@ export async function openRpcConnection(
 
   function message(body: Buffer, exchange?: number): void {
     const message = readMessage(body)
-    messages++
-    cancelled = 0
+    connection.received++
+    connection.cancelledSinceReceived = 0
     switch (message.kind) {
       case 'response':
         answered(message.id, exchange)?.resolve(message)
@@ -236,11 +230,8 @@ export async function openRpcConnection(
 
   function notified(method: string, received: Buffer | undefined, exchange: number | undefined): void {
     const params = definedNotification(method, received)
-    if (params === undefined) {
-      log.debug({ server, method: method.slice(0, 100) }, 'ignored an unknown notification')
-      return
-    }
-    if (method === 'notifications/progress') {
+    if (params === undefined) log.debug({ server, method: method.slice(0, 100) }, 'ignored an unknown notification')
+    else if (method === 'notifications/progress') {
       const progress = Json.raw<Record<string, unknown>>(params)
       const token = progress.value.progressToken
       const request = typeof token === 'number' ? pending.get(token)?.request : undefined
@@ -265,8 +256,8 @@ export async function openRpcConnection(
     if (first.length === 0 && method !== 'ping') connection.hadUnroutableRequest = true
     if (method === 'roots/list' && exchange === undefined && first.length > 0) {
       const owner = options.roots?.(first)
-      const told = questions.answer(question, () => (owner ? [owner] : addressees(method, exchange)))
-      options.onRoots?.(told)
+      const answered = questions.answer(question, () => (owner ? [owner] : addressees(method, exchange)))
+      options.onRoots?.(answered)
       return
     }
     const { turns } = connection
@@ -359,8 +350,7 @@ const isForEverybody = (method: string): boolean =>
 
 /** Without separate streams, notifications name the `subscriptions/listen` request they belong to. */
 function subscriptionOf(params: Buffer | undefined): number | undefined {
-  if (!params?.includes('io.modelcontextprotocol/subscriptionId')) return undefined
-  const meta = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta
-  const id = meta?.['io.modelcontextprotocol/subscriptionId']
+  if (!params?.includes(metaKeys.subscriptionId)) return undefined
+  const id = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta?.[metaKeys.subscriptionId]
   return typeof id === 'number' ? id : undefined
 }
