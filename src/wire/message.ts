@@ -18,6 +18,9 @@ import { envelopeMembers } from './defined-members.ts'
 /** The longest line, event or body accepted from a server: a large base64 image fits, runaway output does not. */
 export const maxMessage = 16 * 1024 * 1024
 
+/** The JSON-RPC code for an unknown method. */
+export const methodNotFound = -32601
+
 export type Id = string | number
 
 /** One JSON-RPC message. Its buffers are complete JSON objects: valid UTF-8, on one line, ready to be spliced. */

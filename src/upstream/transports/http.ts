@@ -3,7 +3,7 @@ import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { maxMessage, readMessage } from '../../wire/message.ts'
+import { maxMessage, methodNotFound, readMessage } from '../../wire/message.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
   configuredHeaders,
@@ -327,8 +327,6 @@ function forgets({ status }: ResponseHead, said: Buffer = Buffer.alloc(0)): bool
   }
   return status === 404 || (status === 400 && /session/i.test(said.toString('latin1')))
 }
-
-const methodNotFound = -32601
 
 /** A response that contains messages, or promises them for later. */
 const isReadable = (head: ResponseHead): boolean =>
