@@ -67,7 +67,7 @@ export interface ErrorDetails {
    */
   readonly sessionEnded?: 'established' | 'fresh'
   /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
-  readonly resendable?: true
+  readonly resendable?: true | undefined
   /** This process was paused when the call timed out, so the timeout says nothing about the server. */
   readonly late?: true | undefined
   /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */

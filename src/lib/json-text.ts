@@ -38,7 +38,7 @@ export function wordsOf(bytes: Buffer): Int32Array {
 }
 
 /** Skips the rest of a string, from the position after its opening quote. */
-export function skipString(bytes: Buffer, words: Int32Array, from: number): number {
+function skipString(bytes: Buffer, words: Int32Array, from: number): number {
   const end = bytes.length
   let at = from
   let look = at + near

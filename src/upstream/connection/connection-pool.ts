@@ -6,6 +6,7 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { createCallTurns, type ToolHabit } from '../requests/call-turns.ts'
+import { unsentError } from '../transports/transport-errors.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
 import { type InitializedConnection, requestLogLevel } from './handshake.ts'
 import { createManagedConnection, type ManagedConnection } from './managed-connection.ts'
@@ -383,10 +384,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function create(scope: ConnectionScope): ManagedConnection {
-    if (closed) {
-      const sentence = `Toolway is closing its connections to ${server}.`
-      throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
-    }
+    if (closed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
     const managed: ManagedConnection = createManagedConnection({
       server,
       connect: (signal) => options.connect(scope, signal),

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { unsentError } from '../transports/transport-errors.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
@@ -129,8 +130,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       }
     },
     async [Symbol.asyncDispose]() {
-      const sentence = `Toolway is closing its connection to ${server}.`
-      disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true }))
+      disposal.abort(unsentError(server, `Toolway is closing its connection to ${server}.`))
       await opening?.catch(() => {})
       if (current) options.closed()
       await ended(close())

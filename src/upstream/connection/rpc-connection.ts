@@ -10,6 +10,7 @@ import type { CallTurns } from '../requests/call-turns.ts'
 import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
 import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
 import type { Transport, TransportReceiver } from '../transports/transport.ts'
+import { mayHaveRun, unsentError } from '../transports/transport-errors.ts'
 
 /** JSON-RPC over one transport: matches responses to requests, and routes messages to the request they belong to. */
 export interface RpcConnection extends AsyncDisposable {
@@ -147,7 +148,7 @@ export async function openRpcConnection(
   function transmit(request: RpcRequest): Promise<ResultMessage> {
     const { headers, signal, repeatable } = request
     // This request was certainly not sent, whatever happened to pending ones.
-    if (closed) return Promise.reject(gone())
+    if (closed) return Promise.reject(unsentError(server, `The connection to ${server} is closed; call again.`))
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>()
@@ -312,13 +313,7 @@ export async function openRpcConnection(
   function interrupted(error?: ToolwayError): ToolwayError {
     if (error?.code === 'OUTCOME_UNKNOWN') return error
     const why = error?.message ?? `The connection to ${server} was closed.`
-    const sentence = `${why} The call may have taken effect: check before you repeat it.`
-    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server, cause: error })
-  }
-
-  function gone(): ToolwayError {
-    const sentence = `The connection to ${server} is closed; call again.`
-    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
+    return new ToolwayError('OUTCOME_UNKNOWN', `${why} ${mayHaveRun}`, { server, cause: error })
   }
 
   function garbled(reason: string): ToolwayError {
