@@ -128,6 +128,8 @@ export class ToolwayError extends Error {
   }
 }
 
+export const invalidArguments = (message: string): ToolwayError => new ToolwayError('INVALID_ARGUMENTS', message)
+
 /** The client cannot receive this request: MCP does not define it, or the client did not declare support. */
 export class UnsupportedRequest extends ToolwayError {
   constructor(message: string) {
