@@ -38,7 +38,7 @@ export interface GatewayStatus {
   readonly config_paths: readonly string[]
 }
 
-export function oneLine(text: string | undefined, longest = 160): string {
+function oneLine(text: string | undefined, longest = 160): string {
   const line = (text ?? '')
     .trimStart()
     .split(/[\r\n]/, 1)[0]!
