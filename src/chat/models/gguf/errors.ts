@@ -16,13 +16,13 @@ export const notInstalled = (name: string, cause: unknown): ToolwayError =>
   unavailable(name, `needs node-llama-cpp, which is not installed. Install it beside Toolway: ${command}`, cause)
 
 export const noBuild = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `has no build of node-llama-cpp for this platform. Install one: ${command}`, cause)
+  unavailable(name, `needs a build of node-llama-cpp for this platform. Install it: ${command}`, cause)
 
 export const noFile = (name: string, path: string, cause: unknown): ToolwayError =>
-  unavailable(name, `cannot read its file ${path} (${codeOf(cause)}). Check models.${name}.path.`, cause)
+  unavailable(name, `cannot be loaded: reading ${path} failed (${codeOf(cause)}). Check models.${name}.path.`, cause)
 
 export const noGguf = (name: string, path: string): ToolwayError =>
-  unavailable(name, `is not a GGUF file: ${path}. Check models.${name}.path, or convert the model.`)
+  unavailable(name, `cannot be loaded: ${path} is not a GGUF file. Check models.${name}.path, or convert the model.`)
 
 /** Quotes llama.cpp, which knows the reason best. */
 export function cannotLoad(name: string, path: string, logged: string, cause: unknown): ToolwayError {
