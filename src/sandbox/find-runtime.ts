@@ -36,10 +36,10 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
       return (error as Error).message
     }
   }
-  const asked = (tier: Tier) => options.tiers?.includes(tier) ?? true
+  const isEnabled = (tier: Tier) => options.tiers?.includes(tier) ?? true
   const accepted = (tier: Tier) => tiers.indexOf(tier) <= tiers.indexOf(config.minIsolation)
 
-  for (const make of asked('bwrap') ? await wraps(engine, launch, missing) : []) {
+  for (const make of isEnabled('bwrap') ? await wraps(engine, launch, missing) : []) {
     const found = await works(make)
     if (typeof found !== 'string') return { runtime: found, missing: [] }
     missing.push(`bwrap does not work here for ${title[engine]} (${found}); ${advice}`)
@@ -49,7 +49,7 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
     return { missing }
   }
   for (const [tier, make] of weaker) {
-    if (!asked(tier)) continue
+    if (!isEnabled(tier)) continue
     if (!accepted(tier)) {
       missing.push(`Isolation by ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
       break

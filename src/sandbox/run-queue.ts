@@ -2,7 +2,7 @@ import { waitFor } from '../core/deadline.ts'
 
 interface Waiting {
   readonly owner: string
-  sit(): void
+  resolve(): void
 }
 
 /** Concurrent runs. No owner gets all slots: one is left for others. */
@@ -24,7 +24,7 @@ export function createRunSlots(count: number) {
       waiting.delete(next)
       free--
       taken.set(next.owner, has(next.owner) + 1)
-      next.sit()
+      next.resolve()
     }
   }
 
@@ -39,8 +39,8 @@ export function createRunSlots(count: number) {
     /** Waits for a slot. Rejects with the signal's reason. */
     async take(owner: string, signal: AbortSignal): Promise<Disposable> {
       signal.throwIfAborted()
-      const { promise, resolve: sit, reject } = Promise.withResolvers<void>()
-      const one = { owner, sit }
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const one = { owner, resolve }
       const giveUp = () => {
         if (waiting.delete(one)) reject(signal.reason)
       }

@@ -107,8 +107,8 @@ export async function createMachine(options: {
   }
 
   function run(name: keyof Natives, values: JSValueHandle[]): JSValueHandle {
-    const said = callbacks[name](...values)
-    return said === undefined ? vm.undefined : vm.newString(said)
+    const result = callbacks[name](...values)
+    return result === undefined ? vm.undefined : vm.newString(result)
   }
 }
 

@@ -87,12 +87,12 @@ export function startProgram(options: {
     },
     print: (text) => printer.print(text.toString()) as undefined,
     call(id, name, input) {
-      const [number, said] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
+      const [number, message] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
       if (++made > task.calls) return `The limit of ${task.calls} calls per program is reached.`
-      if (Buffer.byteLength(said) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
+      if (Buffer.byteLength(message) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
       calls.add(number)
       printer.flush()
-      channel.send(messageKinds.call, number, said)
+      channel.send(messageKinds.call, number, message)
       return undefined
     },
     timer(id, ms) {

@@ -86,9 +86,9 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   let fault: unknown
   const sample = native?.sampleToken
   if (native && sample) {
-    const caught = async (...given: unknown[]) => {
+    const caught = async (...args: unknown[]) => {
       try {
-        return await sample.apply(native, given)
+        return await sample.apply(native, args)
       } catch (thrown) {
         fault = thrown
         return noToken
