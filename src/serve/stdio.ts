@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { hasMoreValues } from '../lib/json-text.ts'
 import { createLineReader, joined } from '../wire/bytes.ts'
-import { errorBytes, maxMessage, resultBytes } from '../wire/message.ts'
+import { errorBytes, type Id, maxMessage, resultBytes } from '../wire/message.ts'
 import { actingAs, agentOfParams } from './auth/identity.ts'
 import type { ResponseChannel } from './calls/operations.ts'
 import { errorResponse, ProtocolError, recordIfMalformed, recordMalformed, rpcCodes } from './errors.ts'
@@ -52,6 +52,11 @@ export async function serveStdio(options: {
 
   const malformed = (fault: string) => recordMalformed(access, caller, fault)
 
+  const refuse = (id: Id | null, code: number, message: string) => {
+    malformed(message)
+    writer.write(errorBytes(id, { code, message }))
+  }
+
   const initialize = async ({ id, method, params }: InboundRequest): Promise<void> => {
     try {
       if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is initialised already.')
@@ -66,16 +71,17 @@ export async function serveStdio(options: {
     }
   }
 
+  /** Requests share the stream, so cancelling one closes nothing. */
+  const newOutlet = (): ResponseChannel => ({ owner: undefined, send: writer.offer, abandon() {} })
+
   const answer = async (current: Session, request: InboundRequest) => {
-    // Requests share the stream, so cancelling one closes nothing.
-    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
-    const answer = await era.request(current, request, outlet, current.caller)
+    const answer = await era.request(current, request, newOutlet(), current.caller)
     if (answer !== undefined) writer.write(joined(answer.message))
   }
 
   const answerAll = async (current: Session, batch: Batch) => {
-    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
-    const answers = await answerBatch({ era, session: current, batch, outlet, caller: current.caller, malformed })
+    const { caller } = current
+    const answers = await answerBatch({ era, session: current, batch, outlet: newOutlet(), caller, malformed })
     if (answers.length > 0) writer.write(batchBytes(answers))
   }
 
@@ -94,9 +100,7 @@ export async function serveStdio(options: {
     }
     const inbound = readInbound(line)
     if (inbound.kind === 'invalid') {
-      const { id, code, message } = inbound
-      malformed(message)
-      writer.write(errorBytes(id, { code, message }))
+      refuse(inbound.id, inbound.code, inbound.message)
     } else if (protocolOf(inbound) === 'stateless') {
       if (inbound.kind === 'request') track(modernRequests.request(inbound))
       else if (inbound.kind === 'notification') modernRequests.notification(inbound)
@@ -108,19 +112,14 @@ export async function serveStdio(options: {
       } else if (inbound.kind === 'notification') era.notification(session, inbound)
       else track(answer(session, inbound))
     } else if (inbound.kind === 'request') {
-      const ping = inbound.method === 'ping'
-      const message = 'The session is not open yet: send "initialize" first.'
-      if (!ping) malformed(message)
-      writer.write(
-        ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpcCodes.request, message }),
-      )
+      if (inbound.method === 'ping') writer.write(resultBytes(inbound.id, Buffer.from('{}')))
+      else refuse(inbound.id, rpcCodes.request, 'The session is not open yet: send "initialize" first.')
     } else if (inbound.kind === 'notification') modernRequests.notification(inbound)
   }
 
   const tooManyValues = () => {
     const message = `A message has more than ${maxValues} values and was dropped: send fewer, or raise server.maxValues.`
-    malformed(message)
-    writer.write(errorBytes(null, { code: rpcCodes.request, message }))
+    refuse(null, rpcCodes.request, message)
   }
 
   const tooLong = () => {

@@ -96,13 +96,8 @@ function placedIn(server: BranchNode, key: string, folder: string): BranchNode {
   return withMember(server, key, { at: part.at, value: instead(part, resolve(folder, part.value)) })
 }
 
-const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined => {
-  for (const key of keys) {
-    const found = find(part, [key])
-    if (found) return found
-  }
-  return undefined
-}
+const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined =>
+  keys.map((key) => find(part, [key])).find((found) => found !== undefined)
 
 /** Converts a client's `oauth` to our `auth`; undefined if OAuth is disabled. */
 function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {
@@ -145,19 +140,8 @@ export interface ClientFormat {
 
 /** Keys that only matter to the client; dropped silently. */
 const harmless: readonly string[] = [
-  'alwaysLoad',
-  'dev',
-  'displayName',
-  'extensionName',
-  'gallery',
-  'icon',
-  'name',
-  'remote',
-  'required',
-  'source',
-  'supports_parallel_tool_calls',
-  'supportsParallelToolCalls',
-  'version',
+  ...['alwaysLoad', 'dev', 'displayName', 'extensionName', 'gallery', 'icon', 'name', 'remote', 'required', 'source'],
+  ...['supports_parallel_tool_calls', 'supportsParallelToolCalls', 'version'],
 ]
 
 /** Aliases of `startTimeout` and their units. If several are present, the last one listed applies. */

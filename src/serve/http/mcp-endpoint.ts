@@ -47,7 +47,8 @@ import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts
 import type { ReceivedRequest } from './request.ts'
 import { SseStream } from './sse-stream.ts'
 
-interface McpEndpointOptions {
+/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
+export function createMcpEndpoint(options: {
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
@@ -60,12 +61,8 @@ interface McpEndpointOptions {
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
-}
-
-/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
-export function createMcpEndpoint(options: McpEndpointOptions) {
-  const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
-  const { membership } = options
+}) {
+  const { access, authenticate, admit, bodies, era, modern, sessions, membership, clock, log } = options
   const lifetimes = createCredentialWatch(authenticate, clock)
   const elsewhere =
     membership &&
@@ -119,17 +116,12 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     }
   }
 
-  /** The address and the agent may differ between requests of one session. */
-  const callerAt = (session: HttpSession, request: ReceivedRequest): Caller => {
-    const caller = actingAs(access, session.caller, agentOfRequest(request))
-    const address = clientAddress(request, membership)
-    return address === undefined || address === caller.address ? caller : { ...caller, address }
-  }
-
-  /** Like `callerAt`, but errors carry the request's id. */
-  const callerOf = (session: HttpSession, request: ReceivedRequest, id: Id): Caller => {
+  /** The address and the agent may differ between requests of one session. Errors carry the request's id. */
+  const callerOf = (session: HttpSession, request: ReceivedRequest, id?: Id): Caller => {
     try {
-      return callerAt(session, request)
+      const caller = actingAs(access, session.caller, agentOfRequest(request))
+      const address = clientAddress(request, membership)
+      return address === undefined || address === caller.address ? caller : { ...caller, address }
     } catch (thrown) {
       throw toHttpError(thrown, log, id)
     }
@@ -155,10 +147,9 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     }
     if (draining) throw shuttingDown()
     const outlet = new PostResponse(response, accepts, clock, session.streams)
-    const caller = callerAt(session, request)
-    outlet.answerBatch(
-      await answerBatch({ era, session, batch: messages, outlet, caller, agentResolved: true, malformed }),
-    )
+    const caller = callerOf(session, request)
+    const batch = { era, session, batch: messages, outlet, caller, agentResolved: true, malformed }
+    outlet.answerBatch(await answerBatch(batch))
     sessions.touch(session)
     return true
   }
