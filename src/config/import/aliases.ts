@@ -21,7 +21,7 @@ export const serverAliases: Readonly<Record<string, string>> = {
 
 /** Keys that are processed before the server is validated. */
 export const serverExtras: Readonly<Record<string, string>> = {
-  envFile: 'File of NAME=value lines that join env; what env says itself wins.',
+  envFile: 'File with NAME=value lines that are added to env; keys in env win.',
 }
 
 export const transportAliases: Readonly<Record<string, string>> = {
