@@ -59,7 +59,7 @@ export async function serveStdio(options: {
 
   const initialize = async ({ id, method, params }: InboundRequest): Promise<void> => {
     try {
-      if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is initialised already.')
+      if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
       const client = era.negotiate(params)
       const acting = actingAs(access, caller, agentOfParams(params))
       session = createSession({ access, caller: acting, client, log, tell: writer.offer })

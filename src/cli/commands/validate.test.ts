@@ -78,7 +78,7 @@ test('B6: a secret among the arguments of a server is warned of, and shown by ne
   const config = { mcpServers: { git: { command: process.execPath, args } }, sandbox: { languages: [] } }
   await using place = await folder({ 'toolway.json': config })
   const around = { ...place, env: { ...place.env, GITHUB_TOKEN: 'hidden-by-name' } }
-  const warning = /mcpServers\.git\.args\[2\]: every user of this machine can see what \$\{GITHUB_TOKEN\} gives/
+  const warning = /mcpServers\.git\.args\[2\]: .*\$\{GITHUB_TOKEN\}/
   for (const words of [['validate'], ['validate', '--json'], ['doctor']]) {
     const { stdout, stderr } = await toolway(words, around)
     expect(stdout).toMatch(warning)

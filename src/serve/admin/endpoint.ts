@@ -184,7 +184,7 @@ async function answerMetrics(
   if (!metrics) throw new HttpError(404, rpcCodes.request, 'Metrics are disabled: telemetry.metrics is false.')
   if (!maySee(identity)) {
     const sentence =
-      'Metrics tell of every agent: they need an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
+      'Metrics cover all agents: they require an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
     throw HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
   }
   const { body, contentType } = await metrics(request.headers.accept)

@@ -129,7 +129,7 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
   const values: Record<string, string> = {}
   for (const [name, value] of given) {
     if (value === '') continue
-    if (Object.hasOwn(values, name)) throw bad(`The query has ${shown(name)} twice.`)
+    if (Object.hasOwn(values, name)) throw bad(`The query parameter ${shown(name)} occurs twice.`)
     // Assigning to __proto__ would not create a property.
     Object.defineProperty(values, name, { value, enumerable: true })
   }
@@ -143,7 +143,7 @@ export function memberOf(bytes: Buffer, name: string): Json | undefined {
   try {
     return Json.parse(bytes.toString('utf8')).member(name)
   } catch (error) {
-    throw bad(`The body cannot be used: ${(error as Error).message}.`)
+    throw bad(`Invalid body: ${(error as Error).message}.`)
   }
 }
 
@@ -153,7 +153,7 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
   const sentences = result.error.issues.slice(0, 3).map(({ path, message, code, ...issue }) => {
     const name = path.length === 0 ? `The ${what}` : shown(path.join('.'))
     const unknown = 'keys' in issue ? (issue.keys as string[]).slice(0, 3).map(shown).join(', ') : undefined
-    return unknown === undefined ? `${name}: ${message}` : `${name} has ${unknown}, which is not known here`
+    return unknown === undefined ? `${name}: ${message}` : `${name} has unknown keys: ${unknown}`
   })
   throw bad(`${sentences.join('; ')}.`)
 }

@@ -125,5 +125,5 @@ function checkAddress(url: string): void {
   const { protocol, hostname } = new URL(url)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && loopback)) return
-  throw new Error('auth.jwt.jwksUrl must start with https://; http:// is for addresses of this machine alone.')
+  throw new Error('auth.jwt.jwksUrl must start with https:// (http:// is accepted for loopback addresses only).')
 }

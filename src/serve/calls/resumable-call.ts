@@ -158,7 +158,7 @@ export class ResumableCall implements CallPeer {
   #checkCapabilities(method: string, params: Json): void {
     const required = requiredCapabilities(method, params.value)
     if (required === undefined) {
-      throw new UnsupportedRequest(`The caller's client cannot be asked for ${method} in mid-call.`)
+      throw new UnsupportedRequest(`${method} cannot be sent to the caller's client during a call.`)
     }
     const missing = missingCapabilities(this.#leg.capabilities, required)
     if (missing === undefined) return

@@ -48,14 +48,14 @@ const originRule = 'server.allowedOrigins'
 const wrongHost = (host: string | undefined) =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `${host === undefined ? 'The request has no Host header' : `This gateway does not answer to the host ${shown(host)}`}: use the address it printed at start, or add the name to server.allowedHosts.`,
+    `${host === undefined ? 'The request has no Host header' : `The host ${shown(host)} is not allowed`}: use the address that the gateway printed at start, or add the host to server.allowedHosts.`,
     { rule: hostRule },
   )
 
 const wrongOrigin = (origin: string) =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `Pages from ${shown(origin)} may not use this gateway: add the origin to server.allowedOrigins if they should.`,
+    `The origin ${shown(origin)} is not allowed: to allow its pages, add it to server.allowedOrigins.`,
     { rule: originRule },
   )
 

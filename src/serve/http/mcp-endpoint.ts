@@ -79,7 +79,7 @@ export function createMcpEndpoint(options: {
   const sessionOf = (request: ReceivedRequest, identity: AuthIdentity, id?: Id): HttpSession => {
     const given = request.headers['mcp-session-id']
     if (typeof given !== 'string') {
-      const sentence = 'The Mcp-Session-Id header is missing: initialize first, then send the id you were given.'
+      const sentence = 'The Mcp-Session-Id header is missing: send "initialize" first, then the id from its response.'
       throw new HttpError(400, rpcCodes.request, sentence, { id })
     }
     const { principal } = identity
@@ -90,7 +90,7 @@ export function createMcpEndpoint(options: {
     }
     // A credential whose rights have changed must not keep the session's old rights.
     if (session === undefined || !hasSameRights(session.caller, identity))
-      throw new HttpError(404, rpcCodes.session, 'Session not found: initialise again.', { id })
+      throw new HttpError(404, rpcCodes.session, 'Session not found: send "initialize" again.', { id })
     return session
   }
 
@@ -308,7 +308,7 @@ const unknownRevision = () =>
   new HttpError(
     400,
     rpcCodes.request,
-    `The MCP-Protocol-Version header names a revision that is not served here: use one of ${legacyRevisions.join(', ')}.`,
+    `The revision in the MCP-Protocol-Version header is not supported: use one of ${legacyRevisions.join(', ')}.`,
   )
 
 const notAcceptable = () =>

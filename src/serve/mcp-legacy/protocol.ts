@@ -113,9 +113,9 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       case 'ping':
         return nothing
       case 'initialize':
-        throw new ProtocolError(rpcCodes.request, 'This session is initialised already.')
+        throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
       default:
-        throw new ProtocolError(rpcCodes.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+        throw new ProtocolError(rpcCodes.method, `Unknown method ${JSON.stringify(method.slice(0, 100))}.`)
     }
   }
 

@@ -166,7 +166,7 @@ export function createStatelessProtocol(options: {
       case 'server/discover':
         return [await discover(caller)]
       default:
-        throw new HttpError(404, rpcCodes.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+        throw new HttpError(404, rpcCodes.method, `Unknown method ${JSON.stringify(method.slice(0, 100))}.`)
     }
   }
 

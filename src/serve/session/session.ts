@@ -112,7 +112,7 @@ export function undeclaredRequest(listener: ClientState, method: string): Toolwa
   const capability = capabilityFor.get(method)
   if (capability === undefined) return new UnsupportedRequest(`MCP defines no request ${method} to clients.`)
   if (listener.capabilities[capability] !== undefined) return undefined
-  const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
+  const sentence = `Cannot send ${method} to the caller's client: it did not declare the capability "${capability}".`
   return new UnsupportedRequest(sentence)
 }
 
