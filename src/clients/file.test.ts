@@ -41,7 +41,7 @@ test('B11: what cannot be read is said, with its reason', async () => {
   await symlink('loop', at('loop'))
   await expect(readSnapshot(at('latin.json'))).rejects.toThrow('is not UTF-8 text')
   await expect(readSnapshot(at('folder'))).rejects.toThrow('is not a regular file')
-  await expect(readSnapshot(at('loop'))).rejects.toThrow('leads back to itself')
+  await expect(readSnapshot(at('loop'))).rejects.toThrow('points to itself')
   await expect(readSnapshot(at('file', 'below'))).rejects.toThrow('a part of its path is a file')
 })
 

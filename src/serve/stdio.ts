@@ -41,10 +41,10 @@ export async function serveStdio(options: {
   readonly log: Log
 }): Promise<void> {
   const { input, access, info, caller, maxValues = 100_000, clock, log } = options
-  const era = createLegacyProtocol({ access, info, log })
+  const legacy = createLegacyProtocol({ access, info, log })
   const writer = createLineWriter(options.output, input)
-  const modern = createStatelessProtocol({ access, info, clock, log })
-  const modernRequests = createStatelessStdio({ era: modern, access, caller, writer, log })
+  const stateless = createStatelessProtocol({ access, info, clock, log })
+  const statelessRequests = createStatelessStdio({ protocol: stateless, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
   /** Send no notifications before the initialize result. */
@@ -60,10 +60,10 @@ export async function serveStdio(options: {
   const initialize = async ({ id, method, params }: InboundRequest): Promise<void> => {
     try {
       if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
-      const client = era.negotiate(params)
+      const client = legacy.negotiate(params)
       const acting = actingAs(access, caller, agentOfParams(params))
       session = createSession({ access, caller: acting, client, log, tell: writer.offer })
-      writer.write(resultBytes(id, await era.initializeResult(session)))
+      writer.write(resultBytes(id, await legacy.initializeResult(session)))
       welcomed = true
     } catch (thrown) {
       recordIfMalformed(access, caller, thrown)
@@ -72,16 +72,23 @@ export async function serveStdio(options: {
   }
 
   /** Requests share the stream, so cancelling one closes nothing. */
-  const newOutlet = (): ResponseChannel => ({ owner: undefined, send: writer.offer, abandon() {} })
+  const newChannel = (): ResponseChannel => ({ owner: undefined, send: writer.offer, abandon() {} })
 
   const answer = async (current: Session, request: InboundRequest) => {
-    const answer = await era.request(current, request, newOutlet(), current.caller)
+    const answer = await legacy.request(current, request, newChannel(), current.caller)
     if (answer !== undefined) writer.write(joined(answer.message))
   }
 
   const answerAll = async (current: Session, batch: Batch) => {
     const { caller } = current
-    const answers = await answerBatch({ era, session: current, batch, outlet: newOutlet(), caller, malformed })
+    const answers = await answerBatch({
+      protocol: legacy,
+      session: current,
+      batch,
+      outlet: newChannel(),
+      caller,
+      malformed,
+    })
     if (answers.length > 0) writer.write(batchBytes(answers))
   }
 
@@ -102,19 +109,19 @@ export async function serveStdio(options: {
     if (inbound.kind === 'invalid') {
       refuse(inbound.id, inbound.code, inbound.message)
     } else if (protocolOf(inbound) === 'stateless') {
-      if (inbound.kind === 'request') track(modernRequests.request(inbound))
-      else if (inbound.kind === 'notification') modernRequests.notification(inbound)
+      if (inbound.kind === 'request') track(statelessRequests.request(inbound))
+      else if (inbound.kind === 'notification') statelessRequests.notification(inbound)
     } else if (inbound.kind === 'request' && inbound.method === 'initialize') track(initialize(inbound))
     else if (session !== undefined) {
       if (inbound.kind === 'response') {
         const ambiguous = session.clientRequests.settle(inbound)
         if (ambiguous !== undefined) malformed(ambiguous)
-      } else if (inbound.kind === 'notification') era.notification(session, inbound)
+      } else if (inbound.kind === 'notification') legacy.notification(session, inbound)
       else track(answer(session, inbound))
     } else if (inbound.kind === 'request') {
       if (inbound.method === 'ping') writer.write(resultBytes(inbound.id, Buffer.from('{}')))
       else refuse(inbound.id, rpcCodes.request, 'The session is not open yet: send "initialize" first.')
-    } else if (inbound.kind === 'notification') modernRequests.notification(inbound)
+    } else if (inbound.kind === 'notification') statelessRequests.notification(inbound)
   }
 
   const tooManyValues = () => {
@@ -139,9 +146,9 @@ export async function serveStdio(options: {
 
   await within(graceMs, clock, Promise.race([settled(answering), writer.closed]))
   changes[Symbol.dispose]()
-  modern.drain()
-  modernRequests.cancelAll()
-  for (const modernCaller of modernRequests.callers()) access.sessionEnded(modernCaller)
+  stateless.drain()
+  statelessRequests.cancelAll()
+  for (const statelessCaller of statelessRequests.callers()) access.sessionEnded(statelessCaller)
   session?.[Symbol.dispose]()
   await within(graceMs, clock, writer.flushed())
 }

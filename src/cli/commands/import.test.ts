@@ -109,7 +109,7 @@ describe('B11: bad input is an error and changes nothing', () => {
       'a configuration in braces',
       { 'shop/a.json': servers({ b: { command: 'x' } }), 'shop/toolway.yaml': '{"version": 1}' },
       'a.json',
-      /written in braces/,
+      /flow style/,
     ],
     ['the configuration itself', { 'shop/toolway.yaml': mine }, 'toolway.yaml', /into itself/],
   ])('%s', async (_, given, file, message) => {

@@ -52,7 +52,7 @@ test.each([
 
 test.each([
   ['a.yaml', 'a: 1\nb: [1\nc: 2\n', /^3:1 : not valid YAML: flow sequence/],
-  ['a.yaml', 'a: 1\n---\nb: 2\n', /^2:1 : not valid YAML: only one document/],
+  ['a.yaml', 'a: 1\n---\nb: 2\n', /^2:1 : not valid YAML: .*only one document/],
   ['a.yaml', 'a: !vault b\n', /^1:4 : not valid YAML: unresolved tag/],
   ['a.yaml', 'a: *nobody\n', /^1:4 : not valid YAML: unknown anchor nobody/],
   ['a.yaml', 'a:\n\t- b\n', /^2:\d+ : not valid YAML/],

@@ -27,16 +27,16 @@ const maxBody = 64 * 1024
 export const routes: readonly Route[] = [
   userRoute('GET', 'session', 'The current user and their rights', {
     answer: figures.sessionView,
-    run: ({ guest }) => viewOf(guest),
+    run: ({ user }) => viewOf(user),
   }),
   publicRoute('POST', 'session', 'Logs in with a credential and sets a cookie', {
     body: z.strictObject({ token: z.string().min(1).describe('The token, an API key, or a JSON Web Token.') }),
     maxBody,
     answer: figures.sessionView,
     async run({ request, response, body }, { credentials }) {
-      const { guest, cookie } = await credentials.logIn(request, body.token)
+      const { user, cookie } = await credentials.logIn(request, body.token)
       response.setHeader('Set-Cookie', cookie)
-      return viewOf(guest)
+      return viewOf(user)
     },
   }),
   publicRoute('DELETE', 'session', 'Logs out and deletes the cookie', {
@@ -46,9 +46,9 @@ export const routes: readonly Route[] = [
   }),
   userRoute('GET', 'events', 'Server-sent events: overview, calls, servers, reload; starts with one of each', {
     stream: true,
-    run({ guest, caller, response }, { events, watch }) {
+    run({ user, caller, response }, { events, watch }) {
       events.open(caller, response)
-      watch(guest, response)
+      watch(user, response)
       return answered
     },
   }),
@@ -177,8 +177,8 @@ export const routes: readonly Route[] = [
       mode: z.enum(['staged', 'agent']).optional().describe('Overrides chat.mode.'),
       agent: z.string().optional().describe('The agent. Default: that of the credential.'),
     }),
-    async run({ guest, caller, body, signal, response }, { chat, watch }) {
-      watch(guest, response)
+    async run({ user, caller, body, signal, response }, { chat, watch }) {
+      watch(user, response)
       await chat.answer(body, { caller, signal, response })
       return answered
     },
