@@ -46,7 +46,9 @@ test('every problem is reported with its line, key, expectation, finding and nea
     '8:5 mcpServers.files.comand: unknown key `comand`; did you mean `command`?',
     '9:5 mcpServers.files.readonly: unknown key `readonly`; did you mean `readOnly`?',
     '10:3 mcpServers["my server"]: expected a name of up to 64 letters, digits and _ . - that starts with a letter or digit, found "my server"; did you mean my-server?',
-    expect.stringMatching(/^11:3 mcpServers.native: expected a name other than native, toolway, sink\b.* found "native"$/),
+    expect.stringMatching(
+      /^11:3 mcpServers.native: expected a name other than native, toolway, sink\b.* found "native"$/,
+    ),
     '12:3 mcpServers.both: expected exactly one of command and url, found a section with command, url',
     '13:3 mcpServers.neither: expected exactly one of command and url, found an empty section',
     '16:5 mcpServers.odd.timeout: expected a duration such as 500ms, 30s, 5m or 1h, found 60; did you mean 60s (or 60ms)?',
