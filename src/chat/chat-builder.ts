@@ -72,9 +72,9 @@ function chatBuilder(gateway: ChatGateway, choices: Choices): ChatBuilder {
   const { system, agent, approve, ...own } = choices
 
   const events = (input: ChatInput, stream: boolean, { signal = new AbortController().signal }: AskOptions) => {
-    const asked: readonly ChatMessage[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
+    const conversation: readonly ChatMessage[] = typeof input === 'string' ? [{ role: 'user', content: input }] : input
     const messages: readonly ChatMessage[] =
-      system === undefined ? asked : [{ role: 'system', content: system }, ...asked]
+      system === undefined ? conversation : [{ role: 'system', content: system }, ...conversation]
     const caller = gateway.localAs(agent)
     // Read `gateway.chat` on each call: a reload replaces it.
     return gateway.chat.answer({

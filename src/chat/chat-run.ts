@@ -90,9 +90,9 @@ export function createChatRun(
   const { request, model, signal, messages } = own
   const notes: string[] = []
   const usage = { promptTokens: 0, completionTokens: 0 }
-  const asked = messages[lastQuestion(messages)]
+  const lastMessage = messages[lastQuestion(messages)]
   const common: PromptValues = {
-    message: textOf(asked?.content ?? ''),
+    message: textOf(lastMessage?.content ?? ''),
     tools: '',
     agent: request.caller.agent,
     date: new Date(dependencies.clock.now()).toISOString().slice(0, 10),

@@ -5,22 +5,22 @@ import type { Chat } from '../core/chat.ts'
  * chat open until the work is done.
  */
 export const reloadableChat = (
-  present: () => Chat,
+  current: () => Chat,
   within: (work: (chat: Chat) => Promise<void>) => Promise<void>,
 ): Chat => ({
-  models: () => present().models(),
+  models: () => current().models(),
   async *answer(request) {
-    const begun = Promise.withResolvers<Chat>()
-    const over = Promise.withResolvers<void>()
-    const held = within((chat) => {
-      begun.resolve(chat)
-      return over.promise
+    const opened = Promise.withResolvers<Chat>()
+    const closed = Promise.withResolvers<void>()
+    const finished = within((chat) => {
+      opened.resolve(chat)
+      return closed.promise
     })
-    held.catch(begun.reject)
+    finished.catch(opened.reject)
     try {
-      yield* (await begun.promise).answer(request)
+      yield* (await opened.promise).answer(request)
     } finally {
-      over.resolve()
+      closed.resolve()
     }
   },
 })

@@ -27,17 +27,17 @@ export interface ToolSet {
 export function createToolSet(tools: readonly ChatTool[]): ToolSet {
   const byName = new Map(tools.map((tool) => [tool.callable.name, tool]))
   const names = [...byName.keys()]
-  const otherwise = names.length > 0 ? `; there are ${names.slice(0, 32).join(', ')}.` : '; there are none.'
+  const available = names.length > 0 ? `; there are ${names.slice(0, 32).join(', ')}.` : '; there are none.'
   return {
     tools,
     find(name) {
       const exact = byName.get(name)
       if (exact) return exact
-      const meant = tools.filter(({ served }) => served && spellings(served).includes(name))
-      return meant.length === 1 ? meant[0] : undefined
+      const candidates = tools.filter(({ served }) => served && spellings(served).includes(name))
+      return candidates.length === 1 ? candidates[0] : undefined
     },
     missing: (name) =>
-      `There is no tool ${JSON.stringify(name.slice(0, 100))} here${didYouMean(name, names, otherwise)}`,
+      `There is no tool ${JSON.stringify(name.slice(0, 100))} here${didYouMean(name, names, available)}`,
   }
 }
 
@@ -49,17 +49,17 @@ const spellings = ({ entry }: Served): readonly string[] => [
 /** A tool from the catalog; undefined if its schema does not describe an object. */
 export function catalogTool(served: Served, preset?: ChatTool['preset']): ChatTool | undefined {
   const { name, definition } = served
-  const sound = sanitizeSchema(definition.inputSchema ?? {})
-  if (!sound) return undefined
-  const parameters = preset ? without(sound, Object.keys(preset)) : sound
+  const sanitized = sanitizeSchema(definition.inputSchema ?? {})
+  if (!sanitized) return undefined
+  const parameters = preset ? without(sanitized, Object.keys(preset)) : sanitized
   const description = typeof definition.description === 'string' ? definition.description : undefined
   return { callable: { name, description, parameters }, served, preset }
 }
 
 /** A tool that the client runs. */
 export function clientTool({ name, description, parameters = {} }: OfferedTool): ChatTool | undefined {
-  const sound = sanitizeSchema(parameters)
-  return sound && { callable: { name, description, parameters: sound } }
+  const sanitized = sanitizeSchema(parameters)
+  return sanitized && { callable: { name, description, parameters: sanitized } }
 }
 
 function without(schema: CallableTool['parameters'], names: readonly string[]): CallableTool['parameters'] {

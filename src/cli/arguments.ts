@@ -73,7 +73,7 @@ export function readArguments(
       if (pairs.length === 1 && first.text.trimStart().startsWith('[')) return [key, fromJson(key, first.text)]
       return [key, pairs.map(({ text, json }) => (json ? fromJson(key, text) : typed(key, text, property.items)))]
     }
-    if (pairs.length > 1) throw invalid(`"${key}" is given ${pairs.length} times, but it is not a list.`)
+    if (pairs.length > 1) throw invalid(`"${key}" occurs ${pairs.length} times, but it is not a list.`)
     return [key, typed(key, first.text, property.types)]
   })
   const whole = Object.fromEntries([...Object.entries(base.exact), ...values])

@@ -7,7 +7,7 @@ import type { Path } from '../config/tree.ts'
 import { isSecretName } from '../core/secret-name.ts'
 
 /** A span of a text that is a secret, and its name. */
-type Stretch = Omit<SecretSpan, 'path'>
+type TextSpan = Omit<SecretSpan, 'path'>
 
 /** Finds the secrets in a server's definition: those that logs and audit redact, and short ones too. */
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
@@ -22,42 +22,42 @@ export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
 export const secretTexts = (definition: ServerDefinition): string[] =>
   findSecrets(definition).map((secret) => textAt(definition, secret))
 
-function named(section: unknown, path: Path, of: (name: string, value: string) => readonly Stretch[]): SecretSpan[] {
+function named(section: unknown, path: Path, of: (name: string, value: string) => readonly TextSpan[]): SecretSpan[] {
   if (typeof section !== 'object' || section === null) return []
   return Object.entries(section).flatMap(([name, value]) =>
     typeof value === 'string' && !isReference(value) ? at([...path, name], of(name, value)) : [],
   )
 }
 
-const at = (path: Path, stretches: readonly Stretch[]): SecretSpan[] =>
-  stretches.filter(({ start, end }) => end > start).map((stretch) => ({ path, ...stretch }))
+const at = (path: Path, spans: readonly TextSpan[]): SecretSpan[] =>
+  spans.filter(({ start, end }) => end > start).map((span) => ({ path, ...span }))
 
 /** A reference is not a secret. */
 const isReference = (text: string): boolean => /(?<!\$)\$\{/.test(text)
 
-const whole = (key: string, text: string): Stretch[] => [{ key, start: 0, end: text.length }]
+const whole = (key: string, text: string): TextSpan[] => [{ key, start: 0, end: text.length }]
 
 /** Whether a text has the format of a known kind of credential. */
 const hasForm = (text: string): boolean => concealPatterns(text) !== text
 
-function ofVariable(name: string, value: string): Stretch[] {
+function ofVariable(name: string, value: string): TextSpan[] {
   if (isCommonplace(value) || isPath(value)) return []
   if (ofUrl(value).length > 0) return whole(name, value)
   return isSecret(name, value) || hasForm(value) ? whole(name, value) : []
 }
 
 /** Keeps the scheme in front of a credential. */
-function ofHeader(name: string, value: string): Stretch[] {
+function ofHeader(name: string, value: string): TextSpan[] {
   const scheme = /^\s*(?:bearer|basic|token|apikey|digest)\s+/i.exec(value)?.[0]
   if (scheme !== undefined) return [{ key: name, start: scheme.length, end: value.length }]
   return ofVariable(name, value)
 }
 
 /** Password, secret parameters and random path segments of a URL, as written. */
-function ofUrl(text: string): Stretch[] {
+function ofUrl(text: string): TextSpan[] {
   const [, head = '', path = '', query = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(text) ?? []
   if (head === '' || isReference(text)) return []
-  const found: Stretch[] = []
+  const found: TextSpan[] = []
   const user = /^([^:]+:\/\/[^:@]*:)([^@]+)@/.exec(head)
   if (user?.[1] && user[2]) found.push({ key: 'password', start: user[1].length, end: user[1].length + user[2].length })
   for (const { 0: segment, index } of path.matchAll(/[^/]+/g)) {
@@ -80,11 +80,11 @@ function decoded(text: string): string {
 }
 
 /** `--api-key=…`, `--token …`, `KEY=…`, `Authorization: Bearer …`, and addresses. */
-function ofArgument(words: readonly unknown[], index: number): Stretch[] {
+function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   const [before, word] = [words[index - 1], words[index]].map((one) => (typeof one === 'string' ? one : ''))
   if (word === undefined || word === '' || isReference(word)) return []
-  const shifted = (head: string, stretches: readonly Stretch[]) =>
-    stretches.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
+  const shifted = (head: string, spans: readonly TextSpan[]) =>
+    spans.map(({ key, start, end }) => ({ key, start: start + head.length, end: end + head.length }))
   const [, option, name = '', value] = /^((?:--?)?([\w-]+)=)(.+)$/s.exec(word) ?? []
   if (option !== undefined && value !== undefined && !word.includes('://')) {
     return isSecretName(name) || hasForm(value) ? shifted(option, whole(name, value)) : []

@@ -12,45 +12,45 @@ interface ProcessMemory {
   release(): void
 }
 
-const lookMs = 10_000
+const checkMs = 10_000
 /** Less CPU time than this between two checks counts as idle. */
 const idleCpuMs = 100
 /** Not worth a pause below this. */
 const worthBytes = 8 * 1024 * 1024
 /** Keep the heap warm for 10× the last busy period, up to five minutes. */
-const keptFor = 10
+const keepFactor = 10
 const maxMs = 300_000
 
 /**
  * Returns memory to the system when idle: V8 keeps the heap at the size that a busy period needed. Not immediately after
  * a busy period, because compiled code is released too and the next calls would be slow.
  */
-export function releaseWhenIdle(clock: Clock, footing: ProcessMemory = thisProcess()): Disposable {
-  let before = footing.cpuMs()
+export function releaseWhenIdle(clock: Clock, memory: ProcessMemory = thisProcess()): Disposable {
+  let before = memory.cpuMs()
   let released = before
   let idleMs = 0
-  const look = () => {
-    const now = footing.cpuMs()
-    idleMs = now - before < idleCpuMs ? idleMs + lookMs : 0
-    const patienceMs = Math.min(keptFor * (now - released), maxMs)
-    if (idleMs > 0 && idleMs >= patienceMs && footing.spare() > worthBytes) {
-      footing.release()
-      released = footing.cpuMs()
+  const check = () => {
+    const now = memory.cpuMs()
+    idleMs = now - before < idleCpuMs ? idleMs + checkMs : 0
+    const keepMs = Math.min(keepFactor * (now - released), maxMs)
+    if (idleMs > 0 && idleMs >= keepMs && memory.spare() > worthBytes) {
+      memory.release()
+      released = memory.cpuMs()
     }
-    before = footing.cpuMs()
-    timer = clock.after(lookMs, look)
+    before = memory.cpuMs()
+    timer = clock.after(checkMs, check)
   }
-  let timer = clock.after(lookMs, look)
+  let timer = clock.after(checkMs, check)
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
 /** Growth of the heap before a collection, in percent of its used size. */
-const untidy = 300
+const growthPercent = 300
 
 function thisProcess(): ProcessMemory {
   // With results of 1 MiB, full collections every few calls took longer than the calls. Garbage of a busy period is
   // returned when it is over.
-  setFlagsFromString(`--heap-growing-percent=${untidy}`)
+  setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
   return {
     cpuMs() {
       const { user, system } = process.cpuUsage()

@@ -4,11 +4,11 @@ import { isAbsolute, join } from 'node:path'
 import { homeOf } from '../core/home.ts'
 
 // Older versions fail to parse the rest with an error that does not help.
-const oldest = 24
-if (Number.parseInt(process.versions.node, 10) < oldest) {
+const minVersion = 24
+if (Number.parseInt(process.versions.node, 10) < minVersion) {
   process.stderr.write(
-    `Toolway needs Node ${oldest} or newer, and this is ${process.versions.node}. Install a newer one ` +
-      `(https://nodejs.org), or try npx -p node@${oldest} -p toolway toolway\n`,
+    `Toolway needs Node ${minVersion} or newer, and this is ${process.versions.node}. Install a newer one ` +
+      `(https://nodejs.org), or try npx -p node@${minVersion} -p toolway toolway\n`,
   )
   process.exit(2)
 }
@@ -18,8 +18,8 @@ process.on('SIGUSR1', () => {})
 
 // Enable the compile cache before anything else is loaded. It is in the user's own folder because anyone who can write to
 // it decides which code runs.
-const { XDG_CACHE_HOME: given = '' } = process.env
+const { XDG_CACHE_HOME: cacheHome = '' } = process.env
 nodeModule.enableCompileCache(
-  join(isAbsolute(given) ? given : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),
+  join(isAbsolute(cacheHome) ? cacheHome : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),
 )
 await import('./start.ts')

@@ -2,13 +2,13 @@ import { Command, type CommandOptions, InvalidArgumentError, Option } from 'comm
 import { clientKinds } from '../config/import/client-kind.ts'
 import { durationUnits, parseDuration } from '../lib/duration.ts'
 import { version } from '../runtime/package-paths.ts'
-import { count, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
+import { recordCount, withFilterOptions, withLogOptions } from './commands/audit/options.ts'
 import { commandName, type ExitCode, exitCodeHelp, type Shell } from './kit.ts'
 
 function portNumber(text: string): number {
   const port = Number(text)
   if (/^\d+$/.test(text) && port <= 65_535) return port
-  throw new InvalidArgumentError('A port is a number from 0 (any free port) to 65535.')
+  throw new InvalidArgumentError('Expected a number from 0 (any free port) to 65535.')
 }
 
 function workerCount(text: string): number {
@@ -28,10 +28,10 @@ const timeout = (description: string, initial?: string): Option =>
   duration('--timeout <duration>', description, initial)
 
 /** The first start of a server may have to download its program. */
-const patience = '30s'
+const defaultWait = '30s'
 
 const wait = (): Option =>
-  duration('--wait <duration>', 'how long to wait for servers whose tools are not known yet', patience)
+  duration('--wait <duration>', 'how long to wait for servers whose tools are not known yet', defaultWait)
 
 const agent = (): Option => new Option('--agent <agent>', 'the agent to act as (default: the default agent)')
 
@@ -80,11 +80,11 @@ ${exitCodeHelp}`,
 
   command(program, 'servers', async () => (await import('./commands/servers.ts')).servers)
     .description('connect to every server and show its state')
-    .addOption(timeout('how long to wait for the servers', patience))
+    .addOption(timeout('how long to wait for the servers', defaultWait))
 
   command(program, 'add', async () => (await import('./commands/add.ts')).addServer)
-    .description('add a server to the configuration (--config: to which file)')
-    .argument('<name>', 'what to call it: letters, digits and _ . -')
+    .description('add a server to the configuration (--config names the file)')
+    .argument('<name>', 'name of the server: letters, digits and _ . -')
     .argument('<target...>', 'its URL, or -- and the command that starts it, with its arguments')
     .option('-e, --env <KEY=VALUE>', 'a variable for the command; repeat it for several', collect)
     .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat it for several', collect)
@@ -118,7 +118,7 @@ Examples:
   command(tools, 'cost', async () => (await import('./commands/tools.ts')).showCost)
     .description("show how many tokens the tools take in a model's context, by exposure mode and by tool")
     .option('--server <server>', 'only the tools of this server')
-    .option('--top <count>', 'how many tools to show, the most expensive first', count, 10)
+    .option('--top <count>', 'how many tools to show, the most expensive first', recordCount, 10)
     .addOption(agent())
     .addOption(wait())
 
@@ -141,7 +141,7 @@ Examples:
     )
 
   command(program, 'chat', async () => (await import('./chat/chat.ts')).chat)
-    .description('ask a model that has the tools: one message, or a conversation')
+    .description('chat with a model that can use the tools: one message, or a conversation')
     .argument('[message...]', 'what to ask; - reads standard input (default: start a conversation)')
     .option('--model <name>', 'the model to ask, by its name in the configuration')
     .addOption(choice('--mode <mode>', 'how the answer is produced', 'staged agent'))
@@ -178,26 +178,26 @@ Examples:
     .description('revoke a key')
     .argument('<id>', 'the name of the key')
 
-  const audit = program.command('audit').description('read the record of every call')
+  const audit = program.command('audit').description('read the audit log')
   withFilterOptions(command(audit, 'tail', async () => (await import('./commands/audit/tail.ts')).tailAudit))
     .description('show the last operations')
-    .option('-n, --lines <count>', 'how many', count, 20)
-    .option('-f, --follow', 'go on with those that come')
-    .option('--raw', 'records instead of operations')
+    .option('-n, --lines <count>', 'number of operations', recordCount, 20)
+    .option('-f, --follow', 'print new operations as they are recorded')
+    .option('--raw', 'print records instead of operations')
   withFilterOptions(command(audit, 'query', async () => (await import('./commands/audit/query.ts')).queryAudit))
     .description('find operations, newest first')
-    .option('--limit <count>', 'how many', count, 50)
-    .option('--before <cursor>', 'go on where an earlier answer ended')
-    .option('--raw', 'records instead of operations')
-    .option('--local', 'only what this machine recorded, also where PostgreSQL has the records of all replicas')
+    .option('--limit <count>', 'maximum number of operations', recordCount, 50)
+    .option('--before <cursor>', 'continue after a previous page')
+    .option('--raw', 'print records instead of operations')
+    .option('--local', 'search only the log of this machine, even if PostgreSQL has the records of all replicas')
   withLogOptions(command(audit, 'verify', async () => (await import('./commands/audit/verify.ts')).verifyLog))
     .description('check that no record was changed, removed, moved or cut off')
-    .option('--public-key <file>', 'check signatures with this key and no other')
+    .option('--public-key <file>', 'check signatures only with this key')
   withFilterOptions(command(audit, 'export', async () => (await import('./commands/audit/export.ts')).exportAudit))
-    .description('write operations out, oldest first')
+    .description('export operations, oldest first')
     .addOption(choice('--format <format>', 'JSON lines, or a table for a spreadsheet', 'jsonl csv').default('jsonl'))
-    .option('--out <file>', 'where to (default: standard output)')
-    .option('--raw', 'records instead of operations')
+    .option('--out <file>', 'file to write (default: standard output)')
+    .option('--raw', 'print records instead of operations')
 
   command(program, 'why', async () => (await import('./commands/why.ts')).why)
     .description('show whether an agent may use a tool, and which rule decides')
@@ -269,7 +269,7 @@ Examples:
     .addOption(secrets())
 
   withWriteOptions(command(program, 'connect', async () => (await import('./commands/connect.ts')).connect))
-    .description('point a client at Toolway; without one, list the clients and their state')
+    .description('connect a client to Toolway; without a client, list the clients and their state')
     .argument('[client]', clientKinds.join(', '))
     .option('--agent <agent>', 'the agent that the client acts as (default: the default agent)')
     .option('--stdio', 'the client starts Toolway (default)')

@@ -50,7 +50,7 @@ describe('B11: bad usage ends with 2 and says what was meant', () => {
     [['servers', '--jsn'], "error USAGE: unknown option '--jsn'\nhint: Did you mean --json?\n"],
     [['tools', 'show'], "error USAGE: missing required argument 'name'\nhint: `toolway --help` shows how.\n"],
     [['servers', 'extra'], /too many arguments/],
-    [['serve', '--port', '70000'], /A port is a number from 0/],
+    [['serve', '--port', '70000'], /number from 0 /],
     [['servers', '--timeout', '10'], /Expected a duration such as 500ms, 30s, 5m or 1h/],
     [['serve', '--log', 'loud'], /Allowed choices are trace, debug/],
     [['call', 'native.hash', '--args', '{'], /--args is not valid JSON/],

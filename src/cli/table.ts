@@ -10,14 +10,14 @@ export interface Column<Row> {
 }
 
 const gap = '  '
-const narrowest = 6
+const minWidth = 6
 
 /** Narrows the widest column, cell by cell, until the line fits. */
 function narrow(widths: number[], available: number, whole: readonly boolean[]): void {
   for (let total = widths.reduce((sum, width) => sum + width, 0); total > available; total--) {
-    const payable = widths.map((width, index) => (whole[index] ? 0 : width))
-    const widest = payable.indexOf(Math.max(...payable))
-    if ((payable[widest] as number) <= narrowest) return
+    const shrinkable = widths.map((width, index) => (whole[index] ? 0 : width))
+    const widest = shrinkable.indexOf(Math.max(...shrinkable))
+    if ((shrinkable[widest] as number) <= minWidth) return
     widths[widest] = (widths[widest] as number) - 1
   }
 }
@@ -32,7 +32,7 @@ export function table<Row>(
     .map((column) => ({ ...column, cells: rows.map((row) => oneLine(column.value(row))) }))
     .filter(({ cells }) => cells.some((cell) => cell !== ''))
   const widths = filled.map(({ title, cells }) =>
-    cells.reduce((most, cell) => Math.max(most, widthOf(cell)), title.length),
+    cells.reduce((max, cell) => Math.max(max, widthOf(cell)), title.length),
   )
   narrow(
     widths,

@@ -66,7 +66,7 @@ test.each([
   ['codex', 'config.toml', 'mcp_servers = { a = { command = "x" } }'],
   ['codex', 'config.toml', 'a = '],
 ] as const)('B11: %s %s: what cannot be edited safely is refused: %s', (client, name, text) => {
-  expect(() => clientText(client, name, text).edited(entry(client, stdio))).toThrow(/it is|is no section/)
+  expect(() => clientText(client, name, text).edited(entry(client, stdio))).toThrow(/it is|is not a section/)
 })
 
 test('B11: other servers are taken out one by one, and ours joins', () => {

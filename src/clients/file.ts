@@ -23,7 +23,7 @@ const reasons: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EISDIR: 'it is a folder',
-  ELOOP: 'its symbolic link leads back to itself',
+  ELOOP: 'its symbolic link points to itself',
   ENOTDIR: 'a part of its path is a file',
   EROFS: 'its file system is read-only',
   ENOSPC: 'the disk is full',
@@ -101,7 +101,7 @@ async function refuseChanged(before: FileSnapshot): Promise<void> {
   const now = await readSnapshot(before.path)
   const same =
     now.target === before.target && (now.bytes ? before.bytes?.equals(now.bytes) : before.bytes === undefined)
-  if (!same) throw new FileProblem(`${before.path} has changed meanwhile; nothing was written.`, 'Try again.')
+  if (!same) throw new FileProblem(`${before.path} has changed in the meantime; nothing was written.`, 'Try again.')
 }
 
 function foldersFrom(first: string, last: string): string[] {

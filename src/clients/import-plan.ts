@@ -50,7 +50,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const [origin] = origins
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
-      notes.push(`another server is called ${name} already; that of ${called(origin)} is ${free}`)
+      notes.push(`the name ${name} is in use; the server of ${called(origin)} is called ${free}`)
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))

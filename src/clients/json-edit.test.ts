@@ -66,7 +66,7 @@ describe('B11: a server is taken out', () => {
 })
 
 test.each(['{', '[1]', '{"a": }', '{"mcpServers": 5}'])('B11: %s is refused and not touched', (text) => {
-  expect(() => set(text)).toThrow(/it is not valid JSON|does not contain an object|is no section/)
+  expect(() => set(text)).toThrow(/it is not valid JSON|does not contain an object|is not a section/)
 })
 
 /** Everything but white space, in order. */

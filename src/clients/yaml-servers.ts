@@ -54,7 +54,7 @@ export function addServers(text: string, servers: readonly NewServer[]): string 
   const before: ServerDefinition = document.toJS()?.mcpServers ?? {}
   const wanted = { ...before, ...Object.fromEntries(servers.map((one) => [one.name, one.definition])) }
   if (saysExactly(changed, document, wanted)) return changed
-  throw new FileProblem('it is written in a way that cannot be added to safely', 'Add the servers by hand.')
+  throw new FileProblem('it is written in a way that cannot be edited safely', 'Add the servers by hand.')
 }
 
 export function documentOf(text: string): Document.Parsed {
@@ -81,7 +81,8 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
   const atEnd = () =>
     `${text}${text === '' || text.endsWith('\n') ? '' : eol}${text.trim() === '' ? '' : eol}mcpServers:${eol}${lines(unit)}`
   if (root === null || (isScalar(root) && root.value === null)) return atEnd()
-  if (!isMap(root) || root.flow) throw new FileProblem('its sections are written in braces', 'Add the servers by hand.')
+  if (!isMap(root) || root.flow)
+    throw new FileProblem('its sections are written in flow style ({})', 'Add the servers by hand.')
   const section = memberOf(root, 'mcpServers')
   if (!section) return atEnd()
   const { value } = section

@@ -11,11 +11,6 @@ export interface ConfigDocument extends Translation {
   readonly path: string
 }
 
-interface Documents {
-  readonly documents: readonly ConfigDocument[]
-  readonly warnings: readonly string[]
-}
-
 interface ReadOptions {
   readonly env: EnvVars
   readonly cwd: string
@@ -27,7 +22,7 @@ interface ReadOptions {
 }
 
 /** Reads files and their rules; throws one ConfigError with all parse errors. */
-export async function readDocuments(paths: readonly string[], options: ReadOptions): Promise<Documents> {
+export async function readDocuments(paths: readonly string[], options: ReadOptions) {
   const { env, cwd } = options
   const documents = await readAll(paths, options)
   const rulesPath = await findRules(documents, env, cwd)

@@ -7,8 +7,6 @@ import { type BranchNode, type ConfigTree, keyPath, type LeafNode, mapMembers, t
 
 export type EnvVars = Readonly<Record<string, string | undefined>>
 
-type Expansion = { readonly text: string } | { readonly fault: string; readonly unset?: string }
-
 type Found = { readonly text: string } | { readonly fault: string }
 
 /** Value sources besides the environment. A scheme without a provider is reported as invalid. */
@@ -23,7 +21,7 @@ const variable = /^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s
  * Expands `${VAR}`, `${VAR:-default}`, `${env:VAR}` and, with a provider, `${file:PATH}` and `${exec:COMMAND}`.
  * Expanded values are not expanded again.
  */
-export function expand(text: string, env: EnvVars, providers: Providers = {}): Expansion {
+export function expand(text: string, env: EnvVars, providers: Providers = {}): Found {
   let expanded = ''
   let from = 0
   for (;;) {
@@ -53,7 +51,7 @@ export const referencesIn = (text: string): string[] =>
 /** The name of the variable; undefined for `file:`, `exec:` and invalid references. */
 export const variableOf = (body: string): string | undefined => variable.exec(body)?.[1]
 
-function meaning(body: string, env: EnvVars, providers: Providers): Expansion {
+function meaning(body: string, env: EnvVars, providers: Providers): Found {
   const [, scheme, named = ''] = /^(file|exec):(.+)$/s.exec(body) ?? []
   const provider = scheme === undefined ? undefined : providers[scheme as keyof Providers]
   if (provider) return provider(named)
@@ -61,8 +59,7 @@ function meaning(body: string, env: EnvVars, providers: Providers): Expansion {
   if (name === undefined || fallback?.includes('${')) return { fault: foreign(body) }
   const value = Object.hasOwn(env, name) ? env[name] : undefined
   if (value === undefined && fallback === undefined) {
-    const fault = `the variable ${name} is not set; set it, or write \${${name}:-default}`
-    return { fault, unset: name }
+    return { fault: `the variable ${name} is not set; set it, or write \${${name}:-default}` }
   }
   return { text: fallback !== undefined && !value ? fallback : (value as string) }
 }
@@ -74,22 +71,15 @@ function foreign(body: string): string {
   return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ for the literal text`
 }
 
-interface Interpolated {
-  readonly tree: BranchNode
-  readonly problems: readonly ConfigProblem[]
-  /** Files read for `${file:PATH}`; a change of one requires a reload. */
-  readonly files: readonly string[]
-  /** Values from files, commands and variables with secret names; never log or store them. */
-  readonly secrets: readonly string[]
-}
-
 /** Looks up the output of a command by its text and the file that contains it. */
 export type RunCommand = (line: string, file: string) => Found
 
 /** Expands the variables of a document. Disabled sections may use unset variables. */
-export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: RunCommand): Interpolated {
+export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: RunCommand) {
   const problems: ConfigProblem[] = []
+  /** Files read for `${file:PATH}`; a change of one requires a reload. */
   const files = new Set<string>()
+  /** Values from files, commands and variables with secret names; never log or store them. */
   const secrets = new Set<string>()
   const secret = (found: Found): Found => {
     if ('text' in found) secrets.add(found.text)
@@ -157,7 +147,7 @@ const reasons: Readonly<Record<string, string>> = {
  * Reads a secret from a file and drops the final line break. Rejects files that other users can read. Error messages
  * never contain the content.
  */
-export function readSecretFile(path: string): { readonly text: string } | { readonly fault: string } {
+export function readSecretFile(path: string): Found {
   let descriptor: number
   try {
     // Without O_NONBLOCK, opening a named pipe blocks until a writer opens it.

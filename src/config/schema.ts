@@ -14,34 +14,32 @@ import { auditSection, telemetrySection } from './schema/telemetry.ts'
 /** The only place for defaults; an empty document is valid. */
 export const configSchema = z
   .strictObject({
-    $schema: z.string().optional().describe('Address of this schema, for editors.'),
+    $schema: z.string().optional().describe('URL of this schema, for editors.'),
     version: z.literal(1).default(1).describe('Version of the configuration format.'),
     server: serverSection.prefault({}).describe('The HTTP endpoint.'),
     mcpServers: mcpServersSection.default({}).describe('The MCP servers behind the gateway, by name.'),
     naming: namingSection.prefault({}).describe('How served tools are named.'),
-    discovery: discoverySection.prefault({}).describe('When servers are asked what they offer.'),
+    discovery: discoverySection.prefault({}).describe('When servers are listed.'),
     agents: agentsSection
       .default({})
-      .describe(
-        'What each agent may use; with none at all there is one user who may use everything. team.role inherits from team.',
-      ),
-    defaults: defaultsSection.prefault({}).describe('What holds where nothing more particular is said.'),
-    policy: policySection.prefault({}).describe('Rules that hold for every agent.'),
-    auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Who may come in.'),
-    limits: limitsSection.prefault({}).describe('How much may happen at a time.'),
-    cache: cacheSection.prefault({}).describe('Results that are kept for a while.'),
-    retry: retrySection.prefault({}).describe('When a failed call is sent again.'),
-    breaker: breakerSection.prefault({}).describe('When a failing server is left alone; also per server.'),
-    scan: scanSection.prefault({}).describe('What is looked for in the answers of servers.'),
-    health: healthSection.prefault({}).describe('How servers are checked.'),
-    audit: auditSection.prefault({}).describe('The record of every call.'),
+      .describe('What each agent may use; without agents everyone may use everything. team.role inherits from team.'),
+    defaults: defaultsSection.prefault({}).describe('Defaults for agents and calls.'),
+    policy: policySection.prefault({}).describe('Rules for all agents.'),
+    auth: authSection.prefault({}).meta({ secret: 'section' }).describe('Authentication of callers.'),
+    limits: limitsSection.prefault({}).describe('Rate limits and concurrency.'),
+    cache: cacheSection.prefault({}).describe('Cache of results.'),
+    retry: retrySection.prefault({}).describe('Retries of failed calls.'),
+    breaker: breakerSection.prefault({}).describe('Circuit breaker for failing servers; can be set per server.'),
+    scan: scanSection.prefault({}).describe('Scanning of results.'),
+    health: healthSection.prefault({}).describe('Health checks of servers.'),
+    audit: auditSection.prefault({}).describe('The audit log of all calls.'),
     telemetry: telemetrySection.prefault({}).describe('Log, metrics and traces.'),
     models: modelsSection.default({}).describe('Language models, by name.'),
-    chat: chatSection.prefault({}).describe('The chat loop.'),
-    native: nativeSection.prefault({}).describe('Tools of our own.'),
-    sinks: sinksSection.default({}).describe('Named destinations for what agents produce.'),
-    sandbox: sandboxSection.prefault({}).describe('Where code of agents runs.'),
-    stores: storesSection.prefault({}).describe('Where state is kept.'),
+    chat: chatSection.prefault({}).describe('The chat endpoint.'),
+    native: nativeSection.prefault({}).describe('Built-in tools.'),
+    sinks: sinksSection.default({}).describe('Named destinations for output of agents.'),
+    sandbox: sandboxSection.prefault({}).describe('Limits of code that agents run.'),
+    stores: storesSection.prefault({}).describe('Where state is stored.'),
   })
   .transform(({ $schema: _, ...config }) => config)
 

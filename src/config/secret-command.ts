@@ -5,13 +5,7 @@ import { delimiter, dirname, join, resolve } from 'node:path'
 import { type EnvVars, interpolate, type RunCommand } from './interpolate.ts'
 import { type BranchNode, mapLeaves } from './tree.ts'
 
-type CommandOutcome = { readonly text: string } | { readonly fault: string }
-
-interface SecretCommand {
-  readonly line: string
-  /** The folder of the configuration file; the command runs there. */
-  readonly folder: string
-}
+type CommandOutcome = ReturnType<RunCommand>
 
 /** Larger than any key or certificate. */
 const maxBytes = 64 * 1024
@@ -20,10 +14,10 @@ const usualMs = 5_000
 /**
  * Runs a command and returns its output without the final line break. It runs without a shell, so arguments are not
  * interpreted; without stdin, so it cannot wait for input; and in its own process group, so its children end with it.
- * Error messages never contain the output.
+ * Error messages never contain the output. `folder` is that of the configuration file.
  */
 export async function runSecretCommand(
-  { line, folder }: SecretCommand,
+  { line, folder }: { readonly line: string; readonly folder: string },
   env: EnvVars,
   withinMs = usualMs,
 ): Promise<CommandOutcome> {
@@ -138,11 +132,9 @@ function faultOnPath(file: string): string | undefined {
   for (let path = file; ; path = dirname(path)) {
     const found = lstatSync(path)
     // The mode of a symbolic link is meaningless; the caller checks its target as well.
-    if (!found.isSymbolicLink()) {
-      if (othersCanWrite(found) && !isProtected(found, below)) {
-        const mode = (found.mode & 0o7777).toString(8)
-        return `other users can change ${path} (mode ${mode}); run chmod go-w on it`
-      }
+    if (!found.isSymbolicLink() && othersCanWrite(found) && !isProtected(found, below)) {
+      const mode = (found.mode & 0o7777).toString(8)
+      return `other users can change ${path} (mode ${mode}); run chmod go-w on it`
     }
     below = found
     if (path === dirname(path)) return undefined

@@ -17,20 +17,21 @@ export function isLoopback(host: string): boolean {
 export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>): boolean =>
   auth.token === 'none' && !isLoopback(server.host)
 
-interface Checked {
-  readonly config: Pick<Config, 'auth' | 'server'>
-  problemAt(path: Path, message: string): ConfigProblem
-}
-
 /**
  * Throws if other machines could use the gateway without a credential and `server.allowUnauthenticated` is not set.
  * Pass the effective configuration: `--host` and keys that apply only after a restart differ from the files.
  */
-export function refuseUnauthenticated(loaded: Checked): void {
-  const { server } = loaded.config
-  if (!isOpenToOthers(loaded.config) || server.allowUnauthenticated) return
+export function refuseUnauthenticated({
+  config,
+  problemAt,
+}: {
+  readonly config: Pick<Config, 'auth' | 'server'>
+  problemAt(path: Path, message: string): ConfigProblem
+}): void {
+  const { server } = config
+  if (!isOpenToOthers(config) || server.allowUnauthenticated) return
   const sentence =
     `with none, anyone who can reach ${server.host} may use every tool without a credential; set auth.token: generated, ` +
     'or server.host: 127.0.0.1, or, if this is intended, server.allowUnauthenticated: true'
-  throw new ConfigError([loaded.problemAt(['auth', 'token'], sentence)])
+  throw new ConfigError([problemAt(['auth', 'token'], sentence)])
 }

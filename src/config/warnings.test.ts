@@ -7,7 +7,7 @@ const warningsOf = async (text: string) => (await (await project({ 'toolway.yaml
 
 test('names that lead nowhere are warnings', async () => {
   expect(await warningsOf('agents: { a: {} }\ndefaults: { agent: b }\nchat: { model: m }')).toEqual([
-    'chat.model: there is no model m',
+    expect.stringMatching(/^chat\.model: model m is not defined/),
   ])
 })
 
@@ -15,7 +15,7 @@ test('keys without effect on a kind of server are warnings', async () => {
   const text =
     'mcpServers: { a: { command: x, headers: { A: b } }, b: { url: "http://x", env: { A: b }, args: [], cwd: . } }'
   expect(await warningsOf(text)).toEqual([
-    'mcpServers.a.headers has no effect on a program that is started',
+    'mcpServers.a.headers has no effect on a server with a command',
     'mcpServers.b.env has no effect on a server with a url',
     'mcpServers.b.cwd has no effect on a server with a url',
   ])
@@ -25,7 +25,7 @@ test('B10: a sign-in that not all replicas share is a doubt, and so is a key tha
   const servers = 'mcpServers: { a: { url: "https://x", auth: { type: oauth } }, b: { url: "http://y" } }'
   const key = `key: ${'k'.repeat(32)}`
   expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x" } }`)).toEqual([
-    'stores.redis is set without stores.key: to a each replica signs in for itself, unless they share a key',
+    expect.stringMatching(/stores\.redis.* without stores\.key: .*\ba\b/),
   ])
   expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x" }, ${key} }`)).toEqual([])
   expect(await warningsOf(`${servers}\nstores: { redis: { url: "redis://x", disabled: true } }`)).toEqual([])
@@ -48,18 +48,16 @@ test('B6: a secret that a reference puts among the arguments of a process is a d
   const { load, at } = await project({ 'toolway.json': JSON.stringify({ mcpServers }), key: 'hidden-4' })
   await chmod(at('key'), 0o600)
   const { warnings, secrets } = await load({ env })
-  expect(warnings.map((warning) => warning.split(', by `ps`; ')[0])).toEqual(
-    [
-      [3, 'GITHUB_TOKEN'],
-      [5, 'ACME'],
-      [6, 'ACME'],
-      [7, 'ACME'],
-      [8, 'ACME'],
-      [9, 'DATABASE_URL'],
-      [10, 'file:…'],
-    ].map(([at, name]) => `mcpServers["a.b"].args[${at}]: every user of this machine can see what \${${name}} gives`),
-  )
-  for (const warning of warnings) expect(warning).toContain('pass it by mcpServers["a.b"].env')
+  const named = /^mcpServers\["a\.b"\]\.args\[(\d+)\]: .*\$\{([^}]+)\}.*mcpServers\["a\.b"\]\.env/
+  expect(warnings.map((warning) => named.exec(warning)?.slice(1))).toEqual([
+    ['3', 'GITHUB_TOKEN'],
+    ['5', 'ACME'],
+    ['6', 'ACME'],
+    ['7', 'ACME'],
+    ['8', 'ACME'],
+    ['9', 'DATABASE_URL'],
+    ['10', 'file:…'],
+  ])
   expect(warnings.join()).not.toMatch(/hidden|letmein/)
   expect(secrets).toEqual(expect.arrayContaining(['hidden-1', 'hidden-4']))
 })

@@ -24,14 +24,14 @@ function openToAll(config: Config): string[] {
 
 function unknownModel({ models, chat }: Config): string[] {
   if (chat.model === undefined || Object.hasOwn(models, chat.model)) return []
-  return [`chat.model: there is no model ${chat.model}`]
+  return [`chat.model: model ${chat.model} is not defined in models`]
 }
 
 /** Headers do not apply to a started program; arguments and environment do not apply to a URL. */
 function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, { transport }]) => {
     const unused = transport === 'stdio' ? ['headers'] : ['args', 'env', 'cwd']
-    const why = transport === 'stdio' ? 'a program that is started' : 'a server with a url'
+    const why = transport === 'stdio' ? 'a server with a command' : 'a server with a url'
     return unused.flatMap((key) => {
       const part = find(tree, ['mcpServers', name, key])
       const empty =
@@ -51,10 +51,10 @@ function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
     return server.args.flatMap((_, index) => {
       const path = ['mcpServers', name, 'args', index]
       const secret = secretAt(server.args, index, find(tree, path))
-      const advice = `pass it by ${env} instead, if the server can read it there`
+      const advice = `pass it in ${env} instead, if the server supports it`
       return secret === undefined
         ? []
-        : [`${keyPath(path)}: every user of this machine can see what ${secret} gives, by \`ps\`; ${advice}`]
+        : [`${keyPath(path)}: all users of this machine can see the value of ${secret} (with \`ps\`); ${advice}`]
     })
   })
 }
@@ -77,8 +77,8 @@ function secretAt(args: readonly string[], index: number, written: ConfigTree | 
 /** Without declared read tools, the cache holds at most resources and prompts, where servers allow it. */
 function cachesNothing(config: Config): string[] {
   if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
-  const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations there'
-  return [`cache.enabled caches no results of tools, because none is known to be a read; ${help}`]
+  const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations'
+  return [`cache.enabled has no effect on tools, because none is known to be read-only; ${help}`]
 }
 
 /** Without `stores.key`, replicas do not share OAuth sign-ins; without Redis, the key has no use. */
@@ -89,7 +89,7 @@ function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
   if (key !== undefined || signedIn.length === 0) return []
   const servers = signedIn.join(', ')
   return [
-    `stores.redis is set without stores.key: to ${servers} each replica signs in for itself, unless they share a key`,
+    `stores.redis is set without stores.key: each replica signs in to ${servers} separately; set the same stores.key in all replicas to share the sign-in`,
   ]
 }
 

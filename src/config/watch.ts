@@ -11,21 +11,16 @@ const quietMs = 100
 /** Polling interval, for missing folders and for file systems without change events. */
 const lookMs = 2_000
 
-interface FileWatcher extends Disposable {
-  /** Replaces the list of watched files. */
-  follow(places: readonly string[]): void
-}
-
 /**
  * Calls `changed` when a file appears, disappears or changes. Watches folders, because editors replace files and
  * mounted configurations swap whole folders behind a link. Any event triggers a check of the files.
  */
-export function watchFiles(first: readonly string[], clock: Clock, changed: () => void): FileWatcher {
+export function watchFiles(first: readonly string[], clock: Clock, changed: () => void) {
   let places = first
   const watchers = new Map<string, FSWatcher>()
-  /** `told` is the state last reported, `seen` the state last observed. */
-  let told = places.map(markOfFile)
-  let seen = told
+  /** The state last reported, and the state last observed. */
+  let reported = places.map(markOfFile)
+  let seen = reported
   let pending: Disposable | undefined
   let over = false
 
@@ -35,12 +30,12 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
     const now = places.map(markOfFile)
     const whole = same(now, seen)
     seen = now
-    if (same(now, told)) return
+    if (same(now, reported)) return
     if (!whole) {
       pending = clock.after(quietMs, look)
       return
     }
-    told = now
+    reported = now
     changed()
   }
 
@@ -65,18 +60,19 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
   }
 
   const lookNowAndThen = () => {
-    if (!same(places.map(markOfFile), told)) touch()
+    if (!same(places.map(markOfFile), reported)) touch()
     timer = clock.after(lookMs, lookNowAndThen)
   }
 
   watchFolders()
   let timer = clock.after(lookMs, lookNowAndThen)
   return {
-    follow(next) {
+    /** Replaces the list of watched files. */
+    follow(next: readonly string[]): void {
       if (same(next, places)) return
       // Keep the marks of files that were already watched, so that no change is missed. New files were just read.
       const marks = (known: readonly string[]) => next.map((path) => known[places.indexOf(path)] ?? markOfFile(path))
-      told = marks(told)
+      reported = marks(reported)
       seen = marks(seen)
       places = next
       const folders = new Set(places.map((path) => dirname(path)))
@@ -88,7 +84,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
       watchFolders()
       touch()
     },
-    [Symbol.dispose]() {
+    [Symbol.dispose](): void {
       over = true
       pending?.[Symbol.dispose]()
       timer[Symbol.dispose]()

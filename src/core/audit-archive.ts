@@ -1,4 +1,4 @@
-import type { AuditFilter } from './audit-filter.ts'
+import { type AuditFilter, comparedFields } from './audit-filter.ts'
 
 /** An audit record as the archive stores it: the original line, and the fields to find it by. */
 export interface ArchiveRecord {
@@ -19,18 +19,7 @@ export interface ArchiveRecord {
   readonly words: string
 }
 
-export const archiveNames = [
-  'operation',
-  'call',
-  'parent',
-  'agent',
-  'principal',
-  'server',
-  'tool',
-  'decision',
-  'reason',
-  'code',
-] as const
+export const archiveNames = [...comparedFields, 'tool'] as const
 
 export type ArchiveName = (typeof archiveNames)[number]
 
@@ -85,13 +74,10 @@ export interface ArchivePage {
 }
 
 /** A query in order of arrival, the only order across all replicas. */
-export interface ArrivalQuery extends AuditFilter {
+export interface ArrivalQuery extends Omit<ArchiveQuery, 'before' | 'order'> {
   readonly after?: number
   /** The first or the last matches; returned in order of arrival either way. */
   readonly which: 'first' | 'last'
-  readonly limit: number
-  /** All records instead of one per operation. */
-  readonly raw?: boolean
 }
 
 export interface ArchiveArrival extends ArchiveHit {

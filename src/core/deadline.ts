@@ -79,6 +79,25 @@ export async function waitFor<T>(work: Promise<T>, signal: AbortSignal): Promise
   }
 }
 
+/** Rejects with the signal's reason if it aborts first. */
+export async function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  using _timer = clock.after(ms, resolve)
+  await (signal ? waitFor(promise, signal) : promise)
+}
+
+/** Whether a promise settles, either way, within this time. */
+export async function settles(work: PromiseLike<unknown>, ms: number, clock: Clock): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  using _timer = clock.after(ms, () => resolve(false))
+  const done = () => resolve(true)
+  work.then(done, done)
+  return await promise
+}
+
+/** A signal that never aborts. */
+export const never: AbortSignal = new AbortController().signal
+
 /**
  * Waits until the signal aborts, even if the work ignores it. Unlike `waitFor`, it avoids `Promise.race`, which cost
  * more than everything else here: this runs twice in every call.

@@ -22,4 +22,4 @@ export interface Denial {
 export type Decide = (caller: Caller, entry: Entry) => Decision
 
 export const refusalOf = ({ code, reason, rule, auditReason }: Denial, server: string): ToolwayError =>
-  new ToolwayError(code, reason, { rule, server, ...(auditReason !== undefined && { auditReason }) })
+  new ToolwayError(code, reason, { rule, server, auditReason })

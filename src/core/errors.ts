@@ -60,16 +60,16 @@ export interface ErrorDetails {
   /** For `WWW-Authenticate`: what an HTTP client should request from its identity provider. */
   readonly challenge?: string
   /** Nothing of the request reached the server, so resending is safe for any tool (F12). */
-  readonly unsent?: true
+  readonly unsent?: true | undefined
   /**
    * The server did not recognize the session of the request; it may have run it all the same. `fresh`: nothing had been
    * answered in that session before, so a new one would not help.
    */
   readonly sessionEnded?: 'established' | 'fresh'
   /** With `sessionEnded: 'established'`: the request may be sent once more, in a new session. */
-  readonly resendable?: true
+  readonly resendable?: true | undefined
   /** This process was paused when the call timed out, so the timeout says nothing about the server. */
-  readonly late?: true
+  readonly late?: true | undefined
   /** The real refusal, if the caller sees "not found" instead (`policy.hideDenied`). */
   readonly concealed?: ToolwayError
   readonly cause?: unknown
@@ -112,12 +112,13 @@ export class ToolwayError extends Error {
   /** Callers find it in `_meta["dev.toolway/error"]` or in the `data` of a JSON-RPC error. */
   get data(): { code: ErrorCode; rule?: string; server?: string; retryAfterMs?: number } {
     const { rule, server, retryAfterMs } = this.details
-    return {
-      code: this.code,
-      ...(rule !== undefined && { rule }),
-      ...(server !== undefined && { server }),
-      ...(retryAfterMs !== undefined && { retryAfterMs }),
-    }
+    return { code: this.code, rule, server, retryAfterMs }
+  }
+
+  /** The error without `unsent`, for a failure after an earlier part of the call was sent. */
+  static sent(thrown: unknown): unknown {
+    if (!(thrown instanceof ToolwayError) || !thrown.details.unsent) return thrown
+    return new ToolwayError(thrown.code, thrown.message, { ...thrown.details, unsent: undefined })
   }
 
   /** Converts anything thrown. Unexpected errors become INTERNAL; only the log gets their cause. */
@@ -126,6 +127,8 @@ export class ToolwayError extends Error {
     return new ToolwayError('INTERNAL', 'Toolway failed to handle this call; its log has the cause.', { cause: thrown })
   }
 }
+
+export const invalidArguments = (message: string): ToolwayError => new ToolwayError('INVALID_ARGUMENTS', message)
 
 /** The client cannot receive this request: MCP does not define it, or the client did not declare support. */
 export class UnsupportedRequest extends ToolwayError {

@@ -1,4 +1,5 @@
 import { Numeral } from '../lib/exact-number.ts'
+import { isRecord } from '../lib/is-record.ts'
 
 type Shape = (value: unknown) => boolean
 
@@ -7,7 +8,7 @@ const flag: Shape = (value) => typeof value === 'boolean'
 const number: Shape = (value) => (typeof value === 'number' && Number.isFinite(value)) || value instanceof Numeral
 const count: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0
 const names: Shape = (value) => Array.isArray(value) && value.every(text)
-const namesByName: Shape = (value) => isObject(value) && Object.values(value).every(names)
+const namesByName: Shape = (value) => isRecord(value) && Object.values(value).every(names)
 
 /** Keywords that constrain a value, with the shape of their values. Titles, defaults and ids constrain nothing. */
 export const assertions: Readonly<Record<string, Shape | undefined>> = {
@@ -38,8 +39,7 @@ export const isListOfItems = (keyword: string, value: unknown): value is readonl
 /** Before the latest draft, `dependencies` could list required properties. */
 export const isListOfNames = (keyword: string, value: unknown) => keyword === 'dependencies' && names(value)
 
-export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+export { isRecord as isObject }
 
 function each<T>(value: T, keywords: string): Record<string, T> {
   return Object.fromEntries(keywords.split(' ').map((keyword) => [keyword, value]))

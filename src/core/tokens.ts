@@ -32,9 +32,5 @@ export function costOf(tools: readonly Served[]): number {
 }
 
 /** The cost of a caller's tools in each exposure mode (B8). */
-export const costsOf = (view: View): Readonly<Record<Exposure, number>> => ({
-  direct: costOf(view.shown('direct')),
-  meta: costOf(view.shown('meta')),
-  both: costOf(view.shown('both')),
-  code: costOf(view.shown('code')),
-})
+export const costsOf = (view: View) =>
+  Object.fromEntries(exposures.map((mode) => [mode, costOf(view.shown(mode))])) as Record<Exposure, number>

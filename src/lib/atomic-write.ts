@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { open, rename, rm } from 'node:fs/promises'
+import { link, open, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 
 export interface AtomicWriteOptions {
@@ -28,6 +28,21 @@ export async function writeAtomic(
     throw error
   }
   await syncFolder(folder)
+}
+
+/** Creates a file that is never seen incomplete; false if it exists already. */
+export async function writeNew(path: string, content: string): Promise<boolean> {
+  const temporary = `${path}.${randomUUID()}`
+  await writeFile(temporary, content, { flag: 'wx', mode: 0o600 })
+  try {
+    await link(temporary, path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  } finally {
+    await rm(temporary, { force: true })
+  }
 }
 
 async function write(path: string, content: string | Uint8Array, { mode = 0o600, owner }: AtomicWriteOptions) {

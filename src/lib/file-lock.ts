@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { link, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { link, readFile, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { writeNew } from './atomic-write.ts'
 
 /** Holders usually write one small file. */
 const defaultWaitMs = 5_000
@@ -13,7 +14,7 @@ const maxAgeMs = 10 * 60_000
 export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<AsyncDisposable> {
   const mine = `${process.pid} ${hostname()} ${randomBytes(6).toString('hex')}\n`
   const end = performance.now() + waitMs
-  while (!(await created(path, mine))) {
+  while (!(await writeNew(path, mine))) {
     const held = await readFile(path, 'utf8').catch(() => '')
     if (await isAbandoned(path, held)) await removeAbandoned(path, held)
     else if (performance.now() > end) {
@@ -21,21 +22,6 @@ export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<As
     } else await pause(pollMs)
   }
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }
-}
-
-/** Written under another name and then linked, so that a lock never exists without the name of its holder. */
-async function created(path: string, mine: string): Promise<boolean> {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`
-  await writeFile(draft, mine, { flag: 'wx', mode: 0o600 })
-  try {
-    await link(draft, path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  } finally {
-    await rm(draft, { force: true })
-  }
 }
 
 async function isAbandoned(path: string, held: string): Promise<boolean> {

@@ -1,3 +1,4 @@
+import type { LookupFunction } from 'node:net'
 import { type Dispatcher, Pool, ProxyAgent } from 'undici'
 import { proxyFor, proxyRefused, proxyUnreachable, type WebProxy } from './proxy.ts'
 import { readBounded } from './read-bounded.ts'
@@ -34,14 +35,10 @@ export function createHttpClient(
   const dispatcher = proxy ? proxyAgent(proxy, options) : new Pool(url.origin, options)
   // A forwarding proxy agent does not apply these from its options.
   const { headersTimeout, bodyTimeout } = options
-  const timeouts = {
-    ...(headersTimeout !== undefined && { headersTimeout }),
-    ...(bodyTimeout !== undefined && { bodyTimeout }),
-  }
 
   const request = async (asked: HttpClientRequest): Promise<Dispatcher.ResponseData> => {
     try {
-      return await dispatcher.request({ ...asked, ...timeouts, origin: url.origin })
+      return await dispatcher.request({ headersTimeout, bodyTimeout, ...asked, origin: url.origin })
     } catch (thrown) {
       throw proxy && thrown instanceof Error ? proxyErrorOf(thrown, proxy, url) : thrown
     }
@@ -61,8 +58,18 @@ export function createHttpClient(
   }
 }
 
+/** For `options.connect`: only these addresses are used, even if the name resolves differently later. */
+export const pinnedLookup =
+  (addresses: readonly { readonly address: string; readonly family: number }[]): LookupFunction =>
+  (_host, { all }, done) => {
+    const [first] = addresses
+    if (all) done(null, [...addresses])
+    else if (first) done(null, first.address, first.family)
+    else done(new Error('no address'), '', 0)
+  }
+
 const proxyAgent = ({ origin, authorization }: WebProxy, options: Pool.Options): ProxyAgent =>
-  new ProxyAgent({ ...options, uri: origin, ...(authorization !== undefined && { token: authorization }) })
+  new ProxyAgent({ ...options, uri: origin, token: authorization })
 
 /** Attributes connection failures to the proxy; later ones may be the server's, seen through a tunnel. */
 function proxyErrorOf(error: Error, proxy: WebProxy, to: URL): Error {

@@ -7,9 +7,9 @@ export const maxDepth = 256
  * `maxDepth`. They pass everything as plain arguments, because closures and fields halved the speed.
  */
 
-export const QUOTE = 0x22
-export const COLON = 0x3a
-export const COMMA = 0x2c
+const QUOTE = 0x22
+const COLON = 0x3a
+const COMMA = 0x2c
 export const OPEN_OBJECT = 0x7b
 export const CLOSE_OBJECT = 0x7d
 const OPEN_ARRAY = 0x5b
@@ -38,7 +38,7 @@ export function wordsOf(bytes: Buffer): Int32Array {
 }
 
 /** Skips the rest of a string, from the position after its opening quote. */
-export function skipString(bytes: Buffer, words: Int32Array, from: number): number {
+function skipString(bytes: Buffer, words: Int32Array, from: number): number {
   const end = bytes.length
   let at = from
   let look = at + near
@@ -376,23 +376,37 @@ export function walk(
   visit: (key: string, start: number, end: number, keyStart: number) => boolean,
 ): boolean {
   const words = wordsOf(bytes)
-  let at = skipSpace(bytes, 0)
-  if (bytes[at] !== OPEN_OBJECT) return false
-  at = skipSpace(bytes, at + 1)
-  if (bytes[at] === CLOSE_OBJECT) return skipSpace(bytes, at + 1) === bytes.length
+  const end = eachMember(bytes, words, skipSpace(bytes, 0), (keyStart, keyEnd, start) => {
+    const after = skipValue(bytes, words, start, 1)
+    return after !== none && visit(keyText(bytes, keyStart, keyEnd), start, after, keyStart) ? after : none
+  })
+  return end !== none && skipSpace(bytes, end) === bytes.length
+}
+
+/**
+ * Scans an object. `skip` receives the start and end of each key, quotes included, and the start of its value; it
+ * returns the end of the value, or `none`.
+ */
+export function eachMember(
+  bytes: Buffer,
+  words: Int32Array,
+  from: number,
+  skip: (keyStart: number, keyEnd: number, start: number) => number,
+): number {
+  if (bytes[from] !== OPEN_OBJECT) return none
+  let at = skipSpace(bytes, from + 1)
+  if (bytes[at] === CLOSE_OBJECT) return at + 1
   for (;;) {
-    const from = at
-    if (bytes[at] !== QUOTE) return false
+    if (bytes[at] !== QUOTE) return none
     const keyEnd = skipString(bytes, words, at + 1)
-    if (keyEnd === none) return false
-    at = skipSpace(bytes, keyEnd)
-    if (bytes[at] !== COLON) return false
-    const start = skipSpace(bytes, at + 1)
-    const end = skipValue(bytes, words, start, 1)
-    if (end === none || !visit(keyText(bytes, from, keyEnd), start, end, from)) return false
+    if (keyEnd === none) return none
+    const colon = skipSpace(bytes, keyEnd)
+    if (bytes[colon] !== COLON) return none
+    const end = skip(at, keyEnd, skipSpace(bytes, colon + 1))
+    if (end === none) return none
     at = skipSpace(bytes, end)
-    if (bytes[at] === CLOSE_OBJECT) return skipSpace(bytes, at + 1) === bytes.length
-    if (bytes[at] !== COMMA) return false
+    if (bytes[at] === CLOSE_OBJECT) return at + 1
+    if (bytes[at] !== COMMA) return none
     at = skipSpace(bytes, at + 1)
   }
 }

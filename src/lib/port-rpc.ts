@@ -97,7 +97,7 @@ export function createPortRpc<Remote extends RpcMethods>(options: PortRpcOptions
     } catch (error) {
       const thrown = errors.encode(error)
       if (thrown === undefined) onFailure?.(error, method)
-      if (id !== undefined) send({ answers: id, ...(thrown && { thrown }) })
+      if (id !== undefined) send({ answers: id, thrown })
     }
   }
 

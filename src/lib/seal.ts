@@ -16,7 +16,7 @@ const tagLength = 16
 export function createSeal(secret: string, replica?: string): Seal {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'toolway seal', 32))
   return {
-    ...(replica !== undefined && { replica }),
+    replica,
     close(text, binding) {
       const nonce = randomBytes(nonceLength)
       const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(Buffer.from(binding))

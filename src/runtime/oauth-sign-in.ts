@@ -15,22 +15,22 @@ export type { GrantSummary as KeptGrant, OAuth } from '../upstream/oauth/oauth.t
 type OAuthContext = Pick<OAuthOptions, 'clock' | 'log'>
 
 /** Tokens are in Redis or in the state folder; the gateway and the CLI share them. */
-export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, around: OAuthContext): OAuth {
+export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, context: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
-  return createOAuth({ vault, locks, placeOf, ...around })
+  return createOAuth({ vault, locks, placeOf, ...context })
 }
 
 /** For CLI commands, which have no open Redis connection. */
-export async function openOAuth(config: Config, around: OAuthContext): Promise<OAuth & AsyncDisposable> {
+export async function openOAuth(config: Config, context: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()
   let safe: RedisSafe | undefined
   if (redis && !redis.disabled && key !== undefined) {
     const { openRedisSafe } = await import('../stores/redis/safe.ts')
-    safe = open.use(await openRedisSafe({ url: redis.url, key, ...around }))
+    safe = open.use(await openRedisSafe({ url: redis.url, key, ...context }))
   }
   const running = open.move()
-  return { ...createServerOAuth(safe, config, around), [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return { ...createServerOAuth(safe, config, context), [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
 
 export interface SignInOptions {

@@ -82,7 +82,7 @@ const maxLines = 50
 export function createServerProber({ redact, oauth, clock, log }: ServerProberOptions): ServerProber {
   // Not in the state folder, which may be the broken part.
   const folder = join(tmpdir(), `toolway-probe-${randomUUID()}`)
-  const orphanReaper = createOrphanReaper({ folder, log, clock })
+  const orphanReaper = createOrphanReaper(folder, log, clock)
   return {
     async probe(name, config, withinMs, signal) {
       const recorder = recordLog(log, redact)

@@ -172,7 +172,7 @@ export async function openProcessState(
     clientToolState: createClientToolState({ ttlStore: shared?.ttlStore ?? memoryTtlStore(clock), seal }),
     profiles: createProfiles(),
     store: descriptorStore(join(stores.path, 'catalog'), log),
-    orphanReaper: open.use(createOrphanReaper({ folder: join(stores.path, 'processes'), log, clock })),
+    orphanReaper: open.use(createOrphanReaper(join(stores.path, 'processes'), log, clock)),
     clock,
     log,
   }

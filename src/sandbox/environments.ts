@@ -26,13 +26,7 @@ interface Kept extends EnvironmentState {
 /** Upper bound for remembered reasons. */
 const maxReasons = 1000
 
-export function createEnvironments({
-  limits,
-  clock,
-}: {
-  readonly limits: Limits
-  readonly clock: Clock
-}): Environments {
+export function createEnvironments({ limits, clock }: { limits: Limits; clock: Clock }): Environments {
   // Least recently used first.
   const kept = new Map<string, Kept>()
   const reasons = new Map<string, string>()
@@ -48,20 +42,16 @@ export function createEnvironments({
     void remove(key)?.child?.kill()
     reasons.delete(key)
     reasons.set(key, why)
-    for (const oldest of reasons.keys()) {
-      if (reasons.size <= maxReasons) break
-      reasons.delete(oldest)
-    }
+    if (reasons.size > maxReasons) reasons.delete(reasons.keys().next().value as string)
   }
 
   /** Evicts the least recently used environments. */
   const makeRoom = () => {
     const bytes = () => [...kept.values()].reduce((sum, { memory }) => sum + (memory?.length ?? 0), 0)
-    const interpreters = () => [...kept].filter(([, { child }]) => child)
     while (kept.size > limits.environments || bytes() > limits.rememberedBytes)
-      forget([...kept.keys()][0] as string, room)
-    for (const [key] of interpreters().slice(0, Math.max(0, interpreters().length - limits.interpreters)))
-      forget(key, room)
+      forget(kept.keys().next().value as string, room)
+    const interpreters = [...kept].filter(([, { child }]) => child)
+    for (const [key] of interpreters.slice(0, Math.max(0, interpreters.length - limits.interpreters))) forget(key, room)
   }
 
   return {
@@ -69,7 +59,7 @@ export function createEnvironments({
       const reset = reasons.get(key)
       reasons.delete(key)
       const { memory, child } = remove(key) ?? {}
-      return { ...(memory && { memory }), ...(child && { child }), ...(reset !== undefined && { reset }) }
+      return { memory, child, reset }
     },
     hasChild: (key) => kept.get(key)?.child !== undefined,
     keep(key, remembered) {
@@ -84,8 +74,7 @@ export function createEnvironments({
     },
     forget,
     async [Symbol.asyncDispose]() {
-      const all = [...kept.keys()].map((key) => remove(key)?.child?.kill())
-      await Promise.all(all)
+      await Promise.all([...kept.keys()].map((key) => remove(key)?.child?.kill()))
     },
   }
 }

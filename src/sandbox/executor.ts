@@ -29,16 +29,16 @@ export interface ExecutorOptions {
 export function createExecutor(options: ExecutorOptions): Executor {
   const { config, clock, log } = options
   const limits: Limits = { ...defaultLimits, ...options.limits }
-  const place = {
+  const launch = {
     child: options.child,
     memory: config.memory,
     cpuMs: limits.cpuMs,
     folders: config.allowPaths,
     limit: maxMessageBytes(limits),
   }
-  const runtimePool = createRuntimePool({ config, launch: place, tiers: options.tiers, limits, clock, log })
+  const runtimePool = createRuntimePool({ config, launch, tiers: options.tiers, limits, clock, log })
   const environments = createEnvironments({ limits, clock })
-  const runner = createRunner({ runtimePool, environments, limits, clock, log })
+  const runProgram = createRunner({ runtimePool, environments, limits, clock, log })
   const environmentLock = createKeyedLock()
   const slots = createRunSlots(limits.runs)
   const closing = new AbortController()
@@ -74,22 +74,18 @@ export function createExecutor(options: ExecutorOptions): Executor {
 
   const run = async (program: Program, signal: AbortSignal): Promise<Omit<ExecutionOutcome, 'durationMs'>> => {
     check(program)
-    const places: Disposable[] = []
-    const leave = () => {
-      for (const place of places.splice(0)) place[Symbol.dispose]()
-    }
+    const places = new DisposableStack()
     try {
       using waiting = deadline(clock, limits.waitMs, () => runRefused(noSlot(limits)), signal)
-      if (program.environment !== undefined)
-        places.push(await environmentLock.take(program.environment, waiting.signal))
-      places.push(await slots.take(program.owner, waiting.signal))
+      if (program.environment !== undefined) places.use(await environmentLock.take(program.environment, waiting.signal))
+      places.use(await slots.take(program.owner, waiting.signal))
       const host = withSandboxCalls({ host: program.host.bind(program), config, fetch: options.fetch, limits })
-      const { outcome, cleared } = await runner.run({ ...program, host, signal }, waiting.signal)
+      const { outcome, cleared } = await runProgram({ ...program, host, signal }, waiting.signal)
       // The slot stays taken until the child is cleaned up; the caller need not wait for that.
-      void during(cleared.finally(leave))
+      void during(cleared.finally(() => places.dispose()))
       return outcome
     } catch (error) {
-      leave()
+      places.dispose()
       throw error
     }
   }
@@ -128,10 +124,7 @@ function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionO
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
   log.error({ error: thrown }, 'running a program failed')
-  return {
-    ...nothing,
-    ...runRefused('The sandbox failed to run this program; see the log of Toolway.').ending,
-  }
+  return { ...nothing, ...runRefused('The sandbox failed to run this program; see the log of Toolway.').ending }
 }
 
 const noSlot = ({ waitMs }: Limits) =>

@@ -1,5 +1,6 @@
 import type { Config } from '../config/schema.ts'
 import type { Clock } from '../core/clock.ts'
+import { type Deadline, deadline, waitFor } from '../core/deadline.ts'
 import type { Tier } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import { javascriptInBwrap, javascriptProcess, javascriptWorker } from './launch/javascript.ts'
@@ -7,10 +8,10 @@ import { findProgram, type LaunchOptions } from './launch/options.ts'
 import { findInterpreters, pythonInBwrap } from './launch/python.ts'
 import { type Limits, taskLimits } from './limits.ts'
 import { runInChild } from './run-in-child.ts'
-import { type Engine, type Runtime, type RuntimeSearch, runRefused, type SandboxChild, tiers } from './runtime.ts'
+import { type Engine, type Runtime, type RuntimeSearch, runRefused, tiers } from './runtime.ts'
 
 export interface FindRuntimeOptions {
-  readonly config: Pick<Config['sandbox'], 'minIsolation' | 'memory' | 'allowPaths'>
+  readonly config: Pick<Config['sandbox'], 'minIsolation'>
   readonly launch: LaunchOptions
   /** Restricts the tiers to try. */
   readonly tiers?: readonly Tier[]
@@ -24,7 +25,7 @@ export interface FindRuntimeOptions {
  * each.
  */
 export async function findRuntime(engine: Engine, options: FindRuntimeOptions): Promise<RuntimeSearch> {
-  const { config, launch: place } = options
+  const { config, launch } = options
   const missing: string[] = []
   const works = async (make: () => Runtime | Promise<Runtime>): Promise<Runtime | string> => {
     try {
@@ -35,26 +36,25 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
       return (error as Error).message
     }
   }
-  const asked = (tier: Tier) => options.tiers?.includes(tier) ?? true
+  const isEnabled = (tier: Tier) => options.tiers?.includes(tier) ?? true
   const accepted = (tier: Tier) => tiers.indexOf(tier) <= tiers.indexOf(config.minIsolation)
 
-  for (const make of asked('bwrap') ? await wraps(engine, place, missing) : []) {
+  for (const make of isEnabled('bwrap') ? await wraps(engine, launch, missing) : []) {
     const found = await works(make)
     if (typeof found !== 'string') return { runtime: found, missing: [] }
     missing.push(`bwrap does not work here for ${title[engine]} (${found}); ${advice}`)
   }
   if (engine === 'python') {
-    return {
-      missing: [...missing, 'Python requires bwrap: without it, programs would have all permissions of Toolway.'],
-    }
+    missing.push('Python requires bwrap: without it, programs would have all permissions of Toolway.')
+    return { missing }
   }
   for (const [tier, make] of weaker) {
-    if (!asked(tier)) continue
+    if (!isEnabled(tier)) continue
     if (!accepted(tier)) {
       missing.push(`Isolation by ${tier} is weaker than sandbox.minIsolation (${config.minIsolation}).`)
       break
     }
-    const found = await works(() => make(place))
+    const found = await works(() => make(launch))
     if (typeof found !== 'string') return { runtime: found, missing }
     missing.push(`Isolation of JavaScript by ${tier} does not work here (${found}).`)
   }
@@ -70,11 +70,7 @@ const title = { javascript: 'JavaScript', python: 'Python' } as const
 const advice = 'it needs user namespaces, which the container or kernel may forbid (docs/sandbox.md).'
 
 /** Ways to start an engine in `bwrap`, in the order to try them. */
-async function wraps(
-  engine: Engine,
-  place: LaunchOptions,
-  missing: string[],
-): Promise<readonly (() => Promise<Runtime>)[]> {
+async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
   const bwrap = process.platform === 'linux' ? findProgram('bwrap') : undefined
   if (!bwrap) {
     missing.push('bwrap is not installed: install bubblewrap (on Debian and Ubuntu: apt-get install bubblewrap).')
@@ -82,31 +78,29 @@ async function wraps(
   }
   // Prefer user nobody to root, but not every system allows nobody to create namespaces.
   const users = process.getuid?.() === 0 ? [{ user: 65_534 }, {}] : [{}]
-  if (engine === 'javascript') return users.map((user) => () => javascriptInBwrap({ ...place, ...user, bwrap }))
+  if (engine === 'javascript') return users.map((user) => () => javascriptInBwrap({ ...launch, ...user, bwrap }))
   const found = await findInterpreters()
   if (found.length === 0) missing.push('python3 is not installed: install Python 3.')
-  return users.flatMap((user) => found.map((one) => () => pythonInBwrap({ ...place, ...user, bwrap }, one)))
+  return users.flatMap((user) => found.map((one) => () => pythonInBwrap({ ...launch, ...user, bwrap }, one)))
 }
 
 /** Runs a test program with a known result. */
 async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOptions): Promise<void> {
   const { limits, clock, log } = options
-  const child: SandboxChild = start()
-  const stop = new AbortController()
-  const message = `it did not start within ${limits.startMs / 1000} s (a fixed limit)`
-  const timer = clock.after(limits.startMs, () => {
-    stop.abort(runRefused(message))
-    void child.kill()
-  })
+  const child = start()
+  using limit = startDeadline(clock, limits.startMs)
+  const { signal } = limit
   try {
-    await child.ready
+    await waitFor(child.ready, signal)
     const task = { code: '6 * 7', language: engine, prelude: '', keep: false, ...taskLimits(limits) }
     const host = () => Promise.reject(new Error('there is no host'))
-    const { ending } = runInChild({ child, task, memory: undefined, host, signal: stop.signal, limits, clock, log })
-    const { value, error } = await ending
+    const { value, error } = await runInChild({ child, task, host, signal, limits, clock, log }).ending
     if (value !== '42') throw new Error(error?.message ?? `6 * 7 gave ${value}`)
   } finally {
-    timer[Symbol.dispose]()
     await child.kill()
   }
 }
+
+/** Aborts when a child takes too long to start. */
+export const startDeadline = (clock: Clock, ms: number, parent?: AbortSignal): Deadline =>
+  deadline(clock, ms, () => runRefused(`it did not start within ${ms / 1000} s (a fixed limit)`), parent)

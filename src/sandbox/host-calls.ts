@@ -9,12 +9,7 @@ import { matches } from '../lib/wildcard.ts'
 import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 
-/** Runs the program's host calls with limited concurrency. */
-export interface HostCalls {
-  /** Accepts a call; false if it violates the protocol. */
-  take(id: number, payload: Buffer): boolean
-}
-
+/** Runs the program's host calls with limited concurrency. The result accepts a call; false if it is malformed. */
 export function createHostCalls(options: {
   readonly host: Program['host']
   readonly limits: Limits
@@ -23,7 +18,7 @@ export function createHostCalls(options: {
   /** Resolves when the answer was delivered, so that unread answers count as running. */
   answer(id: number, text: string): Promise<void>
   refuse(id: number, refusal: HostCallError): Promise<void>
-}): HostCalls {
+}): (id: number, payload: Buffer) => boolean {
   const { limits, signal } = options
   const waiting: (() => void)[] = []
   const seen = new Set<number>()
@@ -52,25 +47,22 @@ export function createHostCalls(options: {
     }
   }
 
-  return {
-    take(id, payload) {
-      if (seen.has(id) || seen.size >= limits.calls) return false
-      seen.add(id)
-      const text = payload.toString()
-      const end = text.indexOf('\n')
-      if (end <= 0 || end > 256) return false
-      waiting.push(() => void run(id, text.slice(0, end), text.slice(end + 1)))
-      next()
-      return true
-    },
+  return (id, payload) => {
+    if (seen.has(id) || seen.size >= limits.calls) return false
+    seen.add(id)
+    const text = payload.toString()
+    const end = text.indexOf('\n')
+    if (end <= 0 || end > 256) return false
+    waiting.push(() => void run(id, text.slice(0, end), text.slice(end + 1)))
+    next()
+    return true
   }
 }
 
 /** Our own errors are passed on; others are logged and hidden. */
 function refusalOf(thrown: unknown, log: Log): HostCallError {
-  if (thrown instanceof HostRefusal || thrown instanceof ToolwayError) {
+  if (thrown instanceof HostRefusal || thrown instanceof ToolwayError)
     return { code: thrown.code, message: thrown.message }
-  }
   log.error({ error: thrown }, 'host function failed')
   return { code: 'INTERNAL', message: 'Internal error; see the log of Toolway.' }
 }
@@ -153,7 +145,7 @@ function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'host')) {
     throw noRequest('Remove the header "host": it always comes from the URL.')
   }
-  return { url: target.href, method, headers, ...(body !== undefined && { body }) }
+  return { url: target.href, method, headers, body }
 }
 
 const noRequest = (message: string) => new HostRefusal('UNSAFE_URL', message)

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Clock } from '../core/clock.ts'
 import type { ExecutionOutcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
-import { type Frame, messageKinds, type ProgramResult, type ProgramTask } from './guest/protocol.ts'
+import { type Frame, messageKinds, type ProgramTask } from './guest/protocol.ts'
 import { createHostCalls } from './host-calls.ts'
 import type { Limits } from './limits.ts'
 import { RunStopped, type SandboxChild } from './runtime.ts'
@@ -26,7 +26,7 @@ export interface ChildRun {
 export function runInChild(options: {
   readonly child: SandboxChild
   readonly task: ProgramTask
-  readonly memory: Buffer | undefined
+  readonly memory?: Buffer
   readonly host: Program['host']
   readonly signal: AbortSignal
   readonly limits: Limits
@@ -45,7 +45,7 @@ export function runInChild(options: {
   let over = false
   let remembered = false
 
-  const hostCalls = createHostCalls({
+  const takeCall = createHostCalls({
     host: options.host,
     limits,
     signal: calls.signal,
@@ -54,41 +54,37 @@ export function runInChild(options: {
     refuse: (id, refusal) => child.send(messageKinds.refusal, id, JSON.stringify(refusal)),
   })
 
-  const end = (
-    found: Pick<ChildResult, 'status' | 'error' | 'broken'> & { readonly truncated?: readonly string[] },
-  ) => {
+  const end = (found: Pick<ChildResult, 'status' | 'error' | 'broken'> & Partial<Pick<ChildResult, 'truncated'>>) => {
     if (over) return
     over = true
     watchdog[Symbol.dispose]()
     signal.removeEventListener('abort', stopped)
     calls.abort()
-    const { truncated = [], ...rest } = found
-    const text = Buffer.concat(logs).toString()
-    const kept = found.status === 'ok' && value !== undefined ? { value } : {}
-    ending.resolve({ ...rest, ...kept, logs: text, truncated })
-    if (found.broken === undefined) return
+    const shown = found.status === 'ok' ? value : undefined
+    ending.resolve({ truncated: [], ...found, value: shown, logs: Buffer.concat(logs).toString() })
+    if (found.broken !== undefined) discard()
+  }
+
+  const discard = () => {
     memory.resolve(undefined)
     void child.kill()
   }
 
-  const stopped = () => {
-    const stop = RunStopped.from(signal.reason)
-    end({ ...stop.ending, broken: stop.message })
-  }
+  const stop = ({ ending, message }: RunStopped) => end({ ...ending, broken: message })
+  const stopped = () => stop(RunStopped.from(signal.reason))
+
+  const failed = (message: string) =>
+    end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
 
   const misbehaved = (what: string) => {
     log.warn({ what }, 'a program tampered with its sandbox')
-    const message = 'The program tampered with its sandbox and was stopped.'
-    end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
+    failed('The program tampered with its sandbox and was stopped.')
     // Also after it has reported its result.
-    memory.resolve(undefined)
-    void child.kill()
+    discard()
   }
 
-  const outOfTime = () => {
-    const message = `The program has used ${task.cpuMs / 1000} s of CPU time, which is the limit.`
-    end({ ...new RunStopped('timeout', message).ending, broken: message })
-  }
+  const outOfTime = () =>
+    stop(new RunStopped('timeout', `The program has used ${task.cpuMs / 1000} s of CPU time, which is the limit.`))
 
   const frame = ({ kind, id, payload }: Frame) => {
     messages++
@@ -107,26 +103,25 @@ export function runInChild(options: {
       logs.push(payload)
     } else if (kind === messageKinds.value) {
       if (value !== undefined) return misbehaved('a second result')
-      value = readValue(payload)
-      if (value === undefined) misbehaved('a value that is not JSON')
+      value = payload.toString()
+      if (parsed(value) === undefined) misbehaved('a value that is not JSON')
     } else if (kind === messageKinds.call) {
-      if (!hostCalls.take(id, payload)) misbehaved('an invalid host call')
+      if (!takeCall(id, payload)) misbehaved('an invalid host call')
     } else if (kind === messageKinds.done) {
-      const result = readResult(payload)
+      const { data: result } = resultSchema.safeParse(parsed(payload.toString()))
       if (!result) return misbehaved('an invalid result')
       const { broken, ...found } = result
-      end({ ...found, ...(broken && { broken: found.error?.message ?? 'The engine failed.' }) })
+      end({ ...found, broken: broken ? (found.error?.message ?? 'The engine failed.') : undefined })
     } else misbehaved(`a message of kind ${kind}`)
   }
 
-  const watchdog = watchCpu({ child, cpuMs: task.cpuMs, clock, exceeded: outOfTime })
+  const watchdog = watchCpu(child, task.cpuMs, clock, outOfTime)
   child.listen({
     frame,
     broken: misbehaved,
     ended() {
       memory.resolve(undefined)
-      const message = 'The sandbox process exited before the program finished.'
-      end({ status: 'error', error: { name: 'SandboxError', message }, broken: message })
+      failed('The sandbox process exited before the program finished.')
     },
   })
   signal.addEventListener('abort', stopped, { once: true })
@@ -140,7 +135,8 @@ export function runInChild(options: {
 
 const position = z.number().int().min(1).max(10_000_000)
 
-const shape = z.strictObject({
+/** Matches `ProgramResult`. */
+const resultSchema = z.strictObject({
   status: z.enum(['ok', 'error', 'timeout', 'out_of_memory']),
   error: z
     .strictObject({
@@ -155,18 +151,7 @@ const shape = z.strictObject({
   broken: z.boolean().optional(),
 })
 
-/** Validates the child's result; undefined if it is malformed. */
-function readResult(payload: Buffer): ProgramResult | undefined {
-  const { success, data } = shape.safeParse(parsed(payload.toString()))
-  return success ? (data as ProgramResult) : undefined
-}
-
-/** The value as JSON text; undefined if it is invalid. */
-function readValue(payload: Buffer): string | undefined {
-  const value = payload.toString()
-  return parsed(value) === undefined ? undefined : value
-}
-
+/** Undefined if it is not JSON. */
 function parsed(value: string): unknown {
   try {
     return JSON.parse(value)
@@ -180,20 +165,14 @@ const everyMs = 50
 const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
 /** Detects exceeded CPU time when the child cannot, for work that cannot be interrupted. */
-function watchCpu(options: {
-  readonly child: SandboxChild
-  readonly cpuMs: number
-  readonly clock: Clock
-  exceeded(): void
-}): Disposable {
-  const { child, cpuMs, clock } = options
+function watchCpu(child: SandboxChild, cpuMs: number, clock: Clock, exceeded: () => void): Disposable {
   const before = child.cpuMs() ?? 0
   let timer = clock.after(everyMs, look)
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 
   function look(): void {
     const used = (child.cpuMs() ?? before) - before
-    if (used > withGrace(cpuMs)) options.exceeded()
+    if (used > withGrace(cpuMs)) exceeded()
     else timer = clock.after(everyMs, look)
   }
 }

@@ -1,18 +1,13 @@
 import { waitFor } from '../core/deadline.ts'
 
-/** Concurrent runs. No owner gets all slots: one is left for others. */
-export interface RunSlots {
-  /** Waits for a slot. Rejects with the signal's reason. */
-  take(owner: string, signal: AbortSignal): Promise<Disposable>
-}
-
 interface Waiting {
   readonly owner: string
-  sit(): void
+  resolve(): void
 }
 
-export function createRunSlots(count: number): RunSlots {
-  const most = Math.max(1, count - 1)
+/** Concurrent runs. No owner gets all slots: one is left for others. */
+export function createRunSlots(count: number) {
+  const maxPerOwner = Math.max(1, count - 1)
   const waiting = new Set<Waiting>()
   /** Slots per owner. */
   const taken = new Map<string, number>()
@@ -24,12 +19,12 @@ export function createRunSlots(count: number): RunSlots {
   /** Serves owners with the fewest slots first, then in order of arrival. */
   const fill = () => {
     while (free > 0) {
-      const [next] = [...waiting].filter(({ owner }) => has(owner) < most).sort(fewestFirst)
+      const [next] = [...waiting].filter(({ owner }) => has(owner) < maxPerOwner).sort(fewestFirst)
       if (!next) return
       waiting.delete(next)
       free--
       taken.set(next.owner, has(next.owner) + 1)
-      next.sit()
+      next.resolve()
     }
   }
 
@@ -41,10 +36,11 @@ export function createRunSlots(count: number): RunSlots {
   }
 
   return {
-    async take(owner, signal) {
+    /** Waits for a slot. Rejects with the signal's reason. */
+    async take(owner: string, signal: AbortSignal): Promise<Disposable> {
       signal.throwIfAborted()
-      const { promise, resolve: sit, reject } = Promise.withResolvers<void>()
-      const one = { owner, sit }
+      const { promise, resolve, reject } = Promise.withResolvers<void>()
+      const one = { owner, resolve }
       const giveUp = () => {
         if (waiting.delete(one)) reject(signal.reason)
       }
@@ -58,15 +54,11 @@ export function createRunSlots(count: number): RunSlots {
 }
 
 /** A lock per key. */
-interface KeyedLock {
-  /** Waits for the lock; dispose of it when done. Rejects with the signal's reason. */
-  take(key: string, signal: AbortSignal): Promise<Disposable>
-}
-
-export function createKeyedLock(): KeyedLock {
+export function createKeyedLock() {
   const last = new Map<string, Promise<void>>()
   return {
-    async take(key, signal) {
+    /** Waits for the lock; dispose of it when done. Rejects with the signal's reason. */
+    async take(key: string, signal: AbortSignal): Promise<Disposable> {
       const before = last.get(key) ?? Promise.resolve()
       const { promise: done, resolve } = Promise.withResolvers<void>()
       // A cancelled waiter keeps its place until its predecessors are done.

@@ -4,17 +4,17 @@ import type { ExecutionOutcome, Program } from '../core/executor.ts'
 import type { Log } from '../core/log.ts'
 import type { Environments } from './environments.ts'
 import { type Limits, taskLimits } from './limits.ts'
-import { type ChildResult, type ChildRun, runInChild } from './run-in-child.ts'
-import { type Engine, engineOf, RunStopped, type SandboxChild } from './runtime.ts'
+import { runInChild } from './run-in-child.ts'
+import { engineOf, RunStopped, type SandboxChild } from './runtime.ts'
 import type { RuntimePool } from './runtime-pool.ts'
 
-/** Runs one program in one child, with its environment's state. */
-export interface Runner {
-  /** `waiting` limits the wait for a child; the program's own timeout starts afterwards. */
-  run(program: Program, waiting: AbortSignal): Promise<FinishedRun>
-}
+/**
+ * Runs one program in one child, with its environment's state. `waiting` limits the wait for a child; the program's own
+ * timeout starts afterwards.
+ */
+type Runner = (program: Program, waiting: AbortSignal) => Promise<FinishedRun>
 
-export interface FinishedRun {
+interface FinishedRun {
   readonly outcome: Omit<ExecutionOutcome, 'durationMs'>
   /** Resolves when the child is cleaned up and the environment is ready again. */
   readonly cleared: Promise<void>
@@ -29,27 +29,6 @@ export function createRunner(options: {
 }): Runner {
   const { runtimePool, environments, limits, clock, log } = options
 
-  /** Saves the environment's state; true if the child itself is kept. */
-  const remember = async (
-    key: string,
-    engine: Engine,
-    child: SandboxChild,
-    ending: ChildResult,
-    childRun: ChildRun,
-  ) => {
-    if (ending.broken !== undefined) environments.forget(key, `Its last run failed. ${ending.broken}`)
-    else if (engine === 'javascript') {
-      const memory = await withTimeLimit(childRun.memory)
-      if (memory) environments.keep(key, { memory })
-      else environments.forget(key, tooLarge)
-    } else if (child.freeze()) {
-      // Freeze leftover threads.
-      environments.keep(key, { child })
-      return true
-    } else environments.forget(key, notFrozen)
-    return false
-  }
-
   /** A child may report its result and then stall. */
   const withTimeLimit = async (memory: Promise<Buffer | undefined>): Promise<Buffer | undefined> => {
     const { promise: never, resolve } = Promise.withResolvers<undefined>()
@@ -57,44 +36,46 @@ export function createRunner(options: {
     return await Promise.race([memory, never])
   }
 
-  const clear = async (
-    key: string | undefined,
-    engine: Engine,
-    child: SandboxChild,
-    ending: ChildResult,
-    childRun: ChildRun,
-  ) => {
-    const stays = key !== undefined && (await remember(key, engine, child, ending, childRun))
-    if (!stays) await child.kill()
-  }
+  return async (program, waiting) => {
+    const engine = engineOf(program.language)
+    const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
+    // Get a child before taking the environment's state, so that a failed wait loses nothing.
+    const fresh = key !== undefined && environments.hasChild(key) ? undefined : await runtimePool.take(engine, waiting)
+    const { reset, memory, child: kept } = key === undefined ? {} : environments.take(key)
+    kept?.thaw()
+    const child = (kept ?? fresh?.child) as SandboxChild
+    const { code, language, prelude = '', timeoutMs } = program
+    const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
+    using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', tooLong(timeoutMs)), program.signal)
+    const childRun = runInChild({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
+    const { broken, ...shown } = await childRun.ending
+    return {
+      outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', reset },
+      cleared: clear().catch((error) => {
+        log.error({ error }, 'cleaning up a sandbox failed')
+      }),
+    }
 
-  return {
-    async run(program, waiting) {
-      const engine = engineOf(program.language)
-      const key = program.environment === undefined ? undefined : `${engine}\0${program.environment}`
-      // Get a child before taking the environment's state, so that a failed wait loses nothing.
-      const fresh =
-        key !== undefined && environments.hasChild(key) ? undefined : await runtimePool.take(engine, waiting)
-      const { reset, memory, child: kept } = key === undefined ? {} : environments.take(key)
-      kept?.thaw()
-      const child = (kept ?? fresh?.child) as SandboxChild
-      const { code, language, prelude = '', timeoutMs } = program
-      const task = { code, language, prelude, keep: key !== undefined, ...taskLimits(limits) }
-      using limit = deadline(clock, timeoutMs, () => new RunStopped('timeout', tooLong(timeoutMs)), program.signal)
-      const childRun = runInChild({ child, task, memory, host: program.host, signal: limit.signal, limits, clock, log })
-      const ending = await childRun.ending
-      const { broken: _, ...shown } = ending
-      return {
-        outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', ...(reset !== undefined && { reset }) },
-        cleared: clear(key, engine, child, ending, childRun).catch((error) => {
-          log.error({ error }, 'cleaning up a sandbox failed')
-        }),
-      }
-    },
+    async function clear(): Promise<void> {
+      if (key === undefined || !(await isKept(key))) await child.kill()
+    }
+
+    /** Saves the environment's state; true if the child itself is kept. */
+    async function isKept(key: string): Promise<boolean> {
+      if (broken !== undefined) environments.forget(key, `Its last run failed. ${broken}`)
+      else if (engine === 'javascript') {
+        const memory = await withTimeLimit(childRun.memory)
+        if (memory) environments.keep(key, { memory })
+        else environments.forget(key, 'Its state could not be saved: it was too large or took too long.')
+      } else if (child.freeze()) {
+        // Freeze leftover threads.
+        environments.keep(key, { child })
+        return true
+      } else environments.forget(key, 'Its interpreter could not be kept.')
+      return false
+    }
   }
 }
 
 const tooLong = (timeoutMs: number) =>
   `The program did not finish within ${timeoutMs / 1000} s (timeout_ms, or sandbox.timeout).`
-const tooLarge = 'Its state could not be saved: it was too large or took too long.'
-const notFrozen = 'Its interpreter could not be kept.'

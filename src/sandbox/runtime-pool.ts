@@ -1,7 +1,7 @@
 import type { Clock } from '../core/clock.ts'
 import { waitFor } from '../core/deadline.ts'
 import type { Tier } from '../core/executor.ts'
-import { type FindRuntimeOptions, findRuntime } from './find-runtime.ts'
+import { type FindRuntimeOptions, findRuntime, startDeadline } from './find-runtime.ts'
 import { type Engine, type Runtime, type RuntimeSearch, runRefused, type SandboxChild, tiers } from './runtime.ts'
 
 /** The runtimes that work here, each with a warm child. */
@@ -23,7 +23,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
   const { limits, clock, log } = options
   const searches = new Map<Engine, CachedSearch>()
   const underWay = new Set<Promise<RuntimeSearch>>()
-  const warmChildren = new Map<Engine, { readonly runtime: Runtime; readonly spare: WarmChild }>()
+  const warmChildren = new Map<Engine, { runtime: Runtime; spare: ReturnType<typeof createWarmChild> }>()
 
   const find = (engine: Engine): Promise<RuntimeSearch> => {
     const before = searches.get(engine)
@@ -49,7 +49,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
     return (goesOn ?? now).found
   }
 
-  const spareOf = (engine: Engine, runtime: Runtime): WarmChild => {
+  const spareOf = (engine: Engine, runtime: Runtime) => {
     const { startMs, idleMs } = limits
     const before = warmChildren.get(engine)
     if (before?.runtime === runtime) return before.spare
@@ -86,18 +86,13 @@ function stronger(before: RuntimeSearch | undefined, now: RuntimeSearch): Runtim
   return before?.runtime && rank(now) >= rank(before) ? { ...now, runtime: before.runtime } : now
 }
 
-/** A child started in advance. Each is used once. */
-interface WarmChild extends AsyncDisposable {
-  /** A ready child. Rejects if none can be started or the signal aborts. */
-  take(signal: AbortSignal): Promise<SandboxChild>
-}
-
+/** Keeps one child started in advance. Each is used once. */
 export function createWarmChild(options: {
   start(): SandboxChild
   readonly startMs: number
   readonly idleMs: number
   readonly clock: Clock
-}): WarmChild {
+}) {
   const { start, startMs, idleMs, clock } = options
   let waiting: SandboxChild | undefined
   let idle: Disposable | undefined
@@ -121,7 +116,8 @@ export function createWarmChild(options: {
   }
 
   return {
-    async take(signal) {
+    /** A ready child. Rejects if none can be started or the signal aborts. */
+    async take(signal: AbortSignal): Promise<SandboxChild> {
       idle?.[Symbol.dispose]()
       const child = waiting ?? start()
       waiting = undefined
@@ -130,7 +126,7 @@ export function createWarmChild(options: {
       setImmediate(refill)
       return child
     },
-    [Symbol.asyncDispose]() {
+    [Symbol.asyncDispose](): Promise<void> {
       over = true
       return drop()
     },
@@ -139,16 +135,11 @@ export function createWarmChild(options: {
 
 /** Waits until a child is ready, with a time limit. */
 async function up(child: SandboxChild, startMs: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = clock.after(startMs, () =>
-    reject(new Error(`it did not start within ${startMs / 1000} s (a fixed limit)`)),
-  )
+  using limit = startDeadline(clock, startMs, signal)
   try {
-    await waitFor(Promise.race([child.ready, promise]), signal)
+    await waitFor(child.ready, limit.signal)
   } catch (error) {
     void child.kill()
     throw error
-  } finally {
-    timer[Symbol.dispose]()
   }
 }

@@ -156,10 +156,7 @@ const parse = (params: Buffer | undefined): Params =>
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-interface Received {
-  readonly method: string
-  readonly params: Params
-}
+type Received = Pick<InboundRequest, 'method' | 'params'>
 
 /**
  * Keeps only the members that the client's revision defines (V1). Throws for a member that a server might confuse with
@@ -172,10 +169,8 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
   try {
     const defined = definedMembers(params, level, scope, leftOut)
     if (leftOut.length > 0) {
-      log.debug(
-        { method, revision: scope.revision, members: leftOut.slice(0, 10) },
-        'left out unknown members of params',
-      )
+      const dropped = leftOut.slice(0, 10)
+      log.debug({ method, revision: scope.revision, members: dropped }, 'dropped unknown members of params')
     }
     return defined
   } catch (thrown) {

@@ -185,6 +185,9 @@ const peerFor = (onProgress: CallOptions['onProgress']): Peer => ({
   },
   ask: (method) =>
     Promise.reject(
-      new ToolwayError('INVALID_ARGUMENTS', `A program cannot be asked (${method}): it declares no such capability.`),
+      new ToolwayError(
+        'INVALID_ARGUMENTS',
+        `${method} cannot be sent to a program: it declares no client capabilities.`,
+      ),
     ),
 })

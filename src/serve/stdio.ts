@@ -5,7 +5,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
 import { hasMoreValues } from '../lib/json-text.ts'
 import { createLineReader, joined } from '../wire/bytes.ts'
-import { errorBytes, maxMessage, resultBytes } from '../wire/message.ts'
+import { errorBytes, type Id, maxMessage, resultBytes } from '../wire/message.ts'
 import { actingAs, agentOfParams } from './auth/identity.ts'
 import type { ResponseChannel } from './calls/operations.ts'
 import { errorResponse, ProtocolError, recordIfMalformed, recordMalformed, rpcCodes } from './errors.ts'
@@ -41,10 +41,10 @@ export async function serveStdio(options: {
   readonly log: Log
 }): Promise<void> {
   const { input, access, info, caller, maxValues = 100_000, clock, log } = options
-  const era = createLegacyProtocol({ access, info, log })
+  const legacy = createLegacyProtocol({ access, info, log })
   const writer = createLineWriter(options.output, input)
-  const modern = createStatelessProtocol({ access, info, clock, log })
-  const modernRequests = createStatelessStdio({ era: modern, access, caller, writer, log })
+  const stateless = createStatelessProtocol({ access, info, clock, log })
+  const statelessRequests = createStatelessStdio({ protocol: stateless, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
   /** Send no notifications before the initialize result. */
@@ -52,13 +52,18 @@ export async function serveStdio(options: {
 
   const malformed = (fault: string) => recordMalformed(access, caller, fault)
 
+  const refuse = (id: Id | null, code: number, message: string) => {
+    malformed(message)
+    writer.write(errorBytes(id, { code, message }))
+  }
+
   const initialize = async ({ id, method, params }: InboundRequest): Promise<void> => {
     try {
-      if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is initialised already.')
-      const client = era.negotiate(params)
+      if (session !== undefined) throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
+      const client = legacy.negotiate(params)
       const acting = actingAs(access, caller, agentOfParams(params))
       session = createSession({ access, caller: acting, client, log, tell: writer.offer })
-      writer.write(resultBytes(id, await era.initializeResult(session)))
+      writer.write(resultBytes(id, await legacy.initializeResult(session)))
       welcomed = true
     } catch (thrown) {
       recordIfMalformed(access, caller, thrown)
@@ -66,16 +71,24 @@ export async function serveStdio(options: {
     }
   }
 
+  /** Requests share the stream, so cancelling one closes nothing. */
+  const newChannel = (): ResponseChannel => ({ owner: undefined, send: writer.offer, abandon() {} })
+
   const answer = async (current: Session, request: InboundRequest) => {
-    // Requests share the stream, so cancelling one closes nothing.
-    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
-    const answer = await era.request(current, request, outlet, current.caller)
+    const answer = await legacy.request(current, request, newChannel(), current.caller)
     if (answer !== undefined) writer.write(joined(answer.message))
   }
 
   const answerAll = async (current: Session, batch: Batch) => {
-    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
-    const answers = await answerBatch({ era, session: current, batch, outlet, caller: current.caller, malformed })
+    const { caller } = current
+    const answers = await answerBatch({
+      protocol: legacy,
+      session: current,
+      batch,
+      outlet: newChannel(),
+      caller,
+      malformed,
+    })
     if (answers.length > 0) writer.write(batchBytes(answers))
   }
 
@@ -94,33 +107,26 @@ export async function serveStdio(options: {
     }
     const inbound = readInbound(line)
     if (inbound.kind === 'invalid') {
-      const { id, code, message } = inbound
-      malformed(message)
-      writer.write(errorBytes(id, { code, message }))
+      refuse(inbound.id, inbound.code, inbound.message)
     } else if (protocolOf(inbound) === 'stateless') {
-      if (inbound.kind === 'request') track(modernRequests.request(inbound))
-      else if (inbound.kind === 'notification') modernRequests.notification(inbound)
+      if (inbound.kind === 'request') track(statelessRequests.request(inbound))
+      else if (inbound.kind === 'notification') statelessRequests.notification(inbound)
     } else if (inbound.kind === 'request' && inbound.method === 'initialize') track(initialize(inbound))
     else if (session !== undefined) {
       if (inbound.kind === 'response') {
         const ambiguous = session.clientRequests.settle(inbound)
         if (ambiguous !== undefined) malformed(ambiguous)
-      } else if (inbound.kind === 'notification') era.notification(session, inbound)
+      } else if (inbound.kind === 'notification') legacy.notification(session, inbound)
       else track(answer(session, inbound))
     } else if (inbound.kind === 'request') {
-      const ping = inbound.method === 'ping'
-      const message = 'The session is not open yet: send "initialize" first.'
-      if (!ping) malformed(message)
-      writer.write(
-        ping ? resultBytes(inbound.id, Buffer.from('{}')) : errorBytes(inbound.id, { code: rpcCodes.request, message }),
-      )
-    } else if (inbound.kind === 'notification') modernRequests.notification(inbound)
+      if (inbound.method === 'ping') writer.write(resultBytes(inbound.id, Buffer.from('{}')))
+      else refuse(inbound.id, rpcCodes.request, 'The session is not open yet: send "initialize" first.')
+    } else if (inbound.kind === 'notification') statelessRequests.notification(inbound)
   }
 
   const tooManyValues = () => {
     const message = `A message has more than ${maxValues} values and was dropped: send fewer, or raise server.maxValues.`
-    malformed(message)
-    writer.write(errorBytes(null, { code: rpcCodes.request, message }))
+    refuse(null, rpcCodes.request, message)
   }
 
   const tooLong = () => {
@@ -140,9 +146,9 @@ export async function serveStdio(options: {
 
   await within(graceMs, clock, Promise.race([settled(answering), writer.closed]))
   changes[Symbol.dispose]()
-  modern.drain()
-  modernRequests.cancelAll()
-  for (const modernCaller of modernRequests.callers()) access.sessionEnded(modernCaller)
+  stateless.drain()
+  statelessRequests.cancelAll()
+  for (const statelessCaller of statelessRequests.callers()) access.sessionEnded(statelessCaller)
   session?.[Symbol.dispose]()
   await within(graceMs, clock, writer.flushed())
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import * as z from 'zod'
 import { writeAtomic } from '../lib/atomic-write.ts'
 import { lockFile } from '../lib/file-lock.ts'
+import { parseJson } from '../lib/parse-json.ts'
 
 const storedKey = z.strictObject({
   id: z.string().min(1),
@@ -38,7 +39,7 @@ export function readKeyFile(folder: string): readonly StoredKey[] {
   const path = keyFile(folder)
   const text = checkedText(path)
   if (text === undefined) return []
-  const parsed = content.safeParse(asJson(text))
+  const parsed = content.safeParse(parseJson(text))
   if (!parsed.success) {
     const where = parsed.error.issues[0]?.path.join('.')
     throw new KeyFileProblem(
@@ -73,14 +74,6 @@ function checkedText(path: string): string | undefined {
     return readFileSync(descriptor, 'utf8')
   } finally {
     closeSync(descriptor)
-  }
-}
-
-function asJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
   }
 }
 

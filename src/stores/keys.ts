@@ -30,12 +30,9 @@ export function createKeys(options: {
   const ids = new Set<string>()
   const configured = new Map<string, KnownKey>()
   for (const key of options.configured) {
-    if (ids.has(key.id) || configured.has(key.hash)) {
-      log.warn(
-        { key: key.id },
-        `auth.keys has the key ${key.id} twice, by its id or by its hash; only the first one counts`,
-      )
-    } else configured.set(key.hash, key)
+    if (ids.has(key.id) || configured.has(key.hash))
+      log.warn({ key: key.id }, 'auth.keys has two keys with this id or with the same hash; the first one is used')
+    else configured.set(key.hash, key)
     ids.add(key.id)
   }
 
@@ -47,12 +44,12 @@ export function createKeys(options: {
   const read = () => {
     const kept = new Map<string, KnownKey>()
     for (const { id, hash, agents, admin, expires } of readKeyFile(folder)) {
-      if (ids.has(id) || configured.has(hash)) {
+      if (ids.has(id) || configured.has(hash))
         log.warn(
-          { key: id },
-          `The key ${id} is in the configuration too, which counts; revoke the one in ${keyFile(folder)}`,
+          { key: id, file: keyFile(folder) },
+          'a key of the key file is ignored: auth.keys has it too; revoke it',
         )
-      } else kept.set(hash, { id, hash, agents, admin, ...(expires !== undefined && { expires: Date.parse(expires) }) })
+      else kept.set(hash, { id, hash, agents, admin, expires: expires === undefined ? undefined : Date.parse(expires) })
     }
     return kept
   }
@@ -64,12 +61,12 @@ export function createKeys(options: {
       // Set before reading, so that a concurrent change is noticed the next time.
       mark = now
       fromFile = read()
-      if (problem !== undefined) log.info({ file: keyFile(folder) }, 'The key file can be used again')
+      if (problem !== undefined) log.info({ file: keyFile(folder) }, 'the key file can be used again')
       problem = undefined
     } catch (error) {
       fromFile = new Map()
       const { message } = error as Error
-      if (message !== problem) log.error({ file: keyFile(folder) }, `No key of the key file is accepted: ${message}`)
+      if (message !== problem) log.error({ file: keyFile(folder) }, `no key of the key file is accepted: ${message}`)
       problem = message
     }
   }

@@ -4,9 +4,9 @@ import type { TtlStore } from '../core/stores.ts'
 /** The limit of one process, in memory or in Redis. */
 export const ttlStoreBytes = 32 * 1024 * 1024
 
-export function memoryTtlStore(clock: Clock, most = ttlStoreBytes): TtlStore {
+export function memoryTtlStore(clock: Clock, maxBytes = ttlStoreBytes): TtlStore {
   const kept = new Map<string, string>()
-  const room = createRoom({ most, clock, leave: (key) => void kept.delete(key) })
+  const room = createRoom(maxBytes, clock, (key) => kept.delete(key))
   return {
     set(key, text, ttlMs) {
       kept.set(key, text)
@@ -20,20 +20,8 @@ export function memoryTtlStore(clock: Clock, most = ttlStoreBytes): TtlStore {
   }
 }
 
-/** Tracks size and expiry of entries, and keeps their total below a bound. */
-interface Room {
-  /** Adds or renews an entry; evicts the least recently used ones if the total is too large. */
-  take(key: string, size: number, ttlMs: number): void
-  has(key: string): boolean
-}
-
-interface RoomOptions {
-  readonly most: number
-  readonly clock: Clock
-  leave(key: string): void
-}
-
-export function createRoom({ most, clock, leave }: RoomOptions): Room {
+/** Tracks size and expiry of entries, and evicts the least recently used ones if their total exceeds `maxBytes`. */
+export function createRoom(maxBytes: number, clock: Clock, evict: (key: string) => void) {
   /** In order of last use. */
   const taken = new Map<string, { readonly size: number; readonly until: number }>()
   let total = 0
@@ -44,16 +32,17 @@ export function createRoom({ most, clock, leave }: RoomOptions): Room {
   }
 
   return {
-    take(key, size, ttlMs) {
+    /** Adds or renews an entry. */
+    take(key: string, size: number, ttlMs: number): void {
       remove(key)
       taken.set(key, { size, until: clock.monotonic() + ttlMs })
       total += size
       for (const [oldest, { until }] of taken) {
-        if (until > clock.monotonic() && total <= most) return
+        if (until > clock.monotonic() && total <= maxBytes) return
         remove(oldest)
-        leave(oldest)
+        evict(oldest)
       }
     },
-    has: (key) => (taken.get(key)?.until ?? 0) > clock.monotonic(),
+    has: (key: string): boolean => (taken.get(key)?.until ?? 0) > clock.monotonic(),
   }
 }

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Vault } from '../core/stores.ts'
@@ -14,7 +14,7 @@ export function fileVault(stateFolder: string): Vault {
   const folder = join(stateFolder, 'vault')
   let opened: Promise<Seal> | undefined
   const seal = () => {
-    opened ??= keptSecret({ folder: stateFolder, name: 'vault-key', make }).then(createSeal)
+    opened ??= keptSecret(stateFolder, 'vault-key').then(createSeal)
     // Try again next time: the folder may be writable by then.
     opened.catch(() => {
       opened = undefined
@@ -42,8 +42,6 @@ export function fileVault(stateFolder: string): Vault {
     },
   }
 }
-
-const make = () => randomBytes(32).toString('base64url')
 
 const isName = /^[0-9a-f]{64}$/
 const nameOf = (key: string): string => createHash('sha256').update(key).digest('hex')

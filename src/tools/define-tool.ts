@@ -13,6 +13,7 @@ import {
   textResult,
 } from '../core/result.ts'
 import type { ServerSummary } from '../core/source-status.ts'
+import { isRecord } from '../lib/is-record.ts'
 import { type CompiledSchema, compileSchema, type InputOf, type OutputOf, type ToolSchema } from './schema.ts'
 
 /** The call that runs a tool, and ways to notify its caller meanwhile. */
@@ -142,20 +143,21 @@ export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | Any
     name,
     definition: {
       name,
-      ...(title !== undefined && { title }),
+      title,
       description: typeof description === 'string' ? description : description([], name),
       inputSchema: input.json,
-      ...(output !== undefined && { outputSchema: output.json }),
+      outputSchema: output?.json,
       annotations: { readOnlyHint: readOnly, ...annotations },
     },
-    ...(options.aliases && { aliases: options.aliases }),
-    ...(typeof description !== 'string' && { descriptionFor: description }),
+    aliases: options.aliases,
+    descriptionFor: typeof description === 'string' ? undefined : description,
     readOnly,
     idempotent: readOnly || annotations?.idempotentHint === true,
-    ...(options.timeoutMs !== undefined && { timeoutMs: options.timeoutMs, timeoutKey: options.timeoutKey }),
-    ...('carries' in options && options.carries && { carries: options.carries }),
-    ...(options.isolated && { isolated: options.isolated }),
-    ...(input.read === undefined && { checkedBySchema: true }),
+    timeoutMs: options.timeoutMs,
+    timeoutKey: options.timeoutKey,
+    carries: 'carries' in options && options.carries ? true : undefined,
+    isolated: options.isolated || undefined,
+    checkedBySchema: input.read ? undefined : true,
     async run(call) {
       const given = call.input.arguments.value
       const reading = input.read ? input.read(given) : { value: given }
@@ -232,23 +234,20 @@ async function resultFrom(name: string, answer: unknown, output: CompiledSchema 
   if (isResult(answer)) return answer
   if (output !== undefined) {
     const read = output.read ? await output.read(answer) : { value: answer }
-    if ('value' in read && isObject(read.value)) return structuredResult(read.value)
+    if ('value' in read && isRecord(read.value)) return structuredResult(read.value)
     const cause = 'refusal' in read ? read.refusal : undefined
     throw new ToolwayError('INTERNAL', `${name} returned a result that violates its output schema.`, { cause })
   }
   if (typeof answer === 'string') return textResult(answer)
   if (areBlocks(answer)) return resultOf({ content: answer })
-  if (isObject(answer))
+  if (isRecord(answer))
     return 'content' in answer && areBlocks(answer.content) ? resultOf(answer) : structuredResult(answer)
   throw new ToolwayError('INTERNAL', `${name} returned neither text nor content blocks nor an object nor a result.`)
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const blockTypes = ['text', 'image', 'audio', 'resource', 'resource_link']
 
 const areBlocks = (value: unknown): value is readonly Content[] =>
-  Array.isArray(value) && value.every((block) => isObject(block) && blockTypes.includes(block.type as string))
+  Array.isArray(value) && value.every((block) => isRecord(block) && blockTypes.includes(block.type as string))
 
-const isResult = (answer: unknown): answer is Result => isObject(answer) && answer.body instanceof Json
+const isResult = (answer: unknown): answer is Result => isRecord(answer) && answer.body instanceof Json

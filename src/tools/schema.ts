@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ToolwayError } from '../core/errors.ts'
-import { nearMisses } from '../lib/near.ts'
+import { nearMiss } from '../lib/near.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -92,8 +92,6 @@ function standardJson(schema: StandardSchema, io: 'input' | 'output'): JsonSchem
   return { type: 'object', ...rest }
 }
 
-const maxIssues = 5
-
 function byStandard(schema: StandardSchema, tool: string, value: unknown): SchemaOutcome | Promise<SchemaOutcome> {
   const outcome = schema['~standard'].validate(value)
   return outcome instanceof Promise ? outcome.then((later) => readOf(later, tool)) : readOf(outcome, tool)
@@ -101,7 +99,7 @@ function byStandard(schema: StandardSchema, tool: string, value: unknown): Schem
 
 function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome {
   if (outcome.issues === undefined) return { value: outcome.value }
-  const told = outcome.issues.slice(0, maxIssues).map(({ message, path = [] }) => {
+  const told = outcome.issues.slice(0, maxProblems).map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
     return `${keys.length === 0 ? '' : `"${keys.join('.')}": `}${message.slice(0, 200)}`
   })
@@ -153,7 +151,7 @@ function expectation(issue: Issue): string | undefined {
 /** Quotes only a string that should have been one of an enumeration: any other value may be a secret. */
 function contrast(issue: Issue, given: unknown): string {
   if (issue.code === 'invalid_value' && typeof given === 'string') {
-    const near = nearMisses(given, issue.values.map(String))[0]
+    const near = nearMiss(given, issue.values.map(String))
     const repeated = given.length > 40 ? `${given.slice(0, 40)}…` : given
     return `, not "${repeated}"${near === undefined ? '' : ` (did you mean "${near}"?)`}`
   }
@@ -180,7 +178,7 @@ function unknownFields(path: Path, keys: readonly string[], schema: JsonSchema):
   return keys
     .slice(0, maxProblems)
     .map((key) => {
-      const near = nearMisses(key, known)[0]
+      const near = nearMiss(key, known)
       const repeated = key.length > 40 ? `${key.slice(0, 40)}…` : key
       return `"${spell([...path, repeated])}" is unknown (${near === undefined ? takes : `did you mean "${near}"?`})`
     })

@@ -38,31 +38,22 @@ const entryOf = (server: string, tool: Tool, timeoutMs: number): Entry => ({
   kind: 'tool',
   server,
   name: tool.name,
-  ...(tool.aliases && { aliases: tool.aliases }),
+  aliases: tool.aliases,
   definition: tool.definition,
-  ...(tool.descriptionFor && { descriptionFor: tool.descriptionFor }),
+  descriptionFor: tool.descriptionFor,
   traits: {
     readOnly: tool.readOnly,
     idempotent: tool.idempotent,
     timeoutMs,
     timeoutKey: tool.timeoutMs === undefined ? 'defaults.timeout' : tool.timeoutKey,
-    ...(tool.carries && { carries: tool.carries }),
+    carries: tool.carries,
   },
-  ...(!tool.checkedBySchema && { checksItself: true }),
+  checksItself: tool.checkedBySchema ? undefined : true,
   run: tool.run,
 })
 
 /** Names of the built-in tools; reserved even while a tool is not served. */
-export const builtInNames: readonly string[] = [
-  'hash',
-  'time',
-  'fetch',
-  'generate',
-  'vision',
-  'speech',
-  'diffusion',
-  'execute_code',
-]
+export const builtInNames = 'hash time fetch generate vision speech diffusion execute_code'.split(' ')
 
 /** Checks the tools that a program registers; throws a TypeError for the first that cannot be served. */
 export function registeredTools(tools: readonly Tool[]): readonly Tool[] {

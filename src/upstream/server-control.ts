@@ -1,6 +1,7 @@
 import { ToolwayError } from '../core/errors.ts'
 import type { Connector } from './connection/connect.ts'
 import type { ConnectionPool } from './connection/connection-pool.ts'
+import { unsentError } from './transports/transport-errors.ts'
 
 /** Operator actions on a running server, and details that only operators may see. */
 export interface ServerControl {
@@ -57,7 +58,7 @@ export function createServerControl(options: ServerControlOptions): PausableCont
       options.begin()
     },
     async restart() {
-      await pool().interrupt(restarted(server))
+      await pool().interrupt(unsentError(server, `An operator is restarting ${server}.`))
       paused = false
       await options.open()
       changed()
@@ -81,9 +82,6 @@ function turnedOff(server: string): ToolwayError {
   const sentence = `An operator has paused ${server}: ask them to enable it, or use another server.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }
-
-const restarted = (server: string): ToolwayError =>
-  new ToolwayError('SERVER_UNAVAILABLE', `An operator is restarting ${server}.`, { server, unsent: true })
 
 interface ServerProcess {
   readonly pid: number

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { ServerConfig } from '../config/schema.ts'
 import { type Call, type Caller, type Capabilities, profileOf } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
-import { deadline, waitFor } from '../core/deadline.ts'
+import { deadline, never, waitFor } from '../core/deadline.ts'
 import { type Decide, refusalOf } from '../core/decision.ts'
 import type { Entry } from '../core/entry.ts'
 import type { Log } from '../core/log.ts'
@@ -16,7 +16,7 @@ import type { InitializedConnection } from './connection/handshake.ts'
 import type { ManagedConnection } from './connection/managed-connection.ts'
 import { createReconnector } from './connection/reconnect.ts'
 import { type BreakerCondition, serverStatus } from './health/health.ts'
-import { createHealthCheck, type HealthCheck } from './health/health-check.ts'
+import { createHealthCheck } from './health/health-check.ts'
 import type { ServerOffers } from './listing/offers.ts'
 import { createServerListing, type ServerListing } from './listing/server-listing.ts'
 import { forwardedEntries } from './requests/forwarded-entries.ts'
@@ -95,11 +95,10 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     begin,
     open: async () => config.disabled || look(plain),
   })
-  const connect: Connector = (scope, signal) => control.unlessPaused(() => options.connect(scope, signal))
   const pool = createConnectionPool({
     server: name,
     config,
-    connect,
+    connect: (scope, signal) => control.unlessPaused(() => options.connect(scope, signal)),
     mayLog,
     opening: healthMayHaveChanged,
     opened,
@@ -108,7 +107,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     clock,
     log,
   })
-  const healthCheck: HealthCheck = createHealthCheck({
+  const healthCheck = createHealthCheck({
     server: name,
     intervalMs: options.health?.interval ?? 0,
     timeoutMs: options.health?.timeout ?? 0,
@@ -293,16 +292,24 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   }
 
   function opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void {
-    const { connection, handshake } = open
-    const heard = (method: string, params: Buffer | undefined) => notified(open, capabilities, managed, method, params)
-    connection.onNotification = heard
+    const modern = open.handshake.era === 'modern'
+    const listChanged = () => {
+      for (const listing of seenThrough(open, capabilities)) listing.changed(open)
+    }
+    const notified = (method: string, params: Buffer | undefined) => {
+      if (method.endsWith('/list_changed')) return listChanged()
+      const { uri } = method === 'notifications/resources/updated' ? JSON.parse(params?.toString() ?? '{}') : {}
+      // In the session-based protocol each connection reports only its own subscriptions.
+      if (typeof uri === 'string') subscriptions.updated(uri, modern ? undefined : managed)
+    }
+    open.connection.onNotification = notified
     changeStreams.get(managed)?.[Symbol.dispose]()
-    if (handshake.era === 'modern') {
+    if (modern) {
       const missed = () => {
-        for (const listing of seenThrough(open, capabilities)) listing.changed(open)
+        listChanged()
         for (const uri of subscriptions.uris()) subscriptions.updated(uri)
       }
-      const stream = createChangeStream(open, { server: name, heard, missed, clock, log })
+      const stream = createChangeStream(open, { server: name, heard: notified, missed, clock, log })
       changeStreams.set(managed, stream)
       const followed = subscriptions.uris()
       if (followed.length > 0) stream.listen(followed)
@@ -310,22 +317,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     healthCheck.opened()
     healthMayHaveChanged()
     void list(open, capabilities)
-  }
-
-  function notified(
-    open: InitializedConnection,
-    capabilities: Capabilities,
-    managed: ManagedConnection,
-    method: string,
-    params?: Buffer,
-  ): void {
-    if (method === 'notifications/resources/updated') {
-      const { uri } = JSON.parse(params?.toString() ?? '{}')
-      // In the session-based protocol each connection reports only its own subscriptions.
-      if (typeof uri === 'string') subscriptions.updated(uri, open.handshake.era === 'legacy' ? managed : undefined)
-    } else if (method.endsWith('/list_changed')) {
-      for (const listing of seenThrough(open, capabilities)) listing.changed(open)
-    }
   }
 
   /** A stateless connection lists for every profile, one with a handshake only for the profile it was opened for. */
@@ -373,26 +364,14 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     const breaker = options.breaker?.() ?? { state: 'closed' as const }
     const starting = !fetched && (pool.connected || pool.opening)
     const { degradation } = healthCheck
-    const { paused } = control
-    return serverStatus({
-      config,
-      pool,
-      listing,
-      handshake: handshake(),
-      starting,
-      degradation,
-      paused,
-      since,
-      latencyMs,
-      breaker,
-    })
+    const known = { config, pool, listing, handshake: handshake(), starting, degradation, breaker }
+    return serverStatus({ ...known, paused: control.paused, since, latencyMs })
   }
 }
 
 /** How long a call waits for the lists of a new connection. */
 const listedWithinMs = 10_000
 
-const never = new AbortController().signal
 const isDown = (health: Health): boolean => health === 'unhealthy' || health === 'needs-auth'
 
 /** Identifies the configured server, so that a cached listing of another one is not used. */

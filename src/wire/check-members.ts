@@ -1,3 +1,4 @@
+import { isRecord } from '../lib/is-record.ts'
 import { countMembers, elements, extentOf, members, walk } from '../lib/json-text.ts'
 import { foldName } from '../lib/lookalikes.ts'
 import type { MemberRule, MemberRules } from './defined-members.ts'
@@ -44,7 +45,7 @@ export function definedMembers<T extends Fields>(value: T, level: MemberRules, s
       delete kept[name]
       continue
     }
-    const within = member?.within ?? (isObject(inner) ? level.each?.(inner) : undefined)
+    const within = member?.within ?? (isRecord(inner) ? level.each?.(inner) : undefined)
     if (within === undefined || typeof inner !== 'object' || inner === null) continue
     const clean = definedWithin(name, inner, within, scope, leftOut)
     if (clean === inner) continue
@@ -58,7 +59,7 @@ export function definedMembers<T extends Fields>(value: T, level: MemberRules, s
 /** Checks an object or each element of a list, and prefixes reported names with `name`. */
 function definedWithin(name: string, inner: object, within: MemberRules, scope: Scope, leftOut: string[]): unknown {
   const noted = leftOut.length
-  const checked = (item: unknown) => (isObject(item) ? definedMembers(item, within, scope, leftOut) : item)
+  const checked = (item: unknown) => (isRecord(item) ? definedMembers(item, within, scope, leftOut) : item)
   try {
     if (!Array.isArray(inner)) return checked(inner)
     const items = inner.map(checked)
@@ -170,6 +171,3 @@ const quoted = (name: string): string =>
     /[^ -~]/g,
     (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

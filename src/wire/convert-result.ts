@@ -1,3 +1,4 @@
+import { isRecord } from '../lib/is-record.ts'
 import { CLOSE_OBJECT, members, OPEN_OBJECT, skipSpace, walk } from '../lib/json-text.ts'
 import { type Pieces, splice } from './bytes.ts'
 
@@ -83,15 +84,12 @@ function envelopeOf(result: Buffer): Envelope {
   return found
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 /** Whether a schema describes objects in a form that session-based clients can read. */
 export function isObjectSchema(schema: unknown): boolean {
-  if (!isObject(schema) || schema.type !== 'object') return false
+  if (!isRecord(schema) || schema.type !== 'object') return false
   const { properties, required } = schema
   return (
-    (properties === undefined || (isObject(properties) && Object.values(properties).every(isObject))) &&
+    (properties === undefined || (isRecord(properties) && Object.values(properties).every(isRecord))) &&
     (required === undefined || (Array.isArray(required) && required.every((name) => typeof name === 'string')))
   )
 }

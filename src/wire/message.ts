@@ -1,16 +1,12 @@
 import { Json } from '../core/json.ts'
 import {
-  CLOSE_OBJECT,
-  COLON,
-  COMMA,
   depthExceeds,
+  eachMember,
   isJson,
   maxDepth,
   none,
   OPEN_OBJECT,
-  QUOTE,
   skipSpace,
-  skipString,
   skipValue,
   spells,
   wordsOf,
@@ -21,6 +17,9 @@ import { envelopeMembers } from './defined-members.ts'
 
 /** The longest line, event or body accepted from a server: a large base64 image fits, runaway output does not. */
 export const maxMessage = 16 * 1024 * 1024
+
+/** The JSON-RPC code for an unknown method. */
+export const methodNotFound = -32601
 
 export type Id = string | number
 
@@ -210,34 +209,6 @@ function skipResult(bytes: Buffer, words: Int32Array, from: number, notes: Resul
 function hasEscape(bytes: Buffer, from: number, to: number): boolean {
   for (let at = from; at < to; at++) if (bytes[at] === BACKSLASH) return true
   return false
-}
-
-/**
- * Scans an object. `skip` receives the start and end of each key, quotes included, and the start of its value; it
- * returns the end of the value, or `none`.
- */
-function eachMember(
-  bytes: Buffer,
-  words: Int32Array,
-  from: number,
-  skip: (keyStart: number, keyEnd: number, start: number) => number,
-): number {
-  if (bytes[from] !== OPEN_OBJECT) return none
-  let at = skipSpace(bytes, from + 1)
-  if (bytes[at] === CLOSE_OBJECT) return at + 1
-  for (;;) {
-    if (bytes[at] !== QUOTE) return none
-    const keyEnd = skipString(bytes, words, at + 1)
-    if (keyEnd === none) return none
-    const colon = skipSpace(bytes, keyEnd)
-    if (bytes[colon] !== COLON) return none
-    const end = skip(at, keyEnd, skipSpace(bytes, colon + 1))
-    if (end === none) return none
-    at = skipSpace(bytes, end)
-    if (bytes[at] === CLOSE_OBJECT) return at + 1
-    if (bytes[at] !== COMMA) return none
-    at = skipSpace(bytes, at + 1)
-  }
 }
 
 /** A request with its params as they are. */

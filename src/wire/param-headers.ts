@@ -1,3 +1,5 @@
+import { asRecord, isRecord } from '../lib/is-record.ts'
+
 /** An argument that the tool's schema wants to be repeated in a header. */
 export interface ParamHeader {
   /** The full header name in lower case. */
@@ -14,16 +16,8 @@ const allowedTypes = new Set<unknown>(['string', 'integer', 'boolean'])
 
 /** Subschemas that no fixed path leads to, so that annotations are not allowed there. */
 const single = [
-  'items',
-  'contains',
-  'additionalProperties',
-  'unevaluatedProperties',
-  'unevaluatedItems',
-  'propertyNames',
-  'not',
-  'if',
-  'then',
-  'else',
+  ...['items', 'contains', 'additionalProperties', 'unevaluatedProperties', 'unevaluatedItems', 'propertyNames'],
+  ...['not', 'if', 'then', 'else'],
 ]
 const several = ['prefixItems', 'items', 'oneOf', 'anyOf', 'allOf']
 const named = ['patternProperties', 'dependentSchemas', '$defs', 'definitions']
@@ -39,21 +33,14 @@ export function paramHeaders(inputSchema: unknown, args: unknown): Record<string
 }
 
 /** Why this schema's annotations are invalid, if they are: such a tool must not be called over HTTP. */
-export const invalidParamHeaders = (inputSchema: unknown): string | undefined => {
-  const found = survey(inputSchema)
-  return 'fault' in found ? found.fault : undefined
-}
+export const invalidParamHeaders = (inputSchema: unknown): string | undefined => survey(inputSchema).fault
 
 /** The annotations of a schema; none if they are invalid. */
-export const declaredParamHeaders = (inputSchema: unknown): readonly ParamHeader[] => {
-  const found = survey(inputSchema)
-  return 'fault' in found ? [] : found.declared
-}
+export const declaredParamHeaders = (inputSchema: unknown): readonly ParamHeader[] => survey(inputSchema).declared
 
 /** The text of an argument for a header; undefined if a header cannot express it. */
 export function headerText(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
-  if (typeof value === 'boolean') return String(value)
+  if (typeof value === 'string' || typeof value === 'boolean') return String(value)
   if (typeof value !== 'number' || (Number.isInteger(value) && !Number.isSafeInteger(value))) return undefined
   return String(value)
 }
@@ -61,22 +48,25 @@ export function headerText(value: unknown): string | undefined {
 /** The argument at a path of property names, if there is one. */
 export function valueAt(args: unknown, path: readonly string[]): unknown {
   let value = args
-  for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  for (const key of path) value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
   return value
 }
 
-type Survey = { readonly declared: readonly ParamHeader[] } | { readonly fault: string }
+interface Survey {
+  readonly declared: readonly ParamHeader[]
+  readonly fault?: string
+}
 
 /** Cached per schema object, because each call needs it. */
 const surveys = new WeakMap<object, Survey>()
 
 function survey(inputSchema: unknown): Survey {
-  if (!isObject(inputSchema)) return { declared: [] }
+  if (!isRecord(inputSchema)) return { declared: [] }
   let known = surveys.get(inputSchema)
   if (known === undefined) {
     const declared = new Map<string, ParamHeader>()
     const fault = visit(inputSchema, [], true, declared)
-    known = fault === undefined ? { declared: [...declared.values()] } : { fault }
+    known = fault === undefined ? { declared: [...declared.values()] } : { declared: [], fault }
     surveys.set(inputSchema, known)
   }
   return known
@@ -89,12 +79,12 @@ function visit(
   reachable: boolean,
   declared: Map<string, ParamHeader>,
 ): string | undefined {
-  if (!isObject(schema)) return undefined
+  if (!isRecord(schema)) return undefined
   if (Object.hasOwn(schema, annotation)) {
     const fault = declare(schema, path, reachable, declared)
     if (fault !== undefined) return fault
   }
-  for (const [key, inner] of membersOf(schema.properties)) {
+  for (const [key, inner] of Object.entries(asRecord(schema.properties))) {
     const fault = visit(inner, [...path, key], reachable, declared)
     if (fault !== undefined) return fault
   }
@@ -123,14 +113,8 @@ function* unreachable(schema: Schema): Generator<readonly [key: string, inner: u
     const inner = schema[key]
     if (Array.isArray(inner)) for (const each of inner) yield [key, each]
   }
-  for (const key of named) for (const [, inner] of membersOf(schema[key])) yield [key, inner]
+  for (const key of named) for (const inner of Object.values(asRecord(schema[key]))) yield [key, inner]
 }
-
-const membersOf = (value: unknown): readonly (readonly [string, unknown])[] =>
-  isObject(value) ? Object.entries(value) : []
-
-const isObject = (value: unknown): value is Schema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const prefix = '=?base64?'
 const suffix = '?='

@@ -16,7 +16,7 @@ const reading = (maxLength = 1_000) => {
 const readAll = (text: string | Buffer, maxLength?: number) => {
   const reader = reading(maxLength)
   reader.push(Buffer.from(text))
-  reader.end()
+
   return reader.told
 }
 

@@ -8,12 +8,6 @@ export interface ServerSentEvent {
   readonly data: Buffer
 }
 
-export interface EventReader {
-  push(chunk: Buffer): void
-  /** Drops an unfinished event, as the standard requires. */
-  end(): void
-}
-
 const lineFeed = Buffer.from('\n')
 const empty = Buffer.alloc(0)
 const RETURN = 0x0d
@@ -23,14 +17,14 @@ const COLON = 0x3a
 /**
  * Reads an event stream as defined by the HTML standard, with two differences: a block with an id but no data is
  * delivered as an event with empty data, because the id matters for resuming; and an event longer than `maxLength` is
- * dropped and reported once.
+ * dropped and reported once. An unfinished event at the end of the stream is dropped.
  */
 export function createEventReader(options: {
   readonly maxLength: number
   event(event: ServerSentEvent): void
   retry?(ms: number): void
   tooLong(): void
-}): EventReader {
+}): { push(chunk: Buffer): void } {
   let id: string | undefined
   let idSet = false
   let type = ''
@@ -58,7 +52,7 @@ export function createEventReader(options: {
   const finish = (): void => {
     const whole = further.length > 0 ? further.take() : data
     const told = !dropping && (whole !== undefined || idSet)
-    const event: ServerSentEvent = { ...(id !== undefined && { id }), event: type || 'message', data: whole ?? empty }
+    const event: ServerSentEvent = { id, event: type || 'message', data: whole ?? empty }
     startAnew()
     if (told) options.event(event)
   }
@@ -119,7 +113,6 @@ export function createEventReader(options: {
       }
       lines.push(chunk)
     },
-    end() {},
   }
 }
 

@@ -46,21 +46,21 @@ export function createBudget(steps = maxSteps) {
  * Caches results and failures, least recently used first out. The key is the JSON text: member order matters, because
  * models write members in schema order.
  */
-export function memoizeByContent<Given extends object | boolean, Made>(
-  make: (given: Given) => Made,
+export function memoizeByContent<Input extends object | boolean, Output>(
+  make: (input: Input) => Output,
   max = 512,
-): (given: Given) => Made {
-  const kept = new Map<string, { readonly made: Made } | { readonly failure: unknown }>()
+): (input: Input) => Output {
+  const kept = new Map<string, { readonly output: Output } | { readonly failure: unknown }>()
   const keys = new WeakMap<object, string>()
-  return (given) => {
-    const key = (typeof given === 'object' && keys.get(given)) || contentHash(given)
-    if (typeof given === 'object') keys.set(given, key)
-    const outcome = kept.get(key) ?? attempt(make, given)
+  return (input) => {
+    const key = (typeof input === 'object' && keys.get(input)) || contentHash(input)
+    if (typeof input === 'object') keys.set(input, key)
+    const outcome = kept.get(key) ?? attempt(make, input)
     kept.delete(key)
     kept.set(key, outcome)
     if (kept.size > max) kept.delete(kept.keys().next().value as string)
     if ('failure' in outcome) throw outcome.failure
-    return outcome.made
+    return outcome.output
   }
 }
 
@@ -68,9 +68,9 @@ export function memoizeByContent<Given extends object | boolean, Made>(
 export const contentHash = (content: unknown): string =>
   createHash('sha256').update(JSON.stringify(content)).digest('base64url').slice(0, 32)
 
-function attempt<Given, Made>(make: (given: Given) => Made, given: Given) {
+function attempt<Input, Output>(make: (input: Input) => Output, input: Input) {
   try {
-    return { made: make(given) }
+    return { output: make(input) }
   } catch (failure) {
     return { failure }
   }

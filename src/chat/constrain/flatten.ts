@@ -113,8 +113,8 @@ function either(one: AnySchema, other: AnySchema): AnySchema {
 }
 
 function mergeItems(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>, at: string): void {
-  const speaks = ({ items, prefixItems }: JsonSchemaObject) => items !== undefined || prefixItems !== undefined
-  if (!speaks(one) || !speaks(other)) return
+  const hasItems = ({ items, prefixItems }: JsonSchemaObject) => items !== undefined || prefixItems !== undefined
+  if (!hasItems(one) || !hasItems(other)) return
   const isTuple = one.prefixItems !== undefined || other.prefixItems !== undefined
   if (isTuple || !isSchema(one.items) || !isSchema(other.items)) {
     throw new CannotExpress(at, 'allOf', 'defines the items of an array twice')

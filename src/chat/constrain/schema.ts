@@ -55,8 +55,8 @@ const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
 export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = namedTypes(schema)
   if (named) return named
-  const meant = allTypes.filter((type) => keywordsOf[type]?.some((keyword) => keyword in schema))
-  return meant.length > 0 ? meant : undefined
+  const implied = allTypes.filter((type) => keywordsOf[type]?.some((keyword) => keyword in schema))
+  return implied.length > 0 ? implied : undefined
 }
 
 /** The types listed in `type`; `undefined` if there are none. */

@@ -100,6 +100,6 @@ function embed(schema: JsonSchemaObject, at: string, key: string) {
     return typeof rest.$ref === 'string' ? { ...rest, $ref: moved(rest.$ref) } : rest
   }
   const { $defs, definitions, ...own } = change(schema) as JsonSchemaObject
-  const brought = [definitions, $defs].filter(isSchemaObject).flatMap((all) => Object.entries(all))
-  return { schema: own, definitions: Object.fromEntries(brought.map(([name, inner]) => [rename(name), inner])) }
+  const ownDefinitions = [definitions, $defs].filter(isSchemaObject).flatMap((all) => Object.entries(all))
+  return { schema: own, definitions: Object.fromEntries(ownDefinitions.map(([name, inner]) => [rename(name), inner])) }
 }

@@ -76,11 +76,11 @@ function createCompletionReader() {
   /** Whether the server sent a finish reason. */
   let finished = false
 
-  const takeCall = (given: unknown, place: number): void => {
-    if (!isObject(given)) return
-    const called = isObject(given.function) ? given.function : given
-    const id = textOf(given.id)
-    const key = typeof given.index === 'number' ? given.index : place
+  const takeCall = (item: unknown, place: number): void => {
+    if (!isObject(item)) return
+    const called = isObject(item.function) ? item.function : item
+    const id = textOf(item.id)
+    const key = typeof item.index === 'number' ? item.index : place
     let call = byPlace.get(key)
     // Some servers give every call the same index; a different id means a different call.
     if (!call || (id !== '' && call.id !== '' && id !== call.id)) {

@@ -35,7 +35,7 @@ export const noValue = new NoValue('nothing here can be read as a value')
 export const tooCostly = new NoValue('this takes too long to read')
 
 /** Maximum nesting, far below the stack limit. */
-export const deepest = 128
+export const maxDepth = 128
 
 /** Reading a string again costs up to the rest of the text. */
 const maxRescues = 8
@@ -63,7 +63,7 @@ export function spend(budget: StepBudget, steps: number): void {
 }
 
 export function enter(reader: TextReader, opener: Opener): void {
-  if (reader.open.length >= deepest) throw tooCostly
+  if (reader.open.length >= maxDepth) throw tooCostly
   reader.open.push(opener)
   reader.at++
 }
@@ -75,32 +75,32 @@ export function cutOff(reader: TextReader): void {
   reader.at = reader.text.length
   reader.complete = false
   reader.lacks = 'more'
-  reader.repairs.add('closed what was cut off')
+  reader.repairs.add('closed a truncated value')
 }
 
 /** A container was not closed. */
 export function unclosed(reader: TextReader, lacks: MissingEnd): void {
   reader.complete = false
   reader.lacks ??= lacks
-  reader.repairs.add('closed what was cut off')
+  reader.repairs.add('closed a truncated value')
 }
 
 /** A repair that was made. */
 export type Repair =
-  | 'took away thinking'
-  | 'took away text around it'
-  | 'took away a fence'
-  | 'took away special tokens'
-  | 'took it out of an envelope'
+  | 'removed thinking'
+  | 'removed surrounding text'
+  | 'removed a code fence'
+  | 'removed special tokens'
+  | 'unwrapped an envelope'
   | 'chose one of several values'
-  | 'decoded it once more'
-  | 'replaced odd characters'
-  | 'took away comments'
-  | 'took away ellipses'
-  | 'mended commas'
-  | 'mended colons'
-  | 'mended brackets'
-  | 'mended quotes'
+  | 'decoded it again'
+  | 'replaced unusual characters'
+  | 'removed comments'
+  | 'removed ellipses'
+  | 'fixed commas'
+  | 'fixed colons'
+  | 'fixed brackets'
+  | 'fixed quotes'
   | 'escaped quotes'
   | 'escaped control characters'
   | 'kept backslashes'
@@ -108,10 +108,10 @@ export type Repair =
   | 'quoted text'
   | 'translated words'
   | 'translated numbers'
-  | 'took a call for its argument'
+  | 'replaced a call by its argument'
   | 'joined strings'
-  | 'put null for a missing value'
-  | 'closed what was cut off'
+  | 'used null for a missing value'
+  | 'closed a truncated value'
 
 /** A value, and how it was obtained. */
 export interface RepairResult {

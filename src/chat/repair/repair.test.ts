@@ -1,17 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { deepest } from './reader.ts'
+import { maxDepth } from './reader.ts'
 import { repair } from './repair.ts'
 
 describe('what it tells', () => {
   test.each([
     ['{"a": 1}', []],
-    ['```json\n{"a": 1}\n```', ['took away a fence']],
-    ["<think>so</think>{'a': 1}", ['took away thinking', 'mended quotes']],
-    ['Here: {"a": 1}', ['took away text around it']],
-    ['{a: True, // yes\n}', ['quoted keys', 'translated words', 'took away comments', 'mended commas']],
-    ['{"a": [1', ['closed what was cut off']],
-    ['{\\"a\\": 1}', ['decoded it once more']],
-    ['{"a": 1} {"b": 2}', ['chose one of several values', 'took away text around it']],
+    ['```json\n{"a": 1}\n```', ['removed a code fence']],
+    ["<think>so</think>{'a': 1}", ['removed thinking', 'fixed quotes']],
+    ['Here: {"a": 1}', ['removed surrounding text']],
+    ['{a: True, // yes\n}', ['quoted keys', 'translated words', 'removed comments', 'fixed commas']],
+    ['{"a": [1', ['closed a truncated value']],
+    ['{\\"a\\": 1}', ['decoded it again']],
+    ['{"a": 1} {"b": 2}', ['chose one of several values', 'removed surrounding text']],
   ])('S4: %j', (text, repairs) => {
     expect(repair(text)).toHaveProperty('repairs', repairs)
   })
@@ -20,7 +20,7 @@ describe('what it tells', () => {
     ['', 'is empty'],
     ['  \n', 'is empty'],
     ['I cannot help with that.', 'contains no JSON'],
-    ['<think>Perhaps {"a": 1}? Let me see', 'is thinking that never ends'],
+    ['<think>Perhaps {"a": 1}? Let me see', 'contains thinking that never ends'],
     ['<think>{"a": 1} it is</think>', 'is empty'],
     ['Well, {"a": 1} might do.</think>', 'is empty'],
   ])('S4: %j is unreadable', (text, why) => {
@@ -74,8 +74,8 @@ describe('hostile text', () => {
 
   test('security: nothing nests deeper than the limit, be it JSON or not', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
-    expect(repair(nested(deepest))).toHaveProperty('complete', true)
-    expect(repair(nested(deepest + 2))).toHaveProperty('unreadable')
+    expect(repair(nested(maxDepth))).toHaveProperty('complete', true)
+    expect(repair(nested(maxDepth + 2))).toHaveProperty('unreadable')
     expect(repair('['.repeat(5000))).toHaveProperty('unreadable')
     expect(repair(nested(20_000))).toHaveProperty('unreadable')
   })
@@ -93,8 +93,8 @@ describe('hostile text', () => {
     const long = JSON.stringify({ a: 'x'.repeat(200_000) })
     expect(repair(long)).toMatchObject({ repairs: [], complete: true })
     expect(repair(`<think>so</think>\n\`\`\`json\n${long}\n\`\`\``)).toHaveProperty('repairs', [
-      'took away thinking',
-      'took away a fence',
+      'removed thinking',
+      'removed a code fence',
     ])
     expect(repair(`${long},`)).toEqual({ unreadable: expect.stringContaining('too long') })
   })

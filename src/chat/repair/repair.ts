@@ -1,6 +1,6 @@
 import {
   budgetFor,
-  deepest,
+  maxDepth,
   noValue,
   type Repair,
   type RepairFailure,
@@ -19,7 +19,7 @@ export interface RepairOptions {
 }
 
 /** Longer texts are only parsed strictly, after removing a fence or thinking. */
-const longest = 64 * 1024
+const maxLength = 64 * 1024
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
 
@@ -28,27 +28,28 @@ const isContainer = (value: unknown): boolean => typeof value === 'object' && va
  * removed and the rest is parsed leniently. Runs in linear time.
  */
 export function repair(text: string, { accepts = isContainer }: RepairOptions = {}): RepairResult | RepairFailure {
-  const whole = strictly(text)
+  const whole = parseStrictly(text)
   if (whole && accepts(whole.value)) return whole
-  const found = whole ? fromString(whole, accepts) : mended(text, accepts)
+  const found = whole ? fromString(whole, accepts) : repaired(text, accepts)
   if ('unreadable' in found) return whole ?? found
   return unwrapped(found, accepts)
 }
 
-function mended(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
+function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
   const tokens = withoutTokens(text)
   const thought = withoutThinking(tokens.text)
-  if (!thought) return { unreadable: 'is thinking that never ends' }
+  if (!thought) return { unreadable: 'contains thinking that never ends' }
   const quotation = withoutQuotation(thought.text)
   const fence = withoutFence(quotation.text)
   const before = [tokens, thought, quotation, fence].flatMap(({ repairs }) => repairs)
   if (fence.text.trim() === '') return { unreadable: 'is empty' }
-  const strict = strictly(fence.text)
+  const strict = parseStrictly(fence.text)
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
-  if (fence.text.length > longest) return { unreadable: `is too long to be repaired (${fence.text.length} characters)` }
+  if (fence.text.length > maxLength)
+    return { unreadable: `is too long to be repaired (${fence.text.length} characters)` }
   const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
-  const deeper = plainer === undefined ? undefined : mended(plainer, accepts, layers - 1)
-  if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it once more', ...deeper.repairs] }
+  const deeper = plainer === undefined ? undefined : repaired(plainer, accepts, layers - 1)
+  if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it again', ...deeper.repairs] }
   const best = bestOf(fence.text, accepts)
   // A closing tag inside the answer does not end a thought.
   if (!best && thought.repairs.length > 0 && /^\s*(?:[{[]|```)/.test(text)) {
@@ -63,7 +64,7 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
   const best = candidates.find(({ value }) => accepts(value)) ?? candidates[0]
   if (!best) return undefined
   const around = text.slice(0, best.from).trim() !== '' || text.slice(best.past).trim() !== ''
-  const repairs: Repair[] = [...(around ? (['took away text around it'] as const) : []), ...best.repairs]
+  const repairs: Repair[] = [...(around ? (['removed surrounding text'] as const) : []), ...best.repairs]
   if (isRivalled(best, candidates)) repairs.unshift('chose one of several values')
   return { value: best.value, complete: best.complete, lacks: best.lacks, repairs }
 }
@@ -71,7 +72,7 @@ function bestOf(text: string, accepts: (value: unknown) => boolean): RepairResul
 const isRivalled = (best: Candidate, candidates: readonly Candidate[]): boolean =>
   candidates.some((other) => other !== best && other.worth > 0 && (other.past <= best.from || other.from >= best.past))
 
-function strictly(text: string): RepairResult | undefined {
+function parseStrictly(text: string): RepairResult | undefined {
   try {
     const value: unknown = JSON.parse(text.trim())
     return isTooDeep(value) ? undefined : { value, repairs: [], complete: true }
@@ -84,9 +85,9 @@ function strictly(text: string): RepairResult | undefined {
 function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): RepairResult | RepairFailure {
   let found = whole
   for (let layer = 0; layer < 3 && typeof found.value === 'string'; layer++) {
-    const inner = strictly(found.value) ?? mended(found.value, accepts)
+    const inner = parseStrictly(found.value) ?? repaired(found.value, accepts)
     if ('unreadable' in inner) break
-    found = { ...inner, repairs: ['decoded it once more', ...inner.repairs] }
+    found = { ...inner, repairs: ['decoded it again', ...inner.repairs] }
   }
   return found
 }
@@ -96,7 +97,7 @@ function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): R
   if (accepts(found.value) || !isContainer(found.value)) return found
   const [inner, ...others] = Object.values(found.value as object)
   if (others.length > 0 || !accepts(inner)) return found
-  return { ...found, value: inner, repairs: [...found.repairs, 'took it out of an envelope'] }
+  return { ...found, value: inner, repairs: [...found.repairs, 'unwrapped an envelope'] }
 }
 
 /** A part of the answer, and what was removed around it. */
@@ -114,15 +115,15 @@ const lastTokens = /(?:\s|<\|[\w-]{1,40}\|>|<\/s>|<eos>|<end_of_turn>|\[\/INST\]
 /** Removes thinking; `undefined` if the thinking never ended. */
 function withoutThinking(text: string): Part | undefined {
   const final = text.lastIndexOf(channel)
-  if (final >= 0) return { text: text.slice(final + channel.length), repairs: ['took away thinking'] }
+  if (final >= 0) return { text: text.slice(final + channel.length), repairs: ['removed thinking'] }
   const begin = opening.exec(text)
   let end: RegExpExecArray | undefined
   for (const match of text.matchAll(closing)) end = match
-  if (end) return { text: text.slice(end.index + end[0].length), repairs: ['took away thinking'] }
+  if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
   // Some models open a thought, leave it empty and do not close it.
-  return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['took away thinking'] } : undefined
+  return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['removed thinking'] } : undefined
 }
 
 /** Removes special tokens at the end. */
@@ -132,7 +133,7 @@ function withoutTokens(text: string): Part {
   const tail = lastTokens.exec(text.slice(from))
   if (!tail) return { text, repairs: [] }
   const kept = text.slice(0, from + tail.index)
-  return { text: kept, repairs: /\S/.test(tail[0]) ? ['took away special tokens'] : [] }
+  return { text: kept, repairs: /\S/.test(tail[0]) ? ['removed special tokens'] : [] }
 }
 
 const fence = /^\s*(?:```|~~~)[\w-]*[ \t]*\r?\n?/
@@ -143,7 +144,7 @@ function withoutFence(text: string): Part {
   if (!begin) return { text, repairs: [] }
   const mark = begin[0].trimStart().slice(0, 3)
   const inside = text.slice(begin[0].length).trimEnd()
-  return { text: inside.endsWith(mark) ? inside.slice(0, -3) : inside, repairs: ['took away a fence'] }
+  return { text: inside.endsWith(mark) ? inside.slice(0, -3) : inside, repairs: ['removed a code fence'] }
 }
 
 /** Removes `>` quote markers if every line has one. */
@@ -151,7 +152,7 @@ function withoutQuotation(text: string): Part {
   const lines = text.split('\n')
   if (!lines.every((line) => /^\s{0,3}>/.test(line))) return { text, repairs: [] }
   const plain = lines.map((line) => line.replace(/^\s{0,3}> ?/, ''))
-  return { text: plain.join('\n'), repairs: ['took away text around it'] }
+  return { text: plain.join('\n'), repairs: ['removed surrounding text'] }
 }
 
 const unescaped: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' }
@@ -176,7 +177,7 @@ function decodeOnce(text: string): string | undefined {
 function isTooDeep(value: unknown): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > deepest) return true
+    if (depth > maxDepth) return true
     level = level.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []))
   }
   return false
@@ -191,7 +192,7 @@ interface Candidate extends RepairResult {
 }
 
 /** Upper bound for values in one text. */
-const most = 256
+const maxCandidates = 256
 
 /** The cost of a failed attempt. */
 const stepsPerFailure = 64
@@ -204,7 +205,7 @@ function candidatesIn(text: string, budget: StepBudget): Candidate[] {
   const unopened = isQuotedKey(text, first) ? attempt(readerAt(text, first, budget), readUnopened) : undefined
   const found = unopened ? [unopened] : []
   let at = 0
-  while (budget.left > 0 && found.length < most) {
+  while (budget.left > 0 && found.length < maxCandidates) {
     start.lastIndex = at
     const match = start.exec(text)
     if (!match) break
@@ -221,7 +222,7 @@ function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Can
   try {
     const value = read(reader)
     const { at: past, repairs, complete, lacks, unquoted } = reader
-    if (repairs.size === 0 && !strictly(reader.text.slice(from, past))) repairs.add('replaced odd characters')
+    if (repairs.size === 0 && !parseStrictly(reader.text.slice(from, past))) repairs.add('replaced unusual characters')
     return { value, repairs: [...repairs], complete, lacks, from, past, worth: past - from - 2 * unquoted }
   } catch (error) {
     if (error !== noValue && error !== tooCostly) throw error
@@ -239,7 +240,7 @@ function readWhole(reader: TextReader): unknown {
     if (!isObject || !isNextMember(reader.text, next)) return value
     reader.at = next + 1
     reader.open.push('{')
-    reader.repairs.add('mended brackets')
+    reader.repairs.add('fixed brackets')
     readMembers(reader, value as Record<string, unknown>)
   }
 }
@@ -247,7 +248,7 @@ function readWhole(reader: TextReader): unknown {
 /** Reads members whose opening brace is missing. */
 function readUnopened(reader: TextReader): unknown {
   reader.open.push('{')
-  reader.repairs.add('mended brackets')
+  reader.repairs.add('fixed brackets')
   const members = readMembers(reader, {})
   skipGap(reader)
   return members

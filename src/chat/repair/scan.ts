@@ -14,9 +14,9 @@ export function skipGap(reader: TextReader): void {
   for (;;) {
     const spaced = pastSpaces(text, reader.at)
     const past = pastComment(text, spaced)
-    if (past > spaced) reader.repairs.add('took away comments')
+    if (past > spaced) reader.repairs.add('removed comments')
     const dots = pastEllipsis(text, past)
-    if (dots > past) reader.repairs.add('took away ellipses')
+    if (dots > past) reader.repairs.add('removed ellipses')
     if (dots === reader.at) break
     reader.at = dots
   }

@@ -32,7 +32,7 @@ export function readString(reader: TextReader, role: StringRole): string {
 function readOne(reader: TextReader, role: StringRole): string {
   const { text, at } = reader
   const quote = text.charAt(at)
-  if (quote !== '"') reader.repairs.add('mended quotes')
+  if (quote !== '"') reader.repairs.add('fixed quotes')
   const triple = readTriple(reader, quote)
   if (triple !== undefined) return triple
   const { end, past, open } = findEnd(reader, role, quote)
@@ -51,7 +51,7 @@ function readTriple(reader: TextReader, quote: string): string | undefined {
   const end = text.indexOf(three, at + 3)
   spend(reader.budget, (end < 0 ? text.length : end) - at)
   if (end < 0) return undefined
-  reader.repairs.add('mended quotes')
+  reader.repairs.add('fixed quotes')
   reader.at = end + 3
   return decode(text.slice(at + 3, end), quote, new Set())
 }
@@ -86,7 +86,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
       rescue ??= forgotten(reader, at, index, role, !inner)
       // Before any other quote this is practically certain: `{"a": "x, "b": "y"}`.
       if (!inner && rescue?.certain) {
-        reader.repairs.add('mended quotes')
+        reader.repairs.add('fixed quotes')
         return rescue
       }
       inner = true
@@ -147,7 +147,7 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   if (!rescue || reader.rescues === 0) return undefined
   reader.rescues--
   spend(reader.budget, reader.text.length - reader.at)
-  reader.repairs.add('mended quotes')
+  reader.repairs.add('fixed quotes')
   return rescue
 }
 
@@ -166,7 +166,7 @@ function lostAtTheEnd(reader: TextReader, role: StringRole): End {
     end--
   }
   while (end > reader.at + 1 && /\s/.test(text.charAt(end - 1))) end--
-  reader.repairs.add('mended quotes')
+  reader.repairs.add('fixed quotes')
   return { end, past: end }
 }
 
@@ -188,7 +188,7 @@ function decode(raw: string, quote: string, repairs: Set<Repair>): string {
   return raw.replace(escaped, (whole, unicode?: string, byte?: string, sign?: string) => {
     if (unicode !== undefined) return String.fromCharCode(Number.parseInt(unicode, 16))
     if (byte !== undefined) {
-      repairs.add('mended quotes')
+      repairs.add('fixed quotes')
       return String.fromCharCode(Number.parseInt(byte, 16))
     }
     if (sign === undefined) return whole

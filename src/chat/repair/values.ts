@@ -15,7 +15,7 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
   if (number !== undefined) return number
   const before = matchAt(prefix, text, reader.at)
   if (before !== '') {
-    reader.repairs.add('mended quotes')
+    reader.repairs.add('fixed quotes')
     reader.at += before.length
     return readString(reader, role)
   }
@@ -31,7 +31,7 @@ export function readValue(reader: TextReader, role: Exclude<StringRole, 'key'>):
 
 function readCall(reader: TextReader, head: string): unknown {
   reader.at += head.length - 1
-  reader.repairs.add('took a call for its argument')
+  reader.repairs.add('replaced a call by its argument')
   const args = readArray(reader)
   return args.length === 1 ? args[0] : args
 }
@@ -39,14 +39,14 @@ function readCall(reader: TextReader, head: string): unknown {
 function readArray(reader: TextReader): unknown[] {
   const items: unknown[] = []
   const { text, open, repairs } = reader
-  if (signAt(text, reader.at) === '(') repairs.add('mended brackets')
+  if (signAt(text, reader.at) === '(') repairs.add('fixed brackets')
   enter(reader, '[')
   readElements(reader, '[', {
     isEmpty: () => items.length === 0,
     isOver() {
       // The next member of the surrounding object: this list lacks its closing bracket.
       if (!open.includes('{') || !isQuotedKey(text, reader.at)) return false
-      repairs.add('mended brackets')
+      repairs.add('fixed brackets')
       return true
     },
     readNext() {
@@ -81,18 +81,18 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
     }
     const sign = signAt(text, reader.at)
     if (sign === ',' || sign === ';') {
-      if (separated || sign === ';') repairs.add('mended commas')
+      if (separated || sign === ';') repairs.add('fixed commas')
       separated = true
       reader.at++
     } else if (sign === ']' || sign === ')' || sign === '}') {
-      if (separated && !isEmpty()) repairs.add('mended commas')
-      if (sign !== closer) repairs.add('mended brackets')
+      if (separated && !isEmpty()) repairs.add('fixed commas')
+      if (sign !== closer) repairs.add('fixed brackets')
       // The other bracket closes the surrounding container, if there is one; otherwise it is a typo.
       if (sign !== otherCloser || !open.includes(otherOpener)) reader.at++
       break
     } else if (isOver(sign, separated)) break
     else {
-      if (!separated) repairs.add('mended commas')
+      if (!separated) repairs.add('fixed commas')
       if (!readNext()) break
       separated = false
     }
@@ -129,7 +129,7 @@ export function readMembers(reader: TextReader, members: Members): Members {
     isOver(sign, separated) {
       // The next item of the surrounding list: this object lacks its closing brace.
       const isNextItem = sign === '{' && separated && open.includes('[')
-      if (isNextItem) repairs.add('mended brackets')
+      if (isNextItem) repairs.add('fixed brackets')
       if (isNextItem || separated || !isProseLine(text, reader.at)) return isNextItem
       unclosed(reader, 'brackets')
       return true
@@ -150,7 +150,7 @@ function readMember(reader: TextReader, members: Members): boolean {
   }
   const sign = signAt(reader.text, reader.at)
   let value: unknown = null
-  if (',;}])'.includes(sign)) reader.repairs.add('put null for a missing value')
+  if (',;}])'.includes(sign)) reader.repairs.add('used null for a missing value')
   else value = readValue(reader, 'member')
   // Like JSON.parse: `__proto__` is an ordinary name.
   if (value !== undefined) setMember(members, key, value)
@@ -160,7 +160,7 @@ function readMember(reader: TextReader, members: Members): boolean {
 function skipColon(reader: TextReader): void {
   const from = reader.at
   while (':=>'.includes(signAt(reader.text, reader.at)) && !atEnd(reader) && reader.at - from < 2) reader.at++
-  if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('mended colons')
+  if (reader.at !== from + 1 || signAt(reader.text, from) !== ':') reader.repairs.add('fixed colons')
   skipGap(reader)
 }
 
@@ -188,7 +188,7 @@ function readKey(reader: TextReader): string {
 
 /** `{{"a": 1}}`, as in templates. */
 function readDoubled(reader: TextReader): Members {
-  reader.repairs.add('mended brackets')
+  reader.repairs.add('fixed brackets')
   const members = readObject(reader)
   reader.open.pop()
   skipGap(reader)

@@ -22,16 +22,16 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
     const answer = await ignoringFailure(run, collectAnswer(run.ask({ messages, tools, toolChoice })))
     if (!answer) continue
     const { text } = splitThinking(answer.text)
-    const given = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
-    if (given.length === 0) {
+    const calls = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
+    if (calls.length === 0) {
       if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }
       messages = [...messages, ...correctionMessages(answer.text, 'It contains neither a tool call nor text.')]
       continue
     }
-    const read = await parseCalls(withUniqueIds(given, messages), toolSet, run.validate, isComplete(answer.reason))
-    if (read.every(({ problem }) => problem === undefined)) return { calls: read }
-    if (read.some(({ problem }) => problem === undefined)) best = read
-    if (!isLast) messages = [...messages, ...refused(read)]
+    const parsed = await parseCalls(withUniqueIds(calls, messages), toolSet, run.validate, isComplete(answer.reason))
+    if (parsed.every(({ problem }) => problem === undefined)) return { calls: parsed }
+    if (parsed.some(({ problem }) => problem === undefined)) best = parsed
+    if (!isLast) messages = [...messages, ...refused(parsed)]
   }
   // The others get their problem as the result.
   return best.length > 0 ? { calls: best } : undefined
@@ -40,8 +40,8 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
 const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
 
 /** The calls with their problems as tool results. */
-function refused(read: readonly ParsedCall[]): readonly ChatMessage[] {
+function refused(parsed: readonly ParsedCall[]): readonly ChatMessage[] {
   const wait = 'Not run yet: another call in this answer is invalid. Repeat this call together with the corrected one.'
-  const ran = read.map(({ call, problem }) => ({ call, text: problem === undefined ? wait : `Error: ${problem}` }))
-  return roundMessages('', read, ran)
+  const ran = parsed.map(({ call, problem }) => ({ call, text: problem === undefined ? wait : `Error: ${problem}` }))
+  return roundMessages('', parsed, ran)
 }

@@ -56,9 +56,9 @@ const isWanted = ({ only }: ChatRequest, { server, name }: Entry): boolean =>
 /** Preset arguments for code execution; `undefined` if it is not allowed. */
 function codePreset({ config, request }: ChatRun): Record<string, unknown> | undefined {
   const { enabled, environment, timeout } = config.codeExecution
-  const asked = request.codeExecution ?? (enabled ? {} : false)
-  if (asked === false) return undefined
-  return { environment: asked.environment ?? environment, timeout_ms: asked.timeoutMs ?? timeout }
+  const options = request.codeExecution ?? (enabled ? {} : false)
+  if (options === false) return undefined
+  return { environment: options.environment ?? environment, timeout_ms: options.timeoutMs ?? timeout }
 }
 
 /** Number of user messages to search with. */

@@ -93,9 +93,9 @@ const notProse = /^(?:null|true|false|none|undefined)$|"content"\s*:/i
 
 /** A plain-text answer instead of the object; undefined if it is broken JSON or noise. */
 function proseIn(text: string): string | undefined {
-  const said = splitThinking(text).text.trim()
-  const isProse = /\p{L}{2}/u.test(said) && !beginsLikeCalls(said) && !said.startsWith('"')
-  return isProse && !controls.test(said) && !notProse.test(said) ? said : undefined
+  const prose = splitThinking(text).text.trim()
+  const isProse = /\p{L}{2}/u.test(prose) && !beginsLikeCalls(prose) && !prose.startsWith('"')
+  return isProse && !controls.test(prose) && !notProse.test(prose) ? prose : undefined
 }
 
 type StreamEvent = Extract<ChatEvent, { kind: 'text' | 'thinking' }>
@@ -108,8 +108,8 @@ function createFollower(): (delta: Delta) => readonly StreamEvent[] {
   const reader = createContentReader()
   return (delta) => {
     if (delta.kind !== 'text') return thoughtsOnly(delta)
-    const said = splitter.push(delta.text)
-    const read = said.map((part) => (part.kind === 'text' ? { ...part, text: reader.push(part.text) } : part))
+    const parts = splitter.push(delta.text)
+    const read = parts.map((part) => (part.kind === 'text' ? { ...part, text: reader.push(part.text) } : part))
     return read.filter(({ text }) => text !== '')
   }
 }

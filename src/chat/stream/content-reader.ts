@@ -17,13 +17,13 @@ const key = '"content"'
 export function createContentReader(): ContentReader {
   let state: State = 'before object'
   let seenOfKey = 0
-  let begun = ''
-  let half = ''
+  let partialEscape = ''
+  let highSurrogate = ''
 
   const read = (character: string): string => {
-    if (begun !== '') return complete(character)
+    if (partialEscape !== '') return complete(character)
     if (character === '\\') {
-      begun = character
+      partialEscape = character
       return ''
     }
     if (character === '"') {
@@ -36,27 +36,27 @@ export function createContentReader(): ContentReader {
   }
 
   const complete = (character: string): string => {
-    begun += character
-    if (begun.length === 2) {
+    partialEscape += character
+    if (partialEscape.length === 2) {
       if (character === 'u') return ''
-      const meant = shortEscapes[character]
-      if (meant === undefined) return stop()
-      begun = ''
-      return paired(meant)
+      const decoded = shortEscapes[character]
+      if (decoded === undefined) return stop()
+      partialEscape = ''
+      return paired(decoded)
     }
     if (!/[\da-f]/i.test(character)) return stop()
-    if (begun.length < 6) return ''
-    const unit = String.fromCharCode(Number.parseInt(begun.slice(2), 16))
-    begun = ''
+    if (partialEscape.length < 6) return ''
+    const unit = String.fromCharCode(Number.parseInt(partialEscape.slice(2), 16))
+    partialEscape = ''
     return paired(unit)
   }
 
   /** Holds back a high surrogate until the next unit. */
   const paired = (unit: string): string => {
-    const certain = half + unit
-    half = ''
+    const certain = highSurrogate + unit
+    highSurrogate = ''
     if (!/[\ud800-\udbff]$/.test(unit)) return certain
-    half = unit
+    highSurrogate = unit
     return certain.slice(0, -1)
   }
 

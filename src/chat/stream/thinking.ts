@@ -73,7 +73,7 @@ function overlap(text: string, mark: string): number {
 /** The same for a complete text. */
 export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
   const splitter = createThinkingSplitter()
-  const said = [...splitter.push(whole), ...splitter.end()]
-  const joined = (kind: TextPart['kind']) => said.map((part) => (part.kind === kind ? part.text : '')).join('')
+  const parts = [...splitter.push(whole), ...splitter.end()]
+  const joined = (kind: TextPart['kind']) => parts.map((part) => (part.kind === kind ? part.text : '')).join('')
   return { text: joined('text'), thinking: joined('thinking') }
 }

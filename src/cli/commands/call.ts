@@ -48,14 +48,14 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
       timeoutMs: options.wait,
       progress: (_, servers) => progress.show(`Waiting for ${servers.join(', ')} to start …`),
     })
-    const given = readArguments(words, definition.inputSchema, base)
+    const args = readArguments(words, definition.inputSchema, base)
     progress.show(`Waiting for ${name} …`)
     const id = randomUUID()
     return await gateway.handle({
       id,
       caller,
       entry,
-      input: { arguments: given, meta: shell.stderr.isTTY ? { progressToken: id } : {} },
+      input: { arguments: args, meta: shell.stderr.isTTY ? { progressToken: id } : {} },
       signal: shell.interrupted,
       peer: peerFor(name, progress),
       ...(options.timeout !== undefined && { timeoutMs: options.timeout, timeoutKey: '--timeout' }),

@@ -89,10 +89,10 @@ export function clientNamed(name: string): ClientKind {
 /** The client's file to edit: the first that exists, else the default one. */
 export async function fileOf(
   client: ClientKind,
-  around: HostEnvironment,
+  host: HostEnvironment,
   scope: ClientFile['scope'],
 ): Promise<ClientFile> {
-  const candidates = clientFiles(around, [client]).filter((file) => file.scope === scope)
+  const candidates = clientFiles(host, [client]).filter((file) => file.scope === scope)
   for (const file of candidates) if (await isFile(file.path)) return file
   const [first] = candidates
   if (first) return first

@@ -89,9 +89,7 @@ test('G7, B11: an agent that there is not is a warning where the key is made and
   await using at = await place()
   const made = await toolway(['keys', 'create', 'bot', '--agent', 'reseacher', '--agent', '*'], at)
   expect(made.code).toBe(0)
-  expect(made.stderr).toContain(
-    'There is no agent reseacher in the configuration; did you mean "researcher"? Until then,',
-  )
+  expect(made.stderr).toMatch(/no agent reseacher .*"researcher"\?/)
   expect(made.stderr).not.toContain('agent *')
   expect((await toolway(['keys'], at)).stderr).toContain('There is no agent reseacher')
 })

@@ -33,10 +33,7 @@ type ListedKey = ReturnType<typeof allKeys>['keys'][number]
 
 function allKeys(config: Config) {
   const now = systemClock.now()
-  const listed = (
-    key: Omit<StoredKey, 'hash' | 'created'> & { created?: string },
-    source: 'configuration' | 'file',
-  ) => {
+  const listed = (key: Omit<StoredKey, 'hash' | 'created'> & { created?: string }, source: string) => {
     const { id, agents, admin, created = null, expires = null } = key
     return { id, agents, admin, created, expires, expired: expires !== null && Date.parse(expires) <= now, source }
   }
@@ -65,8 +62,8 @@ function warnOfAgents(agents: readonly string[], config: Config, output: Output)
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
     if (agent === '*' || known.includes(agent)) continue
-    const sentence = `There is no agent ${agent} in the configuration${didYouMean(agent, known)} Until then, requests that act as it with this key are refused.`
-    output.warn(sentence)
+    const unknown = `There is no agent ${agent} in the configuration${didYouMean(agent, known)}`
+    output.warn(`${unknown} Requests with this key that act as this agent are refused.`)
   }
 }
 

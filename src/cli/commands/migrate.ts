@@ -16,7 +16,7 @@ export async function migrateDatabase(shell: Shell, options: MigrateOptions): Pr
   if (!configured || configured.disabled) {
     throw new UsageError('PostgreSQL is not configured: there is nothing to migrate.', 'Set stores.postgres.url.')
   }
-  await using postgres = await connectPostgres({ url: configured.url })
+  await using postgres = await connectPostgres(configured.url)
   const { where } = postgres
   const done = await migrate(postgres, { dryRun }).catch((cause) => {
     const message = `${where} could not be migrated: ${postgresErrorReason(cause)}.`

@@ -43,7 +43,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     shared: worker?.shared,
   })
   using _releasing = releaseWhenIdle(systemClock)
-  // If the primary process is gone, nobody tells the worker whether it may listen.
+  // A worker may listen only when the primary process allows it; do not wait if that has exited.
   const listening = gateway.listen()
   const server = await (worker ? Promise.race([listening, worker.gone]) : listening)
   if (server === undefined) return exit.failed
@@ -78,7 +78,7 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   return code as ExitCode
 }
 
-/** Time for clients to use their open connections once more and be told to reconnect. */
+/** Time for clients to use their open connections once more and get the order to reconnect. */
 const leaveMs = 2_000
 
 /** Servers that do not exit are killed before this. */

@@ -78,11 +78,11 @@ test('B6: a secret among the arguments of a server is warned of, and shown by ne
   const config = { mcpServers: { git: { command: process.execPath, args } }, sandbox: { languages: [] } }
   await using place = await folder({ 'toolway.json': config })
   const around = { ...place, env: { ...place.env, GITHUB_TOKEN: 'hidden-by-name' } }
-  const warning = /mcpServers\.git\.args\[2\]: every user of this machine can see what \$\{GITHUB_TOKEN\} gives/
+  const warning = /mcpServers\.git\.args\[2\]: .*\$\{GITHUB_TOKEN\}/
   for (const words of [['validate'], ['validate', '--json'], ['doctor']]) {
     const { stdout, stderr } = await toolway(words, around)
     expect(stdout).toMatch(warning)
-    expect(stdout).toContain('pass it by mcpServers.git.env')
+    expect(stdout).toContain('mcpServers.git.env')
     expect(stdout + stderr).not.toContain('hidden')
   }
 })
@@ -106,6 +106,6 @@ test('B6: a token that no client could send is refused, and not repeated', async
   const { code, stderr } = await toolway(['validate'], place)
   expect(code).toBe(2)
   expect(stderr).toMatch(/auth\.token: expected generated, none, or a token of .* without spaces/)
-  expect(stderr).toMatch(/mcpServers\.bearer\.auth\.token: expected a token without spaces/)
+  expect(stderr).toMatch(/mcpServers\.bearer\.auth\.token: expected a token .* without spaces/)
   expect(stderr).not.toContain('sesame')
 })

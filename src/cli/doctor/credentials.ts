@@ -40,7 +40,7 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
   const { finding, text } = await privateFile({ path, shown: short(path), what: 'the token' })
   if (finding) return finding
   if (text === undefined) return ok('will be generated at the first start')
-  if (text.length >= minTokenLength) return ok(`kept in ${short(path)}, readable only by its owner`)
+  if (text.length >= minTokenLength) return ok(`stored in ${short(path)}, readable only by its owner`)
   return problem(`${short(path)} does not contain a token`, `rm ${quoted(path)}   # the next start generates a new one`)
 }
 
@@ -53,9 +53,9 @@ export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => 
   async run() {
     const path = config.stores.path
     try {
-      const kept = readKeyFile(path)
-      const findings = kept.flatMap((key) => keyFindings(key, config, context))
-      const number = kept.length + config.auth.keys.length
+      const stored = readKeyFile(path)
+      const findings = stored.flatMap((key) => keyFindings(key, config, context))
+      const number = stored.length + config.auth.keys.length
       return findingsOr(findings, ok(number === 0 ? 'no API keys' : `${count(number, 'API key')}, none expired`))
     } catch (error) {
       if (!(error instanceof KeyFileProblem)) throw error
@@ -91,13 +91,13 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
   name: 'credentials.files',
   async run() {
     const { path: folder } = config.stores
-    const kept = [
+    const secretFiles = [
       { name: 'seal', what: 'the key of sealed answers' },
       { name: 'audit-key', what: 'the key of the audit log' },
     ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
     const secrets = secretsOf(secretSettings(config))
     const found = await Promise.all([
-      ...kept.map(async (file) => (await privateFile(file)).finding),
+      ...secretFiles.map(async (file) => (await privateFile(file)).finding),
       ...files.map(({ path }) => readableSecrets(path, short(path), secrets)),
     ])
     return findingsOr(found, ok('secrets are readable only by their owner'))

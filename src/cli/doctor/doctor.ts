@@ -72,17 +72,17 @@ function checksFor(
   const { config } = loaded
   const shown = (path: string) => shortPath(path, shell)
   const command = commandName(shell.env)
-  const around = { command, clock: systemClock }
+  const checkContext = { command, clock: systemClock }
   return [
     ...first,
-    portCheck(config, around),
+    portCheck(config, checkContext),
     tokenCheck(config, shown),
-    keyCheck(config, around),
+    keyCheck(config, checkContext),
     secretFilesCheck(loaded, shown),
     storeFolderCheck(config, shown),
     storeSpaceCheck(config),
     auditLockCheck(config, shown),
-    ...auditChecks(config, around),
+    ...auditChecks(config, checkContext),
     ...postgresChecks(config, command),
     ...servers.checks,
     // After the servers, because it waits for their tools.

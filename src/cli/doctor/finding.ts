@@ -31,28 +31,20 @@ export interface CheckResult extends CheckFinding {
   readonly ms: number
 }
 
-type Details = CheckFinding['details']
+const finding =
+  (status: CheckStatus) =>
+  (message: string, remedy?: string, details?: readonly string[]): CheckFinding => ({
+    status,
+    message,
+    remedy,
+    details,
+  })
 
-export const ok = (message: string, remedy?: string, details?: Details): CheckFinding => ({
-  status: 'ok',
-  message,
-  remedy,
-  details,
-})
-
-export const warning = (message: string, remedy?: string, details?: Details): CheckFinding => ({
-  status: 'warning',
-  message,
-  remedy,
-  details,
-})
-
-export const problem = (message: string, remedy: string, details?: Details): CheckFinding => ({
-  status: 'problem',
-  message,
-  remedy,
-  details,
-})
+export const ok = finding('ok')
+export const warning = finding('warning')
+/** A problem always has a remedy. */
+export const problem: (message: string, remedy: string, details?: readonly string[]) => CheckFinding =
+  finding('problem')
 
 /** The findings, or `otherwise` if there are none. */
 export function findingsOr(found: readonly (CheckFinding | undefined)[], otherwise: CheckFinding) {

@@ -90,7 +90,7 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
   const check: DoctorCheck = {
     name: 'stores.postgres',
     async run() {
-      await using postgres = await connectPostgres({ url: configured.url })
+      await using postgres = await connectPostgres(configured.url)
       const { where } = postgres
       try {
         const number = await schemaVersion(postgres)

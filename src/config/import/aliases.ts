@@ -21,7 +21,7 @@ export const serverAliases: Readonly<Record<string, string>> = {
 
 /** Keys that are processed before the server is validated. */
 export const serverExtras: Readonly<Record<string, string>> = {
-  envFile: 'File of NAME=value lines that join env; what env says itself wins.',
+  envFile: 'File with NAME=value lines that are added to env; keys in env win.',
 }
 
 export const transportAliases: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
     else if (key === 'excludeTools' || key === 'disabledTools') put('exclude', entry, value, tools)
     else if (leftAside.includes(key)) {
       report.warnings.push(
-        `mcpServers.${name}.${key} has no effect: the client decides which calls need no approval; list tools that need approval by a person under approve`,
+        `mcpServers.${name}.${key} has no effect: the client decides which calls need approval; list tools under approve for approval by Toolway`,
       )
     } else put(key, entry, value)
   }

@@ -1,22 +1,7 @@
 import { basename, dirname } from 'node:path'
 
 /** Clients whose files Toolway can read and edit. */
-export const clientKinds = [
-  'claude-code',
-  'claude-desktop',
-  'cursor',
-  'vscode',
-  'codex',
-  'opencode',
-  'gemini',
-  'windsurf',
-  'zed',
-  'cline',
-] as const
-
-export type ClientKind = (typeof clientKinds)[number]
-
-export const clientLabels: Readonly<Record<ClientKind, string>> = {
+export const clientLabels = {
   'claude-code': 'Claude Code',
   'claude-desktop': 'Claude Desktop',
   cursor: 'Cursor',
@@ -27,7 +12,11 @@ export const clientLabels: Readonly<Record<ClientKind, string>> = {
   windsurf: 'Windsurf',
   zed: 'Zed',
   cline: 'Cline',
-}
+} as const
+
+export type ClientKind = keyof typeof clientLabels
+
+export const clientKinds = Object.keys(clientLabels) as ClientKind[]
 
 const names: readonly (readonly [RegExp, ClientKind])[] = [
   [/\/\.mcp\.json$|\/\.claude\.json$/, 'claude-code'],

@@ -96,13 +96,8 @@ function placedIn(server: BranchNode, key: string, folder: string): BranchNode {
   return withMember(server, key, { at: part.at, value: instead(part, resolve(folder, part.value)) })
 }
 
-const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined => {
-  for (const key of keys) {
-    const found = find(part, [key])
-    if (found) return found
-  }
-  return undefined
-}
+const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined =>
+  keys.map((key) => find(part, [key])).find((found) => found !== undefined)
 
 /** Converts a client's `oauth` to our `auth`; undefined if OAuth is disabled. */
 function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {
@@ -145,19 +140,8 @@ export interface ClientFormat {
 
 /** Keys that only matter to the client; dropped silently. */
 const harmless: readonly string[] = [
-  'alwaysLoad',
-  'dev',
-  'displayName',
-  'extensionName',
-  'gallery',
-  'icon',
-  'name',
-  'remote',
-  'required',
-  'source',
-  'supports_parallel_tool_calls',
-  'supportsParallelToolCalls',
-  'version',
+  ...['alwaysLoad', 'dev', 'displayName', 'extensionName', 'gallery', 'icon', 'name', 'remote', 'required', 'source'],
+  ...['supports_parallel_tool_calls', 'supportsParallelToolCalls', 'version'],
 ]
 
 /** Aliases of `startTimeout` and their units. If several are present, the last one listed applies. */
@@ -166,17 +150,18 @@ const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
   ['startup_timeout_sec', 's'],
 ])
 
-const approval = "has no effect: which calls ask a person is up to the client; name tools under approve for Toolway's"
+const approval =
+  'has no effect: the client decides which calls need approval; list tools under approve for approval by Toolway'
 
 /** Meaningful keys that we do not support, and why. */
 const leftAside: Readonly<Record<string, string>> = {
   authProviderType: 'has no effect: write the credential under headers or auth',
   default_tools_approval_mode: approval,
-  experimental_environment: 'has no effect: Toolway starts programs on its own machine',
-  headersHelper: 'has no effect: Toolway runs no program for headers; write them with ${NAME} or ${file:PATH}',
-  oauth_resource: 'has no effect: Toolway asks the server itself',
-  sandbox: 'has no effect: the program runs without a sandbox of the editor',
-  sandboxEnabled: 'has no effect: the program runs without a sandbox of the editor',
+  experimental_environment: 'has no effect: Toolway starts programs on the machine where it runs',
+  headersHelper: 'has no effect: Toolway does not run programs for headers; write them with ${NAME} or ${file:PATH}',
+  oauth_resource: 'has no effect: Toolway gets the resource from the server',
+  sandbox: 'has no effect: Toolway does not use the sandbox of the editor',
+  sandboxEnabled: 'has no effect: Toolway does not use the sandbox of the editor',
   targetAudience: 'has no effect: write the credential under headers or auth',
   targetServiceAccount: 'has no effect: write the credential under headers or auth',
 }
@@ -201,7 +186,7 @@ export function clientServers(
   const others = [...tree.members].filter(
     ([key, entry]) => entry !== servers && key !== '$schema' && !known.includes(key),
   )
-  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} of ${manner.label} itself left aside`)
+  if (others.length > 0) report.notes.push(`${count(others.length, 'setting')} of ${manner.label} ignored`)
   return mapServers(shaped, (server, name) => clientServer(server, name, manner, report))
 }
 
@@ -214,7 +199,7 @@ export function withoutThose(
   if (servers?.value.kind !== 'branch') return servers
   const kept = [...servers.value.members].filter(([name, { value }]) => {
     const reason = value.kind === 'branch' ? reasonFor(value, name) : undefined
-    if (reason !== undefined) report.warnings.push(`the server ${name} is left out: ${reason}`)
+    if (reason !== undefined) report.warnings.push(`the server ${name} is ignored: ${reason}`)
     return reason === undefined
   })
   return { at: servers.at, value: branch(servers.value.at, kept) }

@@ -56,7 +56,7 @@ function codexServer(server: BranchNode, name: string, report: TranslationReport
     members.set('oauth', member(shape((scopes ?? oauth ?? server).at, { ...parts(oauth), scopes })))
   }
   if (taken('tools')) {
-    report.warnings.push(`mcpServers.${name}.tools is ignored: Codex decides which calls ask a person`)
+    report.warnings.push(`mcpServers.${name}.tools is ignored: Codex decides which calls need approval`)
   }
   return branch(server.at, members)
 }

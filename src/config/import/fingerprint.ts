@@ -3,8 +3,8 @@ const besides = ['disabled', 'timeout', 'startTimeout', 'description', 'session'
 
 /** Equal for definitions of the same server, regardless of key order. */
 export function fingerprint(definition: Readonly<Record<string, unknown>>): string {
-  const told = Object.entries(definition).filter(([key, value]) => !besides.includes(key) && !isEmpty(value))
-  return JSON.stringify(sorted(Object.fromEntries(told)))
+  const kept = Object.entries(definition).filter(([key, value]) => !besides.includes(key) && !isEmpty(value))
+  return JSON.stringify(sorted(Object.fromEntries(kept)))
 }
 
 /** Empty lists, empty sections and the implied transport stdio count as absent. */
@@ -21,14 +21,9 @@ function sorted(value: unknown): unknown {
   )
 }
 
-interface Started {
-  readonly command?: unknown
-  readonly args?: unknown
-}
-
 /** `.`, `../x`, `server.py`: relative to the working folder. */
 const relative = /^\.{1,2}([/\\]|$)|^(?![/\\~$-]|[A-Za-z]:[/\\]|[a-z]+:\/\/|@).*\.(?:[cm]?[jt]s|py|sh|rb|jar|exe)$/
 
 /** A heuristic based on the command and its arguments. */
-export const dependsOnFolder = ({ command, args }: Started): boolean =>
+export const dependsOnFolder = ({ command, args }: Readonly<Record<string, unknown>>): boolean =>
   [command, ...(Array.isArray(args) ? args : [])].some((word) => typeof word === 'string' && relative.test(word))

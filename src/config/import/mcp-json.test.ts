@@ -60,7 +60,7 @@ test('what belongs to a client is left aside with a reason', async () => {
   const { warnings } = await load()
   expect(warnings).toEqual(
     ['alwaysAllow', 'autoApprove', 'trust'].map((key) =>
-      expect.stringMatching(new RegExp(`^mcpServers\\.a\\.${key} has no effect: .* under approve$`)),
+      expect.stringMatching(new RegExp(`^mcpServers\\.a\\.${key} has no effect: .* under approve\\b`)),
     ),
   )
 })

@@ -6,12 +6,11 @@ import { count, type TranslationReport } from './shape.ts'
 import { editorVariables } from './variables.ts'
 
 /** Clients that use `{"mcpServers": {…}}`. */
-type PlainClient = Extract<ClientKind, 'claude-code' | 'claude-desktop' | 'cursor' | 'windsurf' | 'cline'>
+const plainClients = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline'] as const
+type PlainClient = (typeof plainClients)[number]
 
-const plainClients: readonly string[] = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline']
-
-export const isPlainClient = (kind: ClientKind | undefined): kind is PlainClient =>
-  kind !== undefined && plainClients.includes(kind)
+export const isPlainClient = (kind: ClientKind): kind is PlainClient =>
+  (plainClients as readonly string[]).includes(kind)
 
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 

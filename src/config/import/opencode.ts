@@ -32,7 +32,9 @@ export function translateOpencode(tree: BranchNode, report: TranslationReport): 
 
 /** Some entries only enable or disable a server that is defined elsewhere. */
 const reasonFor = ({ members }: BranchNode): string | undefined =>
-  members.has('command') || members.has('url') ? undefined : 'it only switches one that is defined elsewhere'
+  members.has('command') || members.has('url')
+    ? undefined
+    : 'it only enables or disables a server that is defined elsewhere'
 
 function opencodeServer(server: BranchNode): BranchNode {
   const members = new Map(server.members)

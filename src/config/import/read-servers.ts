@@ -97,7 +97,7 @@ function impliedFolder(server: BranchNode): string | undefined {
 function unfinished(server: BranchNode): ConfigProblem[] {
   const found: ConfigProblem[] = []
   mapLeaves(server, (part) => {
-    if (part.finish) found.push(problemAt(part.at, 'a variable here cannot be imported; write the value itself'))
+    if (part.finish) found.push(problemAt(part.at, 'a variable cannot be imported here; write the value itself'))
     return part
   })
   return found

@@ -31,7 +31,7 @@ export function membersOf(
 ): Map<string, TreeMember> {
   if (section === undefined || (section.kind === 'leaf' && section.value === null)) return new Map()
   if (section.kind !== 'branch') {
-    report.problems.push(problemAt(section.at, 'expected a section with keys of its own'))
+    report.problems.push(problemAt(section.at, 'expected a section (key: value)'))
     return new Map()
   }
   const members = new Map(section.members)

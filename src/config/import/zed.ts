@@ -18,7 +18,7 @@ export function translateZed(tree: BranchNode, report: TranslationReport): Branc
 }
 
 const reasonFor = ({ members }: BranchNode): string | undefined =>
-  members.has('command') || members.has('url') ? undefined : 'it is run by an extension of Zed'
+  members.has('command') || members.has('url') ? undefined : 'an extension of Zed runs it'
 
 function zedServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map(server.members)

@@ -3,7 +3,7 @@ import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, typ
 import { createBounds, type Parsed, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
-  InvalidSymbol: 'this is neither a value nor a punctuation mark; text needs double quotes',
+  InvalidSymbol: 'this is not a value; text needs double quotes',
   InvalidNumberFormat: 'this is not a number',
   PropertyNameExpected: 'a key in double quotes is expected here',
   ValueExpected: 'a value is expected here',
@@ -11,7 +11,7 @@ const sentences: Readonly<Record<string, string>> = {
   CommaExpected: 'a comma is expected here',
   CloseBraceExpected: 'a closing } is missing',
   CloseBracketExpected: 'a closing ] is missing',
-  EndOfFileExpected: 'the document ends before this',
+  EndOfFileExpected: 'unexpected text after the end of the document',
   InvalidCommentToken: 'this comment is not valid',
   UnexpectedEndOfComment: 'a comment is not closed',
   UnexpectedEndOfString: 'a text is not closed',

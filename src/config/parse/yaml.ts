@@ -12,7 +12,7 @@ import {
 import { createBounds, type Parsed, RejectedDocument, type SyntaxFault } from './parsed.ts'
 
 const sentences: Readonly<Record<string, string>> = {
-  MULTIPLE_DOCS: 'only one document fits into a file; remove the ---',
+  MULTIPLE_DOCS: 'a file must contain only one document; remove the ---',
   RESOURCE_EXHAUSTION: 'nested too deep',
 }
 
@@ -38,7 +38,7 @@ export function parseYaml(file: SourceFile): Parsed {
     if (isAlias(node)) {
       // The library searches the whole document for each alias, which takes minutes with a long list of them.
       const target = targets.get(node) ?? anchors.get(node.source)
-      if (!target) throw new RejectedDocument(`no anchor is called ${node.source}`, here)
+      if (!target) throw new RejectedDocument(`unknown anchor ${node.source}`, here)
       targets.set(node, target)
       unfolding++
       const unfolded = build(target, path, here)
@@ -58,7 +58,7 @@ export function parseYaml(file: SourceFile): Parsed {
     for (const { key: keyNode, value: valueNode } of map.items) {
       const offset = (keyNode as ParsedNode | null)?.range?.[0] ?? 0
       if (!isScalar(keyNode)) {
-        errors.push({ message: 'a key must be a plain word', offset, key: keyPath(path) })
+        errors.push({ message: 'a key must be a scalar', offset, key: keyPath(path) })
         continue
       }
       const key = typeof keyNode.value === 'string' ? keyNode.value : (keyNode.source ?? String(keyNode.value))

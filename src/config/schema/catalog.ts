@@ -5,20 +5,20 @@ export const namingSection = z.strictObject({
   strategy: z
     .enum(['prefix', 'flat', 'custom'])
     .default('prefix')
-    .describe('prefix: server and tool; flat: the tool alone where nobody else claims it; custom: as in aliases.'),
+    .describe('prefix: server and tool; flat: the tool alone if the name is unique; custom: names in aliases.'),
   separator: textLike(/^[A-Za-z0-9_-]{1,8}$/, 'one to eight letters, digits, _ or -')
     .default('__')
-    .describe('Stands between server and tool; the default fits every model vendor.'),
+    .describe('Separator between server and tool; the default is accepted by all model vendors.'),
   aliases: z
     .record(
       textLike(/^[^.]+\..+$/, 'a tool as server.tool'),
       textLike(/^[A-Za-z0-9_-]{1,64}$/, 'a name of up to 64 letters, digits, _ or -'),
     )
     .default({})
-    .describe('With strategy custom: names by server.tool; what is not listed is named as with prefix.'),
+    .describe('For strategy custom: names by server.tool; other tools are named as with prefix.'),
   maxLength: numeric({ min: 16, max: 64 })
     .prefault(64)
-    .describe('Longest served name; longer ones are shortened with a hash.'),
+    .describe('Maximum length of a served name; longer names are shortened with a hash.'),
 })
 
 export const discoverySection = z.strictObject({
@@ -26,13 +26,13 @@ export const discoverySection = z.strictObject({
     .enum(['startup', 'runtime', 'hybrid'])
     .default('hybrid')
     .describe(
-      'startup: all servers at start; runtime: on first use; hybrid: what is remembered at once, refreshed behind it.',
+      'startup: list all servers at start; runtime: on first use; hybrid: use cached lists at once and refresh them in the background.',
     ),
-  refresh: duration().prefault('60s').describe('How often a server is asked again; 0 never.'),
+  refresh: duration().prefault('60s').describe('Interval for listing a server again; 0: never.'),
   listDeadline: duration()
     .optional()
     .describe(
-      'How long a list waits for servers that are still starting, counted from the request. Unset: 15 s for a server of which nothing is remembered, 2 s for any other. Calls wait up to their own timeout.',
+      'How long a list request waits for servers that are starting. Default: 15 s for a server without a cached list, 2 s for others. Calls wait up to their own timeout.',
     ),
 })
 
@@ -42,6 +42,6 @@ export const scanSection = z.strictObject({
     .enum(['off', 'warn', 'strip'])
     .default('off')
     .describe(
-      'Whether results of tools, resources and prompts are scanned for hidden characters and instructions to the model: `warn` reports and marks them, `strip` also takes hidden characters out.',
+      'Scans results of tools, resources and prompts for hidden characters and instructions to the model: `warn` reports and marks them, `strip` also removes hidden characters.',
     ),
 })

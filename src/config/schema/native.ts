@@ -4,33 +4,33 @@ import { flag, limit, names, path, size, text } from './values.ts'
 const builtIn = ['hash', 'time', 'fetch', 'generate', 'vision', 'speech', 'diffusion', 'execute_code'] as const
 
 const fetch = z.strictObject({
-  maxBytes: size().prefault('1MiB').describe('Most bytes of a page or image that are read.'),
+  maxBytes: size().prefault('1MiB').describe('Maximum size of a page or image.'),
   timeout: limit().prefault('20s').describe('Time limit of one fetch.'),
-  allowPrivate: flag().prefault(false).describe('Lets it reach loopback and private networks, too.'),
+  allowPrivate: flag().prefault(false).describe('Allows requests to loopback and private networks.'),
 })
 
 const model = () => text('the name of a model in the section models').optional()
 
 const inference = z.strictObject({
-  generate: model().describe('Model that generate uses; chat.model otherwise.'),
-  vision: model().describe('Model that vision uses.'),
-  speech: model().describe('Model that speaks.'),
-  transcription: model().describe('Model that writes down what was spoken.'),
-  diffusion: model().describe('Model that makes images.'),
+  generate: model().describe('Model for generate. Default: chat.model.'),
+  vision: model().describe('Model for vision.'),
+  speech: model().describe('Model for speech synthesis.'),
+  transcription: model().describe('Model for transcription.'),
+  diffusion: model().describe('Model for image generation.'),
   timeout: limit().prefault('5m').describe('Time limit of one answer.'),
-  maxBytes: size().prefault('16MiB').describe('Most bytes of audio or images, in or out.'),
+  maxBytes: size().prefault('16MiB').describe('Maximum size of audio and images, input and output.'),
 })
 
 export const nativeSection = z.strictObject({
   tools: z
     .array(z.enum(builtIn))
     .default([...builtIn])
-    .describe('Built-in tools that are served.'),
-  fetch: fetch.prefault({}).describe('What the tool fetch may do.'),
+    .describe('Built-in tools to serve.'),
+  fetch: fetch.prefault({}).describe('Limits of the tool fetch.'),
   inference: inference
     .prefault({})
-    .describe('Which models generate, vision, speech and diffusion use, by their names in models.'),
-  plugins: z.array(path()).default([]).describe('Modules that bring further tools.'),
+    .describe('Models for generate, vision, speech and diffusion, by their names in models.'),
+  plugins: z.array(path()).default([]).describe('Modules that provide additional tools.'),
 })
 
 const languages = ['javascript', 'typescript', 'python'] as const
@@ -39,13 +39,13 @@ export const sandboxSection = z.strictObject({
   languages: z
     .array(z.enum(languages))
     .default([...languages])
-    .describe('Languages that may be run.'),
+    .describe('Allowed languages.'),
   minIsolation: z
     .enum(['bwrap', 'process', 'worker'])
     .default('process')
-    .describe('Weakest isolation that is accepted; code is refused where it cannot be had.'),
+    .describe('Minimum isolation; code does not run if it is not available.'),
   timeout: limit().prefault('30s').describe('Time limit of one run.'),
-  memory: size().prefault('64MiB').describe('Most memory of one run.'),
-  allowNetwork: names('a host').default([]).describe('Hosts that code may reach; none when empty.'),
-  allowPaths: z.array(path()).default([]).describe('Folders that code may read; none when empty.'),
+  memory: size().prefault('64MiB').describe('Memory limit of one run.'),
+  allowNetwork: names('a host').default([]).describe('Hosts that code may connect to; empty: none.'),
+  allowPaths: z.array(path()).default([]).describe('Folders that code may read; empty: none.'),
 })

@@ -4,23 +4,25 @@ import { flag, names, numeric, path, textLike } from './values.ts'
 const tool = 'a tool as server.tool, with * where it helps'
 
 export const policySection = z.strictObject({
-  allowedServers: names('a server or a pattern with *').default(['*']).describe('Servers that may be used at all.'),
-  allowedTools: names(tool).default([]).describe('Where not empty: only these tools (server.tool, wildcards).'),
-  blockedTools: names(tool).default([]).describe('Tools that nobody may use (server.tool, wildcards).'),
+  allowedServers: names('a server or a pattern with *').default(['*']).describe('Servers that may be used.'),
+  allowedTools: names(tool)
+    .default([])
+    .describe('If not empty, only these tools are allowed (server.tool, wildcards).'),
+  blockedTools: names(tool).default([]).describe('Tools that are blocked for everyone (server.tool, wildcards).'),
   requireAuth: names(tool).default([]).describe('Tools for authenticated callers only (server.tool, wildcards).'),
   toolsNeedServer: flag()
     .prefault(false)
     .describe(
-      "Whether an agent's allow.tools count only for servers that its allow.servers (or its parent's) list too; rules of an agent gateway set it.",
+      "Whether an agent's allow.tools apply only to servers that its allow.servers (or its parent's) list as well; set when agent gateway rules are imported.",
     ),
   hideDenied: z
     .boolean()
     .default(false)
-    .describe('Answer as if a server or tool that the caller may not use did not exist. Audit records the denial.'),
+    .describe('Reports denied servers and tools as not found. The audit log records the denial.'),
   pins: z
     .enum(['off', 'warn', 'quarantine'])
     .default('warn')
-    .describe('What happens when the definition of a tool changes.'),
+    .describe('What to do when the definition of a tool changes.'),
 })
 
 const rules = z
@@ -38,16 +40,16 @@ export const exposure = z.enum(['direct', 'meta', 'both', 'code'])
 
 const agent = z.strictObject({
   allow: rules.describe('What the agent may use; everything else is denied.'),
-  deny: rules.describe('What it may not use, whatever is allowed.'),
+  deny: rules.describe('What the agent may not use; overrides allow.'),
   readOnly: flag()
     .optional()
     .describe(
-      'Lets it read only: what is not known to be a read is refused and not listed. Inherited; cannot be undone.',
+      'Allows reads only: tools not known to be read-only are hidden and denied. Inherited; a child cannot turn it off.',
     ),
-  expose: exposure.optional().describe('How it sees tools; defaults.expose otherwise.'),
-  perMinute: numeric({ min: 1 }).optional().describe('Calls a minute.'),
-  concurrency: numeric({ min: 1 }).optional().describe('Calls in flight.'),
-  debug: flag().optional().describe('Shows get_gateway_status to it; defaults.debug otherwise.'),
+  expose: exposure.optional().describe('How the agent sees tools. Default: defaults.expose.'),
+  perMinute: numeric({ min: 1 }).optional().describe('Calls per minute.'),
+  concurrency: numeric({ min: 1 }).optional().describe('Maximum calls in flight.'),
+  debug: flag().optional().describe('Offers get_gateway_status to the agent. Default: defaults.debug.'),
 })
 
 /** `team.role` inherits from `team`. */
@@ -60,39 +62,41 @@ const perMinute = numeric({ min: 1 })
 
 /** Calls per minute are unlimited unless configured. */
 export const limitsSection = z.strictObject({
-  perMinute: perMinute.optional().describe('Calls a minute of each agent, to whatever has no limit of its own.'),
-  servers: z.record(z.string(), perMinute).default({}).describe('Calls a minute by server.'),
-  tools: z.record(z.string(), perMinute).default({}).describe('Calls a minute by server.tool.'),
-  queue: numeric().prefault(256).describe('Calls that may wait for a free place.'),
-  concurrency: numeric({ min: 1 }).prefault(256).describe('Calls in flight.'),
+  perMinute: perMinute
+    .optional()
+    .describe('Calls per minute of each agent to servers and tools without their own limit.'),
+  servers: z.record(z.string(), perMinute).default({}).describe('Calls per minute by server.'),
+  tools: z.record(z.string(), perMinute).default({}).describe('Calls per minute by server.tool.'),
+  queue: numeric().prefault(256).describe('Maximum number of queued calls.'),
+  concurrency: numeric({ min: 1 }).prefault(256).describe('Maximum calls in flight.'),
 })
 
 const guarded = names('an argument such as path, paths[] or options.file').describe(
-  'Which arguments are checked; [] stands for every item of a list.',
+  'Arguments to check; [] means every item of a list.',
 )
 
 const pathGuard = z.strictObject({
-  kind: z.literal('path').describe('Keeps file names inside allowed folders.'),
+  kind: z.literal('path').describe('Restricts paths to allowed folders.'),
   arguments: guarded,
-  roots: z.array(path()).min(1).describe('Folders that a path may lie in, symbolic links resolved.'),
+  roots: z.array(path()).min(1).describe('Allowed folders; symbolic links are resolved.'),
 })
 
 const sqlGuard = z.strictObject({
-  kind: z.literal('sql').describe('Lets one parsed SQL statement through.'),
+  kind: z.literal('sql').describe('Allows one SQL statement that can be parsed.'),
   arguments: guarded,
   dialect: z
     .enum(['any', 'postgres', 'mysql', 'sqlite'])
     .default('any')
     .describe(
-      'Dialect of the database. any: it is not known, so only statements that every common database reads alike pass.',
+      'Dialect of the database. any: unknown; only statements that all common databases interpret the same way are allowed.',
     ),
-  readOnly: flag().prefault(true).describe('Refuses everything that is not a read.'),
+  readOnly: flag().prefault(true).describe('Denies everything but reads.'),
 })
 
 const urlGuard = z.strictObject({
-  kind: z.literal('url').describe('Keeps requests away from private addresses.'),
+  kind: z.literal('url').describe('Blocks private addresses.'),
   arguments: guarded,
-  allowPrivate: flag().prefault(false).describe('Lets private and loopback addresses through.'),
+  allowPrivate: flag().prefault(false).describe('Allows private and loopback addresses.'),
 })
 
 export const guard = z.discriminatedUnion('kind', [pathGuard, sqlGuard, urlGuard])

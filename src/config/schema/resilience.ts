@@ -1,22 +1,22 @@
 import * as z from 'zod'
 import { duration, flag, limit, names, numeric, size } from './values.ts'
 
-const failures = numeric({ min: 1 }).describe('Failures in a row that open the breaker.')
-const rate = numeric({ max: 1, whole: false }).describe('Share of failed calls in the window that opens it.')
-const minimumCalls = numeric({ min: 1 }).describe('Calls that the window must hold before the share counts.')
+const failures = numeric({ min: 1 }).describe('Consecutive failures that open the breaker.')
+const rate = numeric({ max: 1, whole: false }).describe('Share of failed calls in the window that opens the breaker.')
+const minimumCalls = numeric({ min: 1 }).describe('Minimum calls in the window before the share counts.')
 const window = limit().describe('Length of the window.')
 const openForText =
-  'How long the breaker stays open before it lets a call try again. Doubled each time that call fails, up to 2 minutes (or openFor itself, if longer); a success resets it.'
+  'How long the breaker stays open before it allows a trial call. Doubled after each failed trial, up to 2 minutes (or openFor, if longer); reset by a success.'
 const openFor = limit().describe(openForText)
-const halfOpenCalls = numeric({ min: 1 }).describe('Calls let through while it tries.')
+const halfOpenCalls = numeric({ min: 1 }).describe('Trial calls while the breaker is half-open.')
 
 export const breakerSection = z.strictObject({
-  failures: failures.prefault(5).describe('Failures in a row that open the breaker.'),
-  rate: rate.prefault(0.5).describe('Share of failed calls in the window that opens it.'),
-  minimumCalls: minimumCalls.prefault(20).describe('Calls that the window must hold before the share counts.'),
+  failures: failures.prefault(5).describe('Consecutive failures that open the breaker.'),
+  rate: rate.prefault(0.5).describe('Share of failed calls in the window that opens the breaker.'),
+  minimumCalls: minimumCalls.prefault(20).describe('Minimum calls in the window before the share counts.'),
   window: window.prefault('30s').describe('Length of the window.'),
   openFor: openFor.prefault('15s').describe(openForText),
-  halfOpenCalls: halfOpenCalls.prefault(1).describe('Calls let through while it tries.'),
+  halfOpenCalls: halfOpenCalls.prefault(1).describe('Trial calls while the breaker is half-open.'),
 })
 
 /** Overrides for one server; missing keys come from the section `breaker`. */
@@ -24,27 +24,27 @@ export const serverBreaker = z.strictObject({ failures, rate, minimumCalls, wind
 
 /** Calls are retried only when that is safe. */
 export const retrySection = z.strictObject({
-  attempts: numeric({ max: 10 }).prefault(2).describe('Attempts after the first one.'),
-  budget: numeric({ max: 1, whole: false }).prefault(0.2).describe('Largest share of all calls that may be retries.'),
-  backoff: duration().prefault('100ms').describe('Longest pause before the first retry; it doubles each time.'),
+  attempts: numeric({ max: 10 }).prefault(2).describe('Retries after the first attempt.'),
+  budget: numeric({ max: 1, whole: false }).prefault(0.2).describe('Maximum share of retries among all calls.'),
+  backoff: duration().prefault('100ms').describe('Maximum delay before the first retry; doubled for each further one.'),
 })
 
 export const healthSection = z.strictObject({
-  interval: duration().prefault('30s').describe('Time between two checks of a connected server; 0 never.'),
-  timeout: limit().prefault('5s').describe('Time limit of a check.'),
+  interval: duration().prefault('30s').describe('Interval between health checks of a connected server; 0: never.'),
+  timeout: limit().prefault('5s').describe('Time limit of a health check.'),
 })
 
 const tool = 'a tool as server.tool, with * where it helps'
 
 export const cacheSection = z.strictObject({
-  enabled: flag().prefault(false).describe('Whether results are kept.'),
-  ttl: duration().prefault('60s').describe('How long a result is kept.'),
-  maxEntries: numeric({ min: 1 }).prefault(1000).describe('Most results kept.'),
-  maxBytes: size().prefault('64MiB').describe('Most bytes kept.'),
-  tools: names(tool).default([]).describe('Tools whose results are kept, besides trusted read-only ones.'),
+  enabled: flag().prefault(false).describe('Enables the cache.'),
+  ttl: duration().prefault('60s').describe('How long a result is cached.'),
+  maxEntries: numeric({ min: 1 }).prefault(1000).describe('Maximum number of cached results.'),
+  maxBytes: size().prefault('64MiB').describe('Maximum size of the cache.'),
+  tools: names(tool).default([]).describe('Tools whose results are cached, in addition to trusted read-only tools.'),
   scope: z
     .enum(['principal', 'agent'])
     .default('principal')
-    .describe('Who shares results: each principal alone, or all principals that act as the same agent.'),
-  shared: names(tool).default([]).describe('Tools whose results all agents and principals share.'),
+    .describe('Who shares cached results: principal: nobody; agent: all principals that act as the same agent.'),
+  shared: names(tool).default([]).describe('Tools whose cached results all agents and principals share.'),
 })

@@ -2,8 +2,8 @@ import * as z from 'zod'
 import { address, flag, headers, limit, numeric, path, text, textLike } from './values.ts'
 
 const common = {
-  description: text().optional().describe('What it is for, for models.'),
-  disabled: flag().prefault(false).describe('Leaves the sink out.'),
+  description: text().optional().describe('Purpose of the sink, for models.'),
+  disabled: flag().prefault(false).describe('Disables the sink.'),
 }
 
 const blank = '\\{(?:agent|timestamp|date|id|sink|metadata\\.[A-Za-z0-9_-]{1,64})\\}'
@@ -13,20 +13,20 @@ const file = z.strictObject({
   path: path().describe('The folder.'),
   template: textLike(
     new RegExp(`^(?:[^{}\\\\\\0]|${blank})+$`),
-    'the name of a file, with {agent}, {timestamp}, {date}, {id}, {sink} and {metadata.NAME} to be filled in',
+    'a file name, in which {agent}, {timestamp}, {date}, {id}, {sink} and {metadata.NAME} are replaced',
   )
     .default('{agent}-{timestamp}.md')
     .describe(
-      'Name of a file in it; {agent}, {timestamp}, {date}, {id}, {sink} and {metadata.NAME} are filled in. A / begins a folder.',
+      'File name; {agent}, {timestamp}, {date}, {id}, {sink} and {metadata.NAME} are replaced. A / separates folders.',
     ),
   ...common,
 })
 
 const webhook = z.strictObject({
   kind: z.literal('webhook').describe('Posts to a URL.'),
-  url: address('http', 'https').meta({ secret: 'address' }).describe('Where to post to.'),
-  headers: headers.meta({ secret: 'headers' }).describe('Headers sent along.'),
-  attempts: numeric({ min: 1, max: 10 }).prefault(4).describe('How often it is tried at most.'),
+  url: address('http', 'https').meta({ secret: 'address' }).describe('URL to post to.'),
+  headers: headers.meta({ secret: 'headers' }).describe('HTTP headers of the requests.'),
+  attempts: numeric({ min: 1, max: 10 }).prefault(4).describe('Maximum attempts.'),
   timeout: limit().prefault('10s').describe('Time limit of one attempt.'),
   ...common,
 })
@@ -42,7 +42,7 @@ const tool = z.strictObject({
     .record(z.string(), z.unknown())
     .default({})
     .meta({ secret: 'payload' })
-    .describe('Its arguments; {content}, {id} and what a file name may have are filled in.'),
+    .describe('Arguments; {content}, {id} and the placeholders of file names are replaced.'),
   ...common,
 })
 

@@ -1,14 +1,12 @@
 import * as z from 'zod'
 import { address, flag, path, textLike } from './values.ts'
 
-const disabled = flag().prefault(false).describe('Leaves it unused.')
+const disabled = flag().prefault(false).describe('Disables it.')
 
 export const storesSection = z.strictObject({
   path: path()
     .optional()
-    .describe(
-      "Folder for everything that survives a restart; the user's state folder otherwise, apart for each configuration.",
-    ),
+    .describe("Folder for persistent state. Default: a folder per configuration in the user's state folder."),
   redis: z
     .strictObject({
       url: address('redis', 'rediss').meta({ secret: 'address' }).describe('Address of Redis or Valkey.'),
@@ -16,12 +14,12 @@ export const storesSection = z.strictObject({
     })
     .optional()
     .meta({ secret: 'section' })
-    .describe('Shared limits, cache and sessions of several replicas.'),
+    .describe('Shared limits, cache and sessions of replicas.'),
   key: textLike(/^.{32,}$/, 'a secret of at least 32 characters, the same in all replicas')
     .optional()
     .meta({ secret: true })
     .describe(
-      'Seals what replicas share in Redis, and never goes there: with it they share grants of OAuth, too. A secret such as `${file:./key}`, made by `openssl rand -base64 32`.',
+      'Encrypts what replicas share in Redis; required to share OAuth grants. A secret such as `${file:./key}`, created with `openssl rand -base64 32`.',
     ),
   postgres: z
     .strictObject({
@@ -29,10 +27,10 @@ export const storesSection = z.strictObject({
       migrate: z
         .enum(['auto', 'manual'])
         .default('auto')
-        .describe('Whether tables are made and changed at the start, or only by `toolway migrate`.'),
+        .describe('auto: create and change tables at start; manual: only with `toolway migrate`.'),
       disabled,
     })
     .optional()
     .meta({ secret: 'section' })
-    .describe('Shared audit of several replicas.'),
+    .describe('Shared audit log of replicas.'),
 })

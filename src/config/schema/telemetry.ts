@@ -2,39 +2,39 @@ import * as z from 'zod'
 import { address, duration, flag, names, path } from './values.ts'
 
 const traces = z.strictObject({
-  otlp: address('http', 'https').meta({ secret: 'address' }).describe('OTLP endpoint that traces are sent to.'),
-  disabled: flag().prefault(false).describe('Turns traces off.'),
+  otlp: address('http', 'https').meta({ secret: 'address' }).describe('OTLP endpoint for traces.'),
+  disabled: flag().prefault(false).describe('Disables traces.'),
 })
 
 export const telemetrySection = z.strictObject({
   log: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])
     .default('info')
-    .describe('Least important kind of message that is logged.'),
+    .describe('Minimum level of log messages.'),
   metrics: flag()
     .prefault(true)
-    .describe(
-      'Serves GET /metrics to admins and to credentials for all agents, or to everybody where auth.token is none.',
-    ),
+    .describe('Serves GET /metrics to admins and to credentials for all agents; to everyone if auth.token is none.'),
   traces: traces.optional().meta({ secret: 'section' }).describe('OpenTelemetry traces.'),
 })
 
 export const auditSection = z.strictObject({
-  path: path().optional().describe('Folder of the audit log; audit inside stores.path otherwise.'),
+  path: path().optional().describe('Folder of the audit log. Default: audit in stores.path.'),
   arguments: z
     .enum(['none', 'shape', 'redacted', 'full'])
     .default('redacted')
-    .describe('How much of the arguments is written down.'),
+    .describe('How much of the arguments is recorded.'),
   sync: z
     .enum(['writes', 'all', 'none'])
     .default('writes')
-    .describe('What is on disk before the answer: writes and denials, everything, or nothing.'),
+    .describe('What must be on disk before the response: writes: writes and denials; all: everything; none: nothing.'),
   unrecordedReads: z
     .enum(['allow', 'refuse'])
     .default('allow')
-    .describe('What happens to reads while nothing can be written, on a full disk for one. Writes are always refused.'),
+    .describe(
+      'Whether reads are allowed while records cannot be written, such as on a full disk. Writes are always denied.',
+    ),
   redact: names('a name of an argument, with * where it helps')
     .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])
-    .describe('Arguments whose values are never written down, by name.'),
+    .describe('Arguments whose values are never recorded, by name.'),
   retain: duration({ least: '1s', most: '36500d' }).prefault('90d').describe('How long records are kept.'),
 })

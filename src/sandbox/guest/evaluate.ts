@@ -6,7 +6,7 @@ const programFile = 'program.js'
 const preludeFile = 'prelude.js'
 
 /** A started program: the promise of its value, or a syntax error. */
-export type Begun =
+type Begun =
   | { readonly promise: JSValueHandle; readonly returned: boolean; readonly linesBefore: number }
   | { readonly error: ProgramError }
 
@@ -36,7 +36,7 @@ function beginGlobally(vm: QuickJS, code: string, language: string): Begun {
 
 function beginReturning(vm: QuickJS, code: string, language: string): Begun {
   const script = language === 'typescript' ? stripped(wrapped(code)) : wrapped(code)
-  if (typeof script !== 'string') return { error: { ...script, ...(script.line && { line: script.line - 1 }) } }
+  if (typeof script !== 'string') return { error: { ...script, line: script.line && script.line - 1 } }
   try {
     return { promise: vm.evalCode(script, programFile), returned: true, linesBefore: 1 }
   } catch (thrown) {
@@ -47,9 +47,8 @@ function beginReturning(vm: QuickJS, code: string, language: string): Begun {
 /** Explains common mistakes of models better than the engine does. */
 function explained(error: ProgramError, code: string, language: string): ProgramError {
   const line = code.split('\n')[(error.line ?? 1) - 1] ?? ''
-  if (/^\s*(import|export)\b/.test(line)) {
+  if (/^\s*(import|export)\b/.test(line))
     return { ...error, message: 'Modules are not supported: remove import and export.' }
-  }
   if (language !== 'javascript' || typeof stripped(wrapped(code)) !== 'string') return error
   // A model that has read TypeScript declarations is likely to write types.
   return { ...error, message: `${error.message} (types need "language": "typescript")` }
@@ -88,5 +87,6 @@ function stripped(code: string): string | ProgramError {
 function positionOf(stack: string): { line?: number; column?: number } {
   const line = /^[^\n]*:(\d+)\n/.exec(stack)?.[1]
   const column = /^( *)\^+$/m.exec(stack)?.[1]?.length
-  return { ...(line && { line: Number(line) }), ...(line && column !== undefined && { column: column + 1 }) }
+  if (line === undefined) return {}
+  return { line: Number(line), column: column === undefined ? undefined : column + 1 }
 }

@@ -16,7 +16,7 @@ export interface Machine {
   snapshot(): MachineSnapshot
 }
 
-export interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
+interface MachineSnapshot extends Omit<Snapshot, 'extensions'> {
   /** Handles of the realm's functions. */
   readonly tokens: Readonly<Record<keyof RealmTools, number>>
 }
@@ -98,10 +98,8 @@ export async function createMachine(options: {
   function installed(): Machine['tools'] {
     const natives = vm.newObject()
     for (const name of names) {
-      natives.setProp(
-        name,
-        vm.newFunction(name, (...values) => run(name, values)),
-      )
+      const native = vm.newFunction(name, (...values) => run(name, values))
+      natives.setProp(name, native)
     }
     const install = vm.evalCode(`(${realm})`, 'realm.js')
     const made = vm.callFunction(install, vm.undefined, natives)
@@ -109,8 +107,8 @@ export async function createMachine(options: {
   }
 
   function run(name: keyof Natives, values: JSValueHandle[]): JSValueHandle {
-    const said = callbacks[name](...values)
-    return said === undefined ? vm.undefined : vm.newString(said)
+    const result = callbacks[name](...values)
+    return result === undefined ? vm.undefined : vm.newString(result)
   }
 }
 

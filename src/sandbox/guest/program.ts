@@ -25,7 +25,7 @@ export function startProgram(options: {
   ended(result: ProgramResult): void
 }): Running & { start(): void } {
   const { task, machine, channel } = options
-  const printer: Printer = createPrinter(task.logBytes, (text) => channel.send(messageKinds.log, 0, text))
+  const printer = createPrinter(task.logBytes, (text) => channel.send(messageKinds.log, 0, text))
   const calls = new Set<number>()
   const timers = new Map<number, NodeJS.Timeout>()
   const truncated: string[] = []
@@ -64,9 +64,8 @@ export function startProgram(options: {
 
   const shortened = (text: string): string => {
     if (Buffer.byteLength(text) <= task.valueBytes) return text
-    truncated.push(
-      `The result is larger than ${task.valueBytes} bytes: only the beginning of its JSON text is returned.`,
-    )
+    const limit = `The result is larger than ${task.valueBytes} bytes`
+    truncated.push(`${limit}: only the beginning of its JSON text is returned.`)
     // An escaped character takes up to six bytes.
     return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
   }
@@ -88,12 +87,12 @@ export function startProgram(options: {
     },
     print: (text) => printer.print(text.toString()) as undefined,
     call(id, name, input) {
-      const [number, said] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
+      const [number, message] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
       if (++made > task.calls) return `The limit of ${task.calls} calls per program is reached.`
-      if (Buffer.byteLength(said) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
+      if (Buffer.byteLength(message) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
       calls.add(number)
       printer.flush()
-      channel.send(messageKinds.call, number, said)
+      channel.send(messageKinds.call, number, message)
       return undefined
     },
     timer(id, ms) {
@@ -135,7 +134,7 @@ function failed(text: string, linesBefore: number): Omit<ProgramResult, 'truncat
     name: String(name).slice(0, 200),
     message: String(message).slice(0, 8000),
     ...placeIn(String(stack), linesBefore),
-    ...(code !== undefined && { code: String(code).slice(0, 200) }),
+    code: code === undefined ? undefined : String(code).slice(0, 200),
   })
 }
 
@@ -155,10 +154,7 @@ const outOfMemory: Omit<ProgramResult, 'truncated'> = {
 
 const outOfTime = (cpuMs: number): Omit<ProgramResult, 'truncated'> => ({
   status: 'timeout',
-  error: {
-    name: 'TimeoutError',
-    message: `The program has used ${cpuMs / 1000} s of CPU time, which is the limit.`,
-  },
+  error: { name: 'TimeoutError', message: `The program has used ${cpuMs / 1000} s of CPU time, which is the limit.` },
   broken: true,
 })
 
@@ -167,19 +163,12 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
   error: { name: 'Error', message: 'The program waits for a promise that can never settle.' },
 }
 
-/** Batches the program's output. */
-interface Printer {
-  print(text: string): void
-  flush(): void
-  /** Whether output was dropped. */
-  readonly cut: boolean
-}
-
 /** Send few messages, but soon: output must not be lost when the program is killed. */
 const batchBytes = 4096
 const batchMs = 50
 
-function createPrinter(maxBytes: number, send: (text: string) => void): Printer {
+/** Batches the program's output. */
+function createPrinter(maxBytes: number, send: (text: string) => void) {
   let batch = ''
   let left = maxBytes
   let sent = 0
@@ -193,7 +182,7 @@ function createPrinter(maxBytes: number, send: (text: string) => void): Printer 
   }
 
   return {
-    print(text) {
+    print(text: string): void {
       if (left <= 0) {
         cut ||= text !== ''
         return
@@ -205,6 +194,7 @@ function createPrinter(maxBytes: number, send: (text: string) => void): Printer 
       if (batch.length > batchBytes || performance.now() - sent > batchMs) flush()
     },
     flush,
+    /** Whether output was dropped. */
     get cut() {
       return cut
     },

@@ -78,17 +78,13 @@ export function encodeFrame(kind: number, id: number, payload: string | Uint8Arr
   return frame
 }
 
-export interface FrameReader {
-  push(chunk: Buffer): void
-}
-
 /** Splits a stream into frames. The peer is untrusted: an unknown or oversized frame ends the reading. */
 export function createFrameReader(options: {
   /** Maximum payload size of a kind; undefined for unexpected kinds. */
   limit(kind: number): number | undefined
   frame(frame: Frame): void
   broken(reason: string): void
-}): FrameReader {
+}) {
   const header = Buffer.alloc(headerLength)
   let have = 0
   let payload: Buffer | undefined
@@ -109,7 +105,7 @@ export function createFrameReader(options: {
   }
 
   return {
-    push(chunk) {
+    push(chunk: Buffer): void {
       let at = 0
       while (!broken && (at < chunk.length || payload?.length === 0)) {
         if (!payload) {

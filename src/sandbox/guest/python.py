@@ -1,4 +1,4 @@
-"""The child that runs Python programs, inside bubblewrap. What it speaks with its host is told in frames.ts."""
+"""The child that runs Python programs, inside bubblewrap. The protocol is in protocol.ts."""
 
 import ast
 import asyncio
@@ -20,26 +20,24 @@ READY, CALL, LOG, VALUE, DONE, RUN, ANSWER, REFUSAL = 1, 2, 3, 4, 5, 7, 8, 9
 HEADER = struct.Struct('>BII')
 PROGRAM = '<program>'
 
-# The line to the host moves out of the way, so that whatever writes to the usual descriptors does not garble it.
-line_in, line_out = os.dup(0), os.dup(1)
+# Move the connection to other descriptors, so that output to the standard ones cannot corrupt it.
+host_in, host_out = os.dup(0), os.dup(1)
 os.dup2(2, 1)
 os.close(0)
 os.open('/dev/null', os.O_RDONLY)
 
-# Threads are few, or they would use up what the machine has for everybody. Older kernels count all that the user has.
+# Limit threads, which all programs of the machine share. Older kernels count all processes of the user.
 if [int(part) for part in re.findall('[0-9]+', os.uname().release)[:2]] >= [5, 14]:
     resource.setrlimit(resource.RLIMIT_NPROC, (64, 64))
 threading.stack_size(512 * 1024)
 writing = threading.Lock()
 runs = queue.SimpleQueue()
 pending = {}
-asked = 0
+calls_made = 0
 printed = task = None
 
 
 class HostRefusal(Exception):
-    """What the host refuses, with its code."""
-
     def __init__(self, code, message):
         super().__init__(message)
         self.code, self.message = code, message
@@ -49,13 +47,13 @@ def send(kind, number, payload=b''):
     with writing:
         rest = memoryview(HEADER.pack(kind, number, len(payload)) + payload)
         while rest:
-            rest = rest[os.write(line_out, rest):]
+            rest = rest[os.write(host_out, rest):]
 
 
 def exactly(length):
     parts = []
     while length > 0:
-        part = os.read(line_in, min(length, 1 << 20))
+        part = os.read(host_in, min(length, 1 << 20))
         if not part:
             os._exit(0)
         parts.append(part)
@@ -81,35 +79,35 @@ def receive():
 
 
 def ask(name, text):
-    global asked
+    global calls_made
     if not isinstance(name, str) or not isinstance(text, str):
         raise TypeError('host(name, input) takes two strings')
-    said = (name.replace('\n', ' ') + '\n' + text).encode('utf-8', 'replace')
+    message = (name.replace('\n', ' ') + '\n' + text).encode('utf-8', 'replace')
     with writing:
-        asked += 1
-        number = asked
-    if number - task['asked'] > task['calls']:
-        raise HostRefusal('OVERLOADED', f'One program may make {task["calls"]} calls; this one has made them.')
-    if len(said) > task['callBytes']:
-        raise HostRefusal('OVERLOADED', f'The input of a call may have {task["callBytes"]} bytes.')
+        calls_made += 1
+        number = calls_made
+    if number - task['calls_made'] > task['calls']:
+        raise HostRefusal('OVERLOADED', f'The limit of {task["calls"]} calls per program is reached.')
+    if len(message) > task['callBytes']:
+        raise HostRefusal('OVERLOADED', f'The input of a call exceeds {task["callBytes"]} bytes.')
     future = pending[number] = Future()
     printed.send()
-    send(CALL, number, said)
+    send(CALL, number, message)
     return future
 
 
 def host(name, text):
-    """Asks the host and waits; call it in threads to ask for several things at once."""
+    """Calls the host and waits; use threads for parallel calls."""
     return ask(name, text).result()
 
 
 async def ahost(name, text):
-    """Asks the host; `await asyncio.gather(…)` asks for several things at once."""
+    """Calls the host; use `await asyncio.gather(…)` for parallel calls."""
     return await asyncio.wrap_future(ask(name, text))
 
 
 class Printed:
-    """What a program prints, up to a limit: few messages for many lines, but none waits for long."""
+    """Batches the output of a program, up to a limit."""
 
     encoding = 'utf-8'
 
@@ -147,7 +145,7 @@ class Printed:
 
 
 def returns(statements):
-    """Whether a program returns something outside of any function."""
+    """Whether a program has a return statement outside of any function."""
     for statement in statements:
         if isinstance(statement, ast.Return):
             return True
@@ -160,7 +158,7 @@ def returns(statements):
 
 
 def compiled(code):
-    """What to run, and whether its last line is an expression whose value is asked for."""
+    """The code to run, and the last expression, whose value is the result."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = compile(code, PROGRAM, 'exec', flags | ast.PyCF_ONLY_AST)
     if returns(tree.body):
@@ -189,15 +187,15 @@ async def evaluate(code, scope):
     return result
 
 
-def words(error):
+def text_of(error):
     try:
         return str(error)
     except BaseException:
-        return 'What was raised cannot be shown.'
+        return 'The exception cannot be shown.'
 
 
 def described(error):
-    found = {'name': type(error).__name__[:200], 'message': words(error)[:8000]}
+    found = {'name': type(error).__name__[:200], 'message': text_of(error)[:8000]}
     if isinstance(error, SyntaxError):
         found['message'] = str(error.msg)[:8000]
         if error.filename == PROGRAM and error.lineno:
@@ -213,8 +211,8 @@ def described(error):
     return found
 
 
-def verdict(task, scope, loop):
-    """Runs a program and tells how it ended."""
+def run_program(task, scope, loop):
+    """Runs a program and returns its result."""
     truncated = []
     try:
         if task['prelude'] and '__prelude__' not in scope:
@@ -225,9 +223,7 @@ def verdict(task, scope, loop):
             text = json.dumps(value, default=plain, allow_nan=False, ensure_ascii=False).encode('utf-8', 'replace')
             if len(text) > task['valueBytes']:
                 limit = task['valueBytes']
-                truncated.append(
-                    f'The result is larger than {limit} bytes: the beginning of its JSON text is given instead.'
-                )
+                truncated.append(f'The result is larger than {limit} bytes: only the beginning of its JSON text is returned.')
                 text = json.dumps(text[: limit // 6].decode('utf-8', 'replace')).encode()
             send(VALUE, 0, text)
         return {'status': 'ok', 'truncated': truncated}
@@ -254,9 +250,9 @@ def main():
     threading.Thread(target=receive, daemon=True).start()
     send(READY, 0)
     while True:
-        task = runs.get() | {'asked': asked}
+        task = runs.get() | {'calls_made': calls_made}
         printed.begin(task['logBytes'])
-        found = verdict(task, scope, loop)
+        found = run_program(task, scope, loop)
         printed.send()
         if printed.cut:
             found['truncated'].append(f'Only the first {task["logBytes"]} bytes of the output are shown.')

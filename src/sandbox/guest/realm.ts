@@ -26,10 +26,10 @@ export function realm(native: Natives): RealmTools {
   interface Pending {
     resolve(text: string): void
     reject(error: Error): void
-    readonly asked: Error
+    readonly callSite: Error
   }
   const pending: Record<number, Pending> = Object.create(null)
-  let asked = 0
+  let lastId = 0
 
   class HostRefusal extends Error {
     readonly code: string
@@ -45,16 +45,16 @@ export function realm(native: Natives): RealmTools {
     delete pending[id]
     if (ok) return waiting.resolve(text)
     const refusal = new HostRefusal(text, code)
-    const { stack } = waiting.asked
+    const { stack } = waiting.callSite
     if (typeof stack === 'string') refusal.stack = stack
     waiting.reject(refusal)
   }
 
   const ask = (send: (id: number) => string | undefined): Promise<string> =>
     new PromiseHere((resolve, reject) => {
-      const id = ++asked
+      const id = ++lastId
       // Captures the call site, since an error from the host has no stack of its own.
-      pending[id] = { resolve, reject, asked: new Error() }
+      pending[id] = { resolve, reject, callSite: new Error() }
       const refused = send(id)
       if (refused !== undefined) answered(id, false, refused, 'OVERLOADED')
     })
@@ -114,7 +114,7 @@ export function realm(native: Natives): RealmTools {
         timers.add(id)
         return timer(id, Number(ms) || 0)
       })
-      const id = asked
+      const id = lastId
       void wait.then(() => timers.delete(id) && callback(...values))
       return id
     },

@@ -7,7 +7,7 @@ import { filterDescriptor, infoDescriptor, processChild } from './process-child.
 import { seccompFilter } from './seccomp.ts'
 
 /** A read-only mount in the sandbox. */
-export interface Mount {
+interface Mount {
   readonly from: string
   readonly to: string
   /** Whether it may be missing. */
@@ -63,7 +63,7 @@ export interface BwrapOptions extends LaunchOptions {
 /** Runs a command in `bwrap`, with the mounts and the shared libraries of its programs. */
 export async function launchInBwrap(
   { bwrap, user, limit }: BwrapOptions,
-  given: {
+  program: {
     readonly command: readonly string[]
     /** Binaries whose shared libraries are needed. */
     readonly programs: readonly string[]
@@ -73,20 +73,14 @@ export async function launchInBwrap(
   },
 ): Promise<Runtime> {
   const mounts = [
-    ...(await librariesOf(given.programs)).map(mountOf),
+    ...(await librariesOf(program.programs)).map(mountOf),
     { from: '/etc/ld.so.cache', to: '/etc/ld.so.cache', optional: true },
-    ...given.mounts,
+    ...program.mounts,
   ]
   const filter = seccompFilter()
-  const words = bwrapCommand({ ...given, bwrap, mounts, filtered: filter !== undefined })
-  const options = {
-    command: withKernelLimits(words, given.limits),
-    wrapped: true,
-    limit,
-    filter,
-    user,
-  }
-  return { tier: 'bwrap', start: () => processChild(options) }
+  const wrapped = bwrapCommand({ ...program, bwrap, mounts, filtered: filter !== undefined })
+  const command = withKernelLimits(wrapped, program.limits)
+  return { tier: 'bwrap', start: () => processChild({ command, wrapped: true, limit, filter, user }) }
 }
 
 const run = promisify(execFile)

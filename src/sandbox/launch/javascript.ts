@@ -18,16 +18,20 @@ const copies = 3
 const quickjs = dirname(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'))
 const wasm = 'quickjs.wasm'
 
-/** Arguments of Node. */
-const nodeArguments = (folders: readonly string[]) => [
+/** The command that runs the child with Node, which may read only these folders. */
+const nodeCommand = (node: string, folders: readonly string[], file: string, engine: string, memory: number) => [
+  node,
   '--permission',
   '--disable-sigusr1',
-  ...folders.map((folder) => `--allow-fs-read=${folder}`),
+  ...folders.map((folder) => `--allow-fs-read=${join(folder, '*')}`),
   '--disallow-code-generation-from-strings',
   '--disable-warning=ExperimentalWarning',
   '--no-addons',
   '--v8-pool-size=1',
   '--max-old-space-size=128',
+  file,
+  join(engine, wasm),
+  `${memory}`,
 ]
 
 const limits = ({ memory, cpuMs }: LaunchOptions) => ({
@@ -41,13 +45,7 @@ export function javascriptInBwrap(options: BwrapOptions): Promise<Runtime> {
   const file = realpathSync(fileURLToPath(options.child))
   const inside = { node: '/toolway/node', guest: '/toolway/guest', quickjs: '/toolway/node_modules/quickjs-wasi' }
   return launchInBwrap(options, {
-    command: [
-      inside.node,
-      ...nodeArguments(['/toolway/*']),
-      join(inside.guest, basename(file)),
-      join(inside.quickjs, wasm),
-      `${options.memory}`,
-    ],
+    command: nodeCommand(inside.node, ['/toolway'], join(inside.guest, basename(file)), inside.quickjs, options.memory),
     programs: [process.execPath],
     mounts: [
       { from: process.execPath, to: inside.node },
@@ -63,15 +61,9 @@ export function javascriptProcess(options: LaunchOptions): Runtime {
   const { child, memory, limit } = options
   const file = realpathSync(fileURLToPath(child))
   const user = process.getuid?.() === 0 ? 65_534 : undefined
-  const node = [
-    process.execPath,
-    ...nodeArguments([join(dirname(file), '*'), join(quickjs, '*')]),
-    file,
-    join(quickjs, wasm),
-    `${memory}`,
-  ]
-  const words = withKernelLimits(node, { ...limits(options), ...(user !== undefined && { processes: 512 }) })
-  return { tier: 'process', start: () => processChild({ command: words, limit, user }) }
+  const node = nodeCommand(process.execPath, [dirname(file), quickjs], file, quickjs, memory)
+  const command = withKernelLimits(node, { ...limits(options), processes: user === undefined ? undefined : 512 })
+  return { tier: 'process', start: () => processChild({ command, limit, user }) }
 }
 
 /** JavaScript in a worker thread. */

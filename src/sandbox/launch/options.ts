@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import type { ChildListener } from '../runtime.ts'
 
 /** Options shared by all isolation tiers. */
 export interface LaunchOptions {
@@ -53,26 +54,46 @@ export function withKernelLimits(command: readonly string[], limits: KernelLimit
     'ulimit -c 0',
     'ulimit -f 0',
     'ulimit -n 64',
-    ...(cpuSeconds === undefined ? [] : [`ulimit -t ${Math.ceil(cpuSeconds)}`]),
-    ...(data === undefined ? [] : [`ulimit -d ${kibibytes(data)}`]),
-    ...(addresses === undefined ? [] : [`ulimit -v ${kibibytes(addresses)}`]),
+    cpuSeconds && `ulimit -t ${Math.ceil(cpuSeconds)}`,
+    data && `ulimit -d ${kibibytes(data)}`,
+    addresses && `ulimit -v ${kibibytes(addresses)}`,
     // The option differs between shells.
-    ...(processes === undefined ? [] : [`{ ulimit -u ${processes} || ulimit -p ${processes}; } 2>/dev/null`]),
+    processes && `{ ulimit -u ${processes} || ulimit -p ${processes}; } 2>/dev/null`,
     'exec "$@"',
   ]
-  return ['/bin/sh', '-c', script.join(' && '), 'sh', ...command]
+  return ['/bin/sh', '-c', script.filter(Boolean).join(' && '), 'sh', ...command]
 }
 
-/** Resolves or rejects once the child has started. */
-interface ChildReadiness {
-  readonly promise: Promise<void>
-  ready(): void
-  failed(reason: string): void
-}
-
-export function createReadiness(): ChildReadiness {
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
+/** What all kinds of children share: start, listener and end. */
+export function createLifecycle() {
+  const { promise: ready, resolve: started, reject } = Promise.withResolvers<void>()
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+  let listener: ChildListener | undefined
+  let over = false
   // An unused warm child may fail silently.
-  promise.catch(() => {})
-  return { promise, ready: resolve, failed: (reason) => reject(new Error(reason)) }
+  ready.catch(() => {})
+  const failed = (reason: string) => reject(new Error(reason))
+  return {
+    ready,
+    ended,
+    started,
+    failed,
+    get listener() {
+      return listener
+    },
+    get over() {
+      return over
+    },
+    listen(to: ChildListener): void {
+      listener = to
+      if (over) to.ended()
+    },
+    exited(reason: string): void {
+      if (over) return
+      over = true
+      failed(reason)
+      listener?.ended()
+      end()
+    },
+  }
 }

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { createFrameReader, encodeFrame, messageKinds } from '../guest/protocol.ts'
-import type { ChildListener, SandboxChild } from '../runtime.ts'
-import { createReadiness } from './options.ts'
+import type { SandboxChild } from '../runtime.ts'
+import { createLifecycle } from './options.ts'
 
-export interface ProcessOptions {
+interface ProcessOptions {
   readonly command: readonly string[]
   /** User to run as, if we are root. */
   readonly user?: number
@@ -33,36 +33,36 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
     env: {},
     cwd: '/',
     detached: true,
-    ...(user !== undefined && { uid: user, gid: user }),
+    uid: user,
+    gid: user,
   })
   const [stdin, stdout, stderr] = started.stdio as unknown as [Writable, Readable, Readable]
-  const readiness = createReadiness()
-  let listener: ChildListener | undefined
+  const life = createLifecycle()
+  const { ready, ended, listen } = life
   let written = ''
   /** PID 1 of the namespace, and the program: in `bwrap` its only child. */
   let first = wrapped ? undefined : started.pid
   let inner: number | undefined
   let greeted = false
-  let over = false
 
   /** Ready once the child says so and its process id is known. */
   const settle = () => {
     if (!greeted || first === undefined) return
     inner = wrapped ? childOf(first) : first
-    if (inner === undefined) readiness.failed('the process id of the program is unknown')
-    else readiness.ready()
+    if (inner === undefined) life.failed('the process id of the program is unknown')
+    else life.started()
   }
 
   const reader = createFrameReader({
     limit,
     frame(frame) {
-      if (greeted || frame.kind !== messageKinds.ready) return listener?.frame(frame)
+      if (greeted || frame.kind !== messageKinds.ready) return life.listener?.frame(frame)
       greeted = true
       settle()
     },
     broken: (reason) => {
       stdout.destroy()
-      listener?.broken(reason)
+      life.listener?.broken(reason)
     },
   })
   stdout.on('data', reader.push)
@@ -79,35 +79,23 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
       settle()
     })
   }
-  const ended = new Promise<void>((resolve) => {
-    const gone = (how: string) => {
-      if (over) return
-      over = true
-      readiness.failed(reasonIn(written) || how)
-      listener?.ended()
-      resolve()
-    }
-    started.on('error', (error) => gone(error.message))
-    started.on('close', (code, signal) => gone(`it ended with ${signal ?? `code ${code}`}`))
-  })
+  started.on('error', (error) => life.exited(reasonIn(written) || error.message))
+  started.on('close', (code, signal) => life.exited(reasonIn(written) || `it ended with ${signal ?? `code ${code}`}`))
 
   return {
-    ready: readiness.promise,
+    ready,
     ended,
-    listen(given) {
-      listener = given
-      if (over) given.ended()
-    },
+    listen,
     send: (kind, id, payload) =>
       new Promise((resolve) => {
-        if (over) resolve()
+        if (life.over) resolve()
         else stdin.write(encodeFrame(kind, id, payload), () => resolve())
       }),
-    cpuMs: () => (inner === undefined || over ? undefined : cpuOf(inner)),
-    freeze: () => !over && inner !== undefined && signalled(inner, 'SIGSTOP'),
+    cpuMs: () => (inner === undefined || life.over ? undefined : cpuOf(inner)),
+    freeze: () => !life.over && inner !== undefined && signalled(inner, 'SIGSTOP'),
     thaw: () => void (inner !== undefined && signalled(inner, 'SIGCONT')),
     kill() {
-      if (over || started.pid === undefined) return ended
+      if (life.over || started.pid === undefined) return ended
       // Kill the namespace first, while its pid is certainly valid, then the outer `bwrap` and its group.
       if (first !== undefined) signalled(first, 'SIGKILL')
       signalled(-started.pid, 'SIGKILL')
@@ -136,28 +124,23 @@ function reasonIn(words: string): string {
   return (lines.find((line) => /^bwrap: |Error/.test(line)) ?? lines.at(-1) ?? '').slice(0, 300)
 }
 
-function signalled(pid: number, signal: NodeJS.Signals): boolean {
-  try {
-    return process.kill(pid, signal)
-  } catch {
-    return false
-  }
-}
+const signalled = (pid: number, signal: NodeJS.Signals): boolean => unlessGone(() => process.kill(pid, signal)) ?? false
 
-function childOf(pid: number): number | undefined {
-  try {
-    return Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1'), 10) || undefined
-  } catch {
-    return undefined
-  }
-}
+const childOf = (pid: number): number | undefined =>
+  unlessGone(() => Number.parseInt(readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1'), 10) || undefined)
 
-function cpuOf(pid: number): number | undefined {
-  try {
+const cpuOf = (pid: number): number | undefined =>
+  unlessGone(() => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     // The name in parentheses may contain anything, so count fields from its end.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
     return (Number(fields[11]) + Number(fields[12])) * tickMs
+  })
+
+/** Undefined if the process does not exist. */
+function unlessGone<T>(work: () => T): T | undefined {
+  try {
+    return work()
   } catch {
     return undefined
   }

@@ -5,8 +5,8 @@
 
 type Numbers = readonly [x64: number | undefined, arm64: number | undefined]
 
-/** Access to other processes. */
-const processes: Readonly<Record<string, Numbers>> = {
+const refused: Readonly<Record<string, Numbers>> = {
+  // Access to other processes.
   fork: [57, undefined],
   vfork: [58, undefined],
   ptrace: [101, 117],
@@ -17,9 +17,7 @@ const processes: Readonly<Record<string, Numbers>> = {
   kcmp: [312, 272],
   pidfd_open: [434, 434],
   pidfd_getfd: [438, 438],
-}
-
-const mounts: Readonly<Record<string, Numbers>> = {
+  // Mounts and namespaces.
   mount: [165, 40],
   umount2: [166, 39],
   pivot_root: [155, 41],
@@ -36,9 +34,7 @@ const mounts: Readonly<Record<string, Numbers>> = {
   name_to_handle_at: [303, 264],
   open_by_handle_at: [304, 265],
   fanotify_init: [300, 262],
-}
-
-const machine: Readonly<Record<string, Numbers>> = {
+  // The kernel and the machine.
   bpf: [321, 280],
   perf_event_open: [298, 241],
   userfaultfd: [323, 282],
@@ -70,10 +66,7 @@ const machine: Readonly<Record<string, Numbers>> = {
   nfsservctl: [180, 42],
   personality: [135, 92],
   vhangup: [153, 58],
-}
-
-/** Memory outside the process limits, and network access. */
-const uncounted: Readonly<Record<string, Numbers>> = {
+  // Memory outside the process limits, and network access.
   memfd_create: [319, 279],
   memfd_secret: [447, 447],
   shmget: [29, 194],
@@ -131,12 +124,10 @@ const firstArgument = 16
 export function seccompFilter(processor: string = process.arch): Buffer | undefined {
   if (processor !== 'x64' && processor !== 'arm64') return undefined
   const column = processor === 'x64' ? 0 : 1
-  const numbers = (...tables: Readonly<Record<string, Numbers>>[]) =>
-    tables.flatMap((table) => Object.values(table).flatMap((row) => row[column] ?? []))
-  const refuse = (number: number, errno: number) => [
-    instruction(ifEqual, number, 0, 1),
-    instruction(answer, fail(errno)),
-  ]
+  const refuse = (table: Readonly<Record<string, Numbers>>, errno: number) =>
+    Object.values(table)
+      .flatMap((row) => row[column] ?? [])
+      .flatMap((number) => [instruction(ifEqual, number, 0, 1), instruction(answer, fail(errno))])
   return Buffer.concat([
     instruction(load, architecture),
     instruction(ifEqual, audit[processor], 1, 0),
@@ -146,8 +137,8 @@ export function seccompFilter(processor: string = process.arch): Buffer | undefi
     instruction(answer, fail(EPERM)),
     instruction(ifAtLeast, newest, 0, 1),
     instruction(answer, fail(ENOSYS)),
-    ...numbers(processes, mounts, machine, uncounted).flatMap((number) => refuse(number, EPERM)),
-    ...numbers(absent).flatMap((number) => refuse(number, ENOSYS)),
+    ...refuse(refused, EPERM),
+    ...refuse(absent, ENOSYS),
     // Allow threads, but neither processes nor namespaces.
     instruction(ifEqual, clone[column] as number, 1, 0),
     instruction(answer, allow),

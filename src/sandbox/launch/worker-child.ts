@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { type Frame, messageKinds } from '../guest/protocol.ts'
-import type { ChildListener, SandboxChild } from '../runtime.ts'
-import { createReadiness } from './options.ts'
+import type { SandboxChild } from '../runtime.ts'
+import { createLifecycle } from './options.ts'
 
 /** Starts a child as a worker thread, isolated only by the WebAssembly engine. */
 export function workerChild(options: {
@@ -23,36 +23,26 @@ export function workerChild(options: {
     resourceLimits: { maxOldGenerationSizeMb: 64 + Math.ceil(memory / 1024 / 1024), maxYoungGenerationSizeMb: 16 },
   })
   worker.unref()
-  const readiness = createReadiness()
-  let listener: ChildListener | undefined
-  let over = false
+  const life = createLifecycle()
+  const { ready, ended, listen } = life
   let cpu = 0
 
   worker.stdout.resume()
   worker.stderr.resume()
   worker.on('message', ({ kind, id, payload }: Frame) => {
-    const longest = limit(kind)
-    if (longest === undefined || payload.length > longest) listener?.broken(`a message of ${payload.length} bytes`)
-    else if (kind === messageKinds.ready) readiness.ready()
-    else listener?.frame({ kind, id, payload: Buffer.from(payload) })
+    const maxBytes = limit(kind)
+    if (maxBytes === undefined || payload.length > maxBytes)
+      life.listener?.broken(`a message of ${payload.length} bytes`)
+    else if (kind === messageKinds.ready) life.started()
+    else life.listener?.frame({ kind, id, payload: Buffer.from(payload) })
   })
-  const ended = new Promise<void>((resolve) => {
-    worker.on('error', (error) => readiness.failed(String(error.message)))
-    worker.on('exit', (code) => {
-      over = true
-      readiness.failed(`its thread ended with code ${code}`)
-      listener?.ended()
-      resolve()
-    })
-  })
+  worker.on('error', (error) => life.failed(String(error.message)))
+  worker.on('exit', (code) => life.exited(`its thread ended with code ${code}`))
 
   return {
-    ready: readiness.promise,
+    ready,
     ended,
-    listen(given) {
-      listener = given
-      if (over) given.ended()
-    },
+    listen,
     async send(kind, id, payload = '') {
       worker.postMessage({ kind, id, payload: typeof payload === 'string' ? Buffer.from(payload) : payload })
     },

@@ -72,14 +72,14 @@ export function createCredentials(options: {
       const identity = await admit(authorization, request)
       return userOf(request, identity, async () => authenticate(authorization))
     },
-    async logIn(request: IncomingMessage, token: string): Promise<{ guest: AdminUser; cookie: string }> {
+    async logIn(request: IncomingMessage, token: string): Promise<{ user: AdminUser; cookie: string }> {
       const authorization = `Bearer ${token}`
       const identity = await admit(authorization, request)
       const before = loginOf(request)
       if (before) logins.end(before)
       const login = logins.open(authorization, identity)
-      const guest = userOf(request, identity, () => identityOf(login))
-      return { guest, cookie: setCookie(request, port, login) }
+      const user = userOf(request, identity, () => identityOf(login))
+      return { user, cookie: setCookie(request, port, login) }
     },
     /** Returns a cookie that deletes the login in the browser. */
     logOut(request: IncomingMessage): string {

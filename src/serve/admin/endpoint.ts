@@ -73,7 +73,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   let document: object | undefined
   let draining = false
 
-  const desk: RouteContext = {
+  const context: RouteContext = {
     admin,
     credentials,
     events,
@@ -90,22 +90,22 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     const { route, target } = find(request.method ?? '', path)
     if (draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
     // Authenticate before validating the query.
-    const guest = route.access === 'anyone' ? undefined : await admitted(request, route)
+    const user = route.access === 'anyone' ? undefined : await admitted(request, route)
     const query = readQuery(request.url ?? '', route.query)
     const bytes =
-      route.body && (await bodies.read({ request, response, identity: guest?.identity, limit: route.maxBody }))
+      route.body && (await bodies.read({ request, response, identity: user?.identity, limit: route.maxBody }))
     const body = route.body && bytes && parseInput(bytes, route.body)
     if (response.destroyed) return
     const signal = abortOnClose(response)
-    const asked = { target, query, body, bytes, request, response, signal, guest, caller: guest?.caller }
-    const value = await route.run(asked as never, desk)
+    const input = { target, query, body, bytes, request, response, signal, user, caller: user?.caller }
+    const value = await route.run(input as never, context)
     if (value !== answered) answerJson(response, value)
   }
 
   const admitted = async (request: IncomingMessage, { access: who, path }: Route): Promise<AdminUser> => {
-    const guest = await credentials.admit(request)
-    const { admin, principal, address } = guest.caller
-    if (who === 'guest' || admin) return guest
+    const user = await credentials.admit(request)
+    const { admin, principal, address } = user.caller
+    if (who === 'guest' || admin) return user
     access.rejected({ code: 'DENIED_BY_POLICY', principal, address })
     throw onlyForAdmins(path)
   }
@@ -114,7 +114,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
-    if (![401, 403, 429].includes(refusal.status) || isWrittenDown(refusal)) return
+    if (![401, 403, 429].includes(refusal.status) || isRecorded(refusal)) return
     const code = codeOf(refusal) as ErrorCode
     access.rejected({ code, ...offendingHeader(request, refusal), address: request.socket.remoteAddress })
   }
@@ -163,7 +163,7 @@ const onlyForAdmins = (path: string): HttpError =>
   )
 
 /** Denied agents and admin routes are recorded where they are decided. */
-const isWrittenDown = ({ details: { data } }: HttpError): boolean => {
+const isRecorded = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
 }
@@ -184,7 +184,7 @@ async function answerMetrics(
   if (!metrics) throw new HttpError(404, rpcCodes.request, 'Metrics are disabled: telemetry.metrics is false.')
   if (!maySee(identity)) {
     const sentence =
-      'Metrics tell of every agent: they need an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
+      'Metrics cover all agents: they require an admin credential, or one that may act as every agent (toolway keys create --agent "*").'
     throw HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'telemetry.metrics' })
   }
   const { body, contentType } = await metrics(request.headers.accept)

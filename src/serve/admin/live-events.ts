@@ -16,10 +16,10 @@ interface Reader {
   readonly caller: Caller
   readonly response: ServerResponse
   /** Unsent calls, by id. */
-  readonly news: Map<string, CallView>
+  readonly pending: Map<string, CallView>
   /** The list of servers that was sent last. */
   servers: Buffer | undefined
-  toldAt: number
+  sentAt: number
 }
 
 /** Calls are sent on each tick, the rest once a second. */
@@ -44,10 +44,10 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   let ticks = 0
 
   /** Returns false if the reader is behind. */
-  const tell = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
+  const send = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
     if (reader.response.writableLength > maxUnread) return false
     reader.response.write(eventBytes({ event, data }))
-    reader.toldAt = clock.monotonic()
+    reader.sentAt = clock.monotonic()
     return true
   }
 
@@ -62,9 +62,9 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     }
   }
 
-  const tellServers = (reader: Reader, servers: Buffer) => {
+  const sendServers = (reader: Reader, servers: Buffer) => {
     if (reader.servers?.equals(servers)) return
-    if (tell(reader, 'servers', servers)) reader.servers = servers
+    if (send(reader, 'servers', servers)) reader.servers = servers
   }
 
   const tick = () => {
@@ -73,37 +73,38 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     const serversOf = shared(admin.servers)
     for (const reader of readers) {
       // Keep unsent calls if the reader is behind: a call shown as running must later be shown as ended.
-      if (reader.news.size > 0 && tell(reader, 'calls', bytesOf([...reader.news.values()]))) reader.news.clear()
+      const { pending } = reader
+      if (pending.size > 0 && send(reader, 'calls', bytesOf([...pending.values()]))) pending.clear()
       if (overview) {
-        tell(reader, 'overview', overviewOf(reader))
-        tellServers(reader, serversOf(reader))
+        send(reader, 'overview', overviewOf(reader))
+        sendServers(reader, serversOf(reader))
       }
       // While data is unread, a comment would hide that the reader has stalled.
-      if (clock.monotonic() - reader.toldAt >= silentMs && reader.response.writableLength === 0) {
+      if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
-        reader.toldAt = clock.monotonic()
+        reader.sentAt = clock.monotonic()
       }
     }
   }
 
-  const called = (calls: readonly CallView[]) => {
-    for (const { caller, news } of readers) {
+  const onCalls = (calls: readonly CallView[]) => {
+    for (const { caller, pending } of readers) {
       for (const call of calls) {
         if (!caller.admin && call.agent !== caller.agent) continue
         // Move it to the end: under load the oldest are dropped.
-        news.delete(call.id)
-        news.set(call.id, call)
-        if (news.size > maxNews) news.delete(news.keys().next().value as string)
+        pending.delete(call.id)
+        pending.set(call.id, call)
+        if (pending.size > maxNews) pending.delete(pending.keys().next().value as string)
       }
     }
   }
 
   const watch = (): DisposableStack => {
     const stack = new DisposableStack()
-    stack.use(admin.onCalls(called))
+    stack.use(admin.onCalls(onCalls))
     stack.use(
       admin.onReload((event) => {
-        for (const reader of readers) if (reader.caller.admin) tell(reader, 'reload', bytesOf(event))
+        for (const reader of readers) if (reader.caller.admin) send(reader, 'reload', bytesOf(event))
       }),
     )
     let timer: Disposable | undefined
@@ -133,7 +134,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     /** Turns the response into a stream; throws OVERLOADED at the limit. */
     open(caller: Caller, response: ServerResponse): void {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
-      const reader: Reader = { caller, response, news: new Map(), servers: undefined, toldAt: clock.monotonic() }
+      const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
       // Do everything that can fail before the stream starts.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
@@ -147,11 +148,11 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
       readers.add(reader)
       watching ??= watch()
       response.once('close', () => left(reader))
-      tell(reader, 'overview', overview)
-      tellServers(reader, servers)
-      tell(reader, 'calls', calls)
+      send(reader, 'overview', overview)
+      sendServers(reader, servers)
+      send(reader, 'calls', calls)
       const reload = caller.admin ? admin.lastReload() : undefined
-      if (reload) tell(reader, 'reload', bytesOf(reload))
+      if (reload) send(reader, 'reload', bytesOf(reload))
     },
     [Symbol.dispose](): void {
       for (const { response } of readers) response.end()

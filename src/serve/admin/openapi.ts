@@ -23,7 +23,7 @@ export function openApi(routes: readonly Route[], version: string): object {
     info: {
       title: 'Toolway admin API',
       version,
-      description: 'What the dashboard uses. Times are milliseconds since the epoch, durations milliseconds.',
+      description: 'The API of the dashboard. Times are milliseconds since the epoch, durations milliseconds.',
     },
     paths,
     components: {
@@ -34,7 +34,7 @@ export function openApi(routes: readonly Route[], version: string): object {
           type: 'apiKey',
           in: 'cookie',
           name: 'toolway_admin_PORT',
-          description: 'Set by POST session. Whatever is not a GET also needs the header `Toolway-Admin: 1`.',
+          description: 'Set by POST session. Requests other than GET also need the header `Toolway-Admin: 1`.',
         },
       },
     },
@@ -59,7 +59,7 @@ function operation(route: Route): object {
     responses: {
       ...success(route.stream ? { 'text/event-stream': {} } : answer && { [json]: { schema: schemaOf(answer) } }),
       default: {
-        description: 'Refused',
+        description: 'Error',
         content: { [json]: { schema: { $ref: '#/components/schemas/AdminError' } } },
       },
     },
@@ -67,7 +67,7 @@ function operation(route: Route): object {
 }
 
 const success = (content: object | undefined) =>
-  content ? { 200: { description: 'OK', content } } : { 204: { description: 'Done' } }
+  content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }
 
 /** `GET servers/{name}` becomes `getServersName`. */
 const operationId = (method: string, path: string): string =>

@@ -16,9 +16,9 @@ export function createRouter(routes: readonly Route[]) {
     .sort((a, b) => namesIn(a.parts) - namesIn(b.parts))
 
   return (method: string, path: string): { readonly route: Route; readonly target: string } => {
-    const given = path.split('/').map(decoded)
+    const segments = path.split('/').map(decoded)
     for (const { parts, sharing } of patterns) {
-      const target = targetOf(parts, given)
+      const target = targetOf(parts, segments)
       if (target === undefined) continue
       const route = sharing.find((one) => one.method === method || (method === 'HEAD' && isReadable(one)))
       if (route) return { route, target }
@@ -35,11 +35,11 @@ const isName = (part: string) => part.startsWith('{')
 const namesIn = (parts: readonly string[]) => parts.filter(isName).length
 
 /** Returns the path parameter, '' if the route has none, or undefined if the path does not match. */
-function targetOf(parts: readonly string[], given: readonly string[]): string | undefined {
-  if (parts.length !== given.length) return undefined
+function targetOf(parts: readonly string[], segments: readonly string[]): string | undefined {
+  if (parts.length !== segments.length) return undefined
   let target = ''
   for (const [index, part] of parts.entries()) {
-    const found = given[index] as string
+    const found = segments[index] as string
     if (isName(part) && found !== '') target = found
     else if (part !== found) return undefined
   }
@@ -64,7 +64,7 @@ export interface RouteContext {
   readonly chat: DashboardChat
   document(): object
   /** Closes a stream when its credential becomes invalid. */
-  watch(guest: AdminUser, response: ServerResponse): void
+  watch(user: AdminUser, response: ServerResponse): void
 }
 
 interface Request<Query, Body> {
@@ -88,7 +88,7 @@ export interface Route extends RouteDetails<z.ZodObject | undefined, z.ZodObject
   readonly summary: string
 }
 
-interface RouteDetails<Query, Body, Asked> {
+interface RouteDetails<Query, Body, Input> {
   readonly query?: Query
   readonly body?: Body
   /** By default the limit of the MCP endpoint. */
@@ -96,7 +96,7 @@ interface RouteDetails<Query, Body, Asked> {
   /** The schema of the response; without one the route responds with 204. */
   readonly answer?: z.ZodType
   readonly stream?: true
-  run(request: Asked, context: RouteContext): unknown
+  run(request: Input, context: RouteContext): unknown
 }
 
 /** Infers the types of query and body from their schemas. */
@@ -110,7 +110,7 @@ const routeFor =
   ): Route => ({ access, method, path, summary, ...details })
 
 interface Authenticated {
-  readonly guest: AdminUser
+  readonly user: AdminUser
   readonly caller: Caller
 }
 
@@ -124,12 +124,12 @@ export const answered = Symbol('answered')
 /** Empty values count as missing. */
 export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
   const start = url.indexOf('?')
-  const given = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
+  const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
   if (schema === undefined) return undefined
   const values: Record<string, string> = {}
-  for (const [name, value] of given) {
+  for (const [name, value] of params) {
     if (value === '') continue
-    if (Object.hasOwn(values, name)) throw bad(`The query has ${shown(name)} twice.`)
+    if (Object.hasOwn(values, name)) throw bad(`The query parameter ${shown(name)} occurs twice.`)
     // Assigning to __proto__ would not create a property.
     Object.defineProperty(values, name, { value, enumerable: true })
   }
@@ -143,7 +143,7 @@ export function memberOf(bytes: Buffer, name: string): Json | undefined {
   try {
     return Json.parse(bytes.toString('utf8')).member(name)
   } catch (error) {
-    throw bad(`The body cannot be used: ${(error as Error).message}.`)
+    throw bad(`Invalid body: ${(error as Error).message}.`)
   }
 }
 
@@ -153,7 +153,7 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
   const sentences = result.error.issues.slice(0, 3).map(({ path, message, code, ...issue }) => {
     const name = path.length === 0 ? `The ${what}` : shown(path.join('.'))
     const unknown = 'keys' in issue ? (issue.keys as string[]).slice(0, 3).map(shown).join(', ') : undefined
-    return unknown === undefined ? `${name}: ${message}` : `${name} has ${unknown}, which is not known here`
+    return unknown === undefined ? `${name}: ${message}` : `${name} has unknown keys: ${unknown}`
   })
   throw bad(`${sentences.join('; ')}.`)
 }

@@ -12,10 +12,10 @@ import * as figures from './schemas/figures.ts'
 import type { ServerAction } from './service.ts'
 
 const actions: Readonly<Record<ServerAction, string>> = {
-  restart: 'Ends the process or connection of a server and starts it anew',
-  enable: 'Turns a server on again',
-  disable: 'Turns a server off: it lists nothing and refuses calls until it is enabled or restarted',
-  refresh: 'Asks a server again what it offers',
+  restart: 'Restarts the process or connection of a server',
+  enable: 'Enables a server',
+  disable: 'Disables a server: it lists nothing and rejects calls until it is enabled or restarted',
+  refresh: 'Lists the tools, resources and prompts of a server again',
 }
 
 const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
@@ -25,30 +25,30 @@ const maxBody = 64 * 1024
 
 /** The whole admin API. The router and the OpenAPI document are built from it. */
 export const routes: readonly Route[] = [
-  userRoute('GET', 'session', 'Who is asking, and what they may do', {
+  userRoute('GET', 'session', 'The current user and their rights', {
     answer: figures.sessionView,
-    run: ({ guest }) => viewOf(guest),
+    run: ({ user }) => viewOf(user),
   }),
-  publicRoute('POST', 'session', 'Takes a credential and sets a cookie that stands for it', {
+  publicRoute('POST', 'session', 'Logs in with a credential and sets a cookie', {
     body: z.strictObject({ token: z.string().min(1).describe('The token, an API key, or a JSON Web Token.') }),
     maxBody,
     answer: figures.sessionView,
     async run({ request, response, body }, { credentials }) {
-      const { guest, cookie } = await credentials.logIn(request, body.token)
+      const { user, cookie } = await credentials.logIn(request, body.token)
       response.setHeader('Set-Cookie', cookie)
-      return viewOf(guest)
+      return viewOf(user)
     },
   }),
-  publicRoute('DELETE', 'session', 'Ends what the cookie stands for', {
+  publicRoute('DELETE', 'session', 'Logs out and deletes the cookie', {
     run({ request, response }, { credentials }) {
       response.setHeader('Set-Cookie', credentials.logOut(request))
     },
   }),
-  userRoute('GET', 'events', 'Server-sent events: overview, calls, servers, reload; it begins with all of them', {
+  userRoute('GET', 'events', 'Server-sent events: overview, calls, servers, reload; starts with one of each', {
     stream: true,
-    run({ guest, caller, response }, { events, watch }) {
+    run({ user, caller, response }, { events, watch }) {
       events.open(caller, response)
-      watch(guest, response)
+      watch(user, response)
       return answered
     },
   }),
@@ -70,11 +70,11 @@ export const routes: readonly Route[] = [
     answer: figures.stats,
     run: ({ caller, query }, { admin }) => admin.stats(caller, query.by),
   }),
-  userRoute('GET', 'servers', 'Every server and how it is', {
+  userRoute('GET', 'servers', 'All servers and their state', {
     answer: z.array(catalog.serverView),
     run: ({ caller }, { admin }) => admin.servers(caller),
   }),
-  userRoute('GET', 'servers/{name}', 'One server, and what it said last', {
+  userRoute('GET', 'servers/{name}', 'One server, with its latest stderr output', {
     answer: catalog.serverDetail,
     run: ({ caller, target }, { admin }) => admin.server(caller, target),
   }),
@@ -84,18 +84,13 @@ export const routes: readonly Route[] = [
       run: ({ caller, target }, { admin }) => admin.control(caller, target, action as ServerAction),
     }),
   ),
-  adminRoute(
-    'POST',
-    'servers/{name}/sign-in',
-    'Begins to sign in to a server that wants OAuth, and tells where to go for that',
-    {
-      answer: catalog.signInView,
-      run({ caller, target, request }, { admin }) {
-        if (admin.signIn) return admin.signIn(caller, target, callbackOf(request))
-        throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
-      },
+  adminRoute('POST', 'servers/{name}/sign-in', 'Starts an OAuth sign-in to a server; returns the URL to open', {
+    answer: catalog.signInView,
+    run({ caller, target, request }, { admin }) {
+      if (admin.signIn) return admin.signIn(caller, target, callbackOf(request))
+      throw new ToolwayError('INVALID_ARGUMENTS', 'This gateway does not support signing in to servers.')
     },
-  ),
+  }),
   userRoute('GET', 'tools', 'The tools, in the order in which they are served', {
     query: calls.toolsQuery,
     answer: catalog.toolPage,
@@ -105,22 +100,17 @@ export const routes: readonly Route[] = [
     answer: catalog.toolDetail,
     run: ({ caller, target }, { admin }) => admin.tool(caller, target),
   }),
-  userRoute(
-    'POST',
-    'tools/{name}/call',
-    'Calls a tool, as one of the agents that the credential may act as: a call like any other',
-    {
-      body: z.strictObject({
-        arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
-        agent: z.string().optional().describe('The agent; the one of the credential otherwise.'),
-      }),
-      answer: catalog.tryResult,
-      run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
-        const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
-        return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
-      },
+  userRoute('POST', 'tools/{name}/call', 'Calls a tool as one of the agents that the credential may act as', {
+    body: z.strictObject({
+      arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
+      agent: z.string().optional().describe('The agent. Default: that of the credential.'),
+    }),
+    answer: catalog.tryResult,
+    run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
+      const given = bytes && (memberOf(bytes, 'arguments') as Json<Record<string, unknown>> | undefined)
+      return admin.tryTool(caller, target, { arguments: given ?? Json.of({}), agent }, signal)
     },
-  ),
+  }),
   userRoute('GET', 'calls', 'The latest calls, newest first', {
     query: calls.callsQuery,
     answer: z.array(calls.callView),
@@ -131,7 +121,7 @@ export const routes: readonly Route[] = [
     async run({ caller, target }, { admin }) {
       const call = await admin.call(caller, target)
       if (call) return call
-      const sentence = 'There is no such call, or not any more: only the latest are kept. The audit log has them all.'
+      const sentence = 'Call not found: only the latest calls are kept. The audit log has all of them.'
       throw new HttpError(404, rpcCodes.request, sentence)
     },
   }),
@@ -140,19 +130,24 @@ export const routes: readonly Route[] = [
     answer: calls.auditPage,
     run: ({ query }, { admin }) => admin.audit(query),
   }),
-  adminRoute('GET', 'audit/chain', 'Whether the audit log is as it was written, as far as it was checked', {
+  adminRoute('GET', 'audit/chain', 'Whether the audit log is unchanged, as of the last check', {
     answer: calls.chainView,
     run: (_, { admin }) => admin.chain(),
   }),
-  adminRoute('POST', 'audit/chain/verify', 'Begins to check the whole audit log; GET audit/chain tells how it went', {
-    answer: calls.chainView,
-    run: (_, { admin }) => admin.verifyChain(),
-  }),
+  adminRoute(
+    'POST',
+    'audit/chain/verify',
+    'Starts a check of the whole audit log; GET audit/chain returns the outcome',
+    {
+      answer: calls.chainView,
+      run: (_, { admin }) => admin.verifyChain(),
+    },
+  ),
   adminRoute('GET', 'agents', 'The agents', {
     answer: z.array(catalog.agentView),
     run: (_, { admin }) => admin.agents(),
   }),
-  adminRoute('GET', 'agents/matrix', 'May each agent use each tool', {
+  adminRoute('GET', 'agents/matrix', 'Which agent may use which tool', {
     query: calls.toolsQuery,
     answer: catalog.matrix,
     run: ({ query }, { admin }) => admin.matrix(query),
@@ -162,28 +157,28 @@ export const routes: readonly Route[] = [
     answer: catalog.whyView,
     run: ({ caller, query }, { admin }) => admin.why(caller, query),
   }),
-  adminRoute('GET', 'config', 'The configuration in force, secrets replaced, and the history of reloads', {
+  adminRoute('GET', 'config', 'The effective configuration without secrets, and the history of reloads', {
     answer: figures.configView,
     run: (_, { admin }) => admin.config(),
   }),
-  adminRoute('POST', 'config/reload', 'Reads the configuration again and puts it into force, whole or not at all', {
+  adminRoute('POST', 'config/reload', 'Reloads the configuration, completely or not at all', {
     answer: figures.reloadEvent,
     run: ({ caller }, { admin }) => admin.reload(caller),
   }),
-  userRoute('GET', 'chat', 'The models that one can talk to', {
+  userRoute('GET', 'chat', 'The chat models', {
     answer: calls.chatView,
     run: (_, { chat }) => chat.view(),
   }),
-  userRoute('POST', 'chat', 'Answers a conversation with the help of the tools, as a stream of events', {
+  userRoute('POST', 'chat', 'Answers a conversation, using tools, as a stream of events', {
     stream: true,
     body: z.strictObject({
-      messages: z.array(message).min(1).describe('What was said so far, and what is asked now.'),
-      model: z.string().min(1).optional().describe('One of the models; the usual one otherwise.'),
-      mode: z.enum(['staged', 'agent']).optional().describe('Instead of chat.mode.'),
-      agent: z.string().optional().describe('The agent; the one of the credential otherwise.'),
+      messages: z.array(message).min(1).describe('The conversation, ending with the new message.'),
+      model: z.string().min(1).optional().describe('The model. Default: the first that GET chat returns.'),
+      mode: z.enum(['staged', 'agent']).optional().describe('Overrides chat.mode.'),
+      agent: z.string().optional().describe('The agent. Default: that of the credential.'),
     }),
-    async run({ guest, caller, body, signal, response }, { chat, watch }) {
-      watch(guest, response)
+    async run({ user, caller, body, signal, response }, { chat, watch }) {
+      watch(user, response)
       await chat.answer(body, { caller, signal, response })
       return answered
     },

@@ -129,7 +129,7 @@ function unknown(authorization: string): never {
 
 const unknownToken = () =>
   invalidCredential(
-    'The token is not one that this gateway knows: send "Authorization: Bearer <token>" with the token it printed at start, or with a credential that its operator gave you.',
+    'Unknown token: send "Authorization: Bearer <token>" with the token that this gateway printed at start, or with a credential from its operator.',
   )
 
 /** Longer than any provider's tokens; also the limit of node:http for all headers. */
@@ -138,7 +138,7 @@ const maxLength = 16 * 1024
 function bearer(authorization: string): string {
   const given = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
   if (given === undefined) {
-    throw invalidCredential('The Authorization header holds no bearer token: send "Authorization: Bearer <token>".')
+    throw invalidCredential('The Authorization header contains no bearer token: send "Authorization: Bearer <token>".')
   }
   if (given.length > maxLength) {
     throw invalidCredential(

@@ -7,7 +7,7 @@ const invalid = `${challenge}, error="invalid_token"`
 /** RFC 6750: without a credential, the challenge names no error. */
 export const missingCredential = (): HttpError =>
   refused(
-    'This gateway needs a credential: send "Authorization: Bearer <token>" with the token it printed at start, or with a credential that its operator gave you.',
+    'This gateway requires a credential: send "Authorization: Bearer <token>" with the token that it printed at start, or with a credential from its operator.',
     challenge,
   )
 

@@ -26,12 +26,12 @@ export function createKeySet(options: {
   const { url, clock, log, changed } = options
   const fetchKeys = createFetchKeys(url, clock)
   let kept: { readonly keys: PublishedKeys; readonly since: number } | undefined
-  let asked = Number.NEGATIVE_INFINITY
+  let fetchedAt = Number.NEGATIVE_INFINITY
   let failed = false
   let closed = false
-  let asking: Promise<void> | undefined
+  let fetching: Promise<void> | undefined
 
-  const ask = async () => {
+  const update = async () => {
     try {
       const keys = await fetchKeys()
       if (keys.text !== kept?.keys.text) changed()
@@ -42,33 +42,33 @@ export function createKeySet(options: {
       const reason = cause instanceof Error ? cause.message : String(cause)
       if (!closed) log.warn({ url, reason }, `cannot fetch the keys of the identity provider: ${reason}`)
     }
-    asked = clock.monotonic()
-    asking = undefined
+    fetchedAt = clock.monotonic()
+    fetching = undefined
   }
   /** Concurrent callers share one request. */
-  const askOnce = () => {
-    asking ??= ask()
-    return asking
+  const fetchOnce = () => {
+    fetching ??= update()
+    return fetching
   }
   const age = () => (kept === undefined ? Number.POSITIVE_INFINITY : clock.monotonic() - kept.since)
-  const sinceAsked = () => clock.monotonic() - asked
+  const sinceFetch = () => clock.monotonic() - fetchedAt
 
   const usable = (): PublishedKeys => {
     if (kept !== undefined && age() < staleMs) return kept.keys
-    throw cannotVerify(retryMs - sinceAsked())
+    throw cannotVerify(retryMs - sinceFetch())
   }
 
   return {
     /** Throws or rejects with a 503 if no keys are cached and recent enough. */
     current(): PublishedKeys | Promise<PublishedKeys> {
-      if (age() < freshMs || (failed && sinceAsked() < retryMs)) return usable()
-      return askOnce().then(usable)
+      if (age() < freshMs || (failed && sinceFetch() < retryMs)) return usable()
+      return fetchOnce().then(usable)
     },
     /** Call it for an unknown key: fetches again, but at most once per cool-down. */
     async renewed(): Promise<PublishedKeys> {
-      if (asking !== undefined || sinceAsked() >= (failed ? retryMs : coolDownMs)) await askOnce()
+      if (fetching !== undefined || sinceFetch() >= (failed ? retryMs : coolDownMs)) await fetchOnce()
       // The key may be new; that cannot be determined while the provider is unreachable.
-      if (failed) throw cannotVerify(retryMs - sinceAsked())
+      if (failed) throw cannotVerify(retryMs - sinceFetch())
       return usable()
     },
     async [Symbol.asyncDispose]() {
@@ -93,21 +93,21 @@ const maxBytes = 256 * 1024
 function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
   checkAddress(url)
   const address = new URL(url)
-  let way: HttpClient | undefined
+  let client: HttpClient | undefined
   const fetchKeys = async (): Promise<PublishedKeys> => {
     const late = new AbortController()
     using _timer = clock.after(timeoutMs, () =>
       late.abort(new Error(`no answer within ${timeoutMs / 1000} s (a fixed limit)`)),
     )
     const headers = { accept: 'application/jwk-set+json, application/json' }
-    way ??= createHttpClient(address, { connections: 1 })
-    const asked = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
+    client ??= createHttpClient(address, { connections: 1 })
+    const request = { method: 'GET', path: address.pathname + address.search, headers, signal: late.signal } as const
     const accepts = (status: number) => status === 200
-    const { status, text } = await way.fetchText(asked, { maxBytes, tooLarge, accepts })
+    const { status, text } = await client.fetchText(request, { maxBytes, tooLarge, accepts })
     if (text === undefined) throw new Error(`HTTP ${status} instead of 200`)
     return { find: createLocalJWKSet(parsed(text)), text }
   }
-  return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => way?.[Symbol.asyncDispose]() })
+  return Object.assign(fetchKeys, { [Symbol.asyncDispose]: async () => client?.[Symbol.asyncDispose]() })
 }
 
 const tooLarge = () => new Error(`the key set is larger than ${maxBytes / 1024} KiB`)
@@ -125,5 +125,5 @@ function checkAddress(url: string): void {
   const { protocol, hostname } = new URL(url)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
   if (protocol === 'https:' || (protocol === 'http:' && loopback)) return
-  throw new Error('auth.jwt.jwksUrl must start with https://; http:// is for addresses of this machine alone.')
+  throw new Error('auth.jwt.jwksUrl must start with https:// (http:// is accepted for loopback addresses only).')
 }

@@ -116,16 +116,16 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   if (error instanceof errors.JWTExpired) return 'The token has expired: get a new one from your identity provider.'
   if (error instanceof errors.JWTClaimValidationFailed) {
     const { claim, reason } = error
-    if (reason === 'missing') return `The token has no ${claim} claim: ask your identity provider for one that has.`
+    if (reason === 'missing') return `The token has no ${claim} claim: ask your identity provider for a token with it.`
     if (claim === 'nbf') return 'The token is not valid yet: wait, or set the clock.'
-    if (claim === 'iss') return `The token is of another issuer: get one from ${issuer}.`
+    if (claim === 'iss') return `The token was issued by another issuer: get one from ${issuer}.`
     if (claim === 'aud') return `The token is for another audience: get one for ${audience}.`
-    return `The token's ${claim} claim is not as it must be: get another one from your identity provider.`
+    return `The token's ${claim} claim is invalid: get a new token from your identity provider.`
   }
   if (error instanceof errors.JWKSNoMatchingKey) {
     return 'The token is signed with a key that its issuer has not published: get a new one from your identity provider.'
   }
-  return 'The token is not a JSON Web Token that this gateway can trust: get a new one from your identity provider.'
+  return 'The token cannot be verified: get a new one from your identity provider.'
 }
 
 /** Log only the name: the message of an unexpected error may quote the token. */
@@ -170,7 +170,7 @@ function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
 /** Keeps short printable subjects and hashes all others, so that principals stay short, printable and unique. */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
-    throw expiredCredential('The token names no subject: ask your identity provider for one with a sub claim.')
+    throw expiredCredential('The token has no subject: ask your identity provider for one with a sub claim.')
   }
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
@@ -183,7 +183,7 @@ function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   const valid = Array.isArray(names) && names.length > 0 && names.every(isAgentName)
   if (valid) return names
   throw expiredCredential(
-    `The token's claim ${claim} is neither the name of an agent nor a list of such names: ask your identity provider for another token.`,
+    `The token's claim ${claim} is neither an agent name nor a list of agent names: ask your identity provider for another token.`,
   )
 }
 

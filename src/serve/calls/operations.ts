@@ -107,7 +107,7 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     /** Queries or cancels a task that a tool started for this caller. */
     async task(method: string, asked: ReceivedParams, caller: Caller, peer: CallPeer) {
       const task = readTaskId(textParam(asked.params, 'taskId'))
-      if (task === undefined) throw invalid('Task not found: the "taskId" must be one that you were given.')
+      if (task === undefined) throw invalid('Task not found: use a "taskId" from an earlier result.')
       const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(asked.params, peer))
       const input = { arguments: Json.of({}), meta: metaOf(asked), ...restOf(asked, aboutTask) }
       const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })

@@ -85,10 +85,10 @@ export function createPendingClientRequests(scope: Scope, log: Log) {
 const emptyAnswer: MemberRules = { members: {} }
 
 export const nobodyWaits = (method: string) =>
-  new ToolwayError('CANCELLED', `The call that needed ${method} of its client is over.`)
+  new ToolwayError('CANCELLED', `The call that requested ${method} from its client has ended.`)
 
 const unreachable = (method: string) =>
   new ToolwayError(
     'CANCELLED',
-    `The client cannot be asked for ${method}: it has gone, or does not accept an event stream as an answer.`,
+    `Cannot send ${method} to the client: it has disconnected, or does not accept an event stream.`,
   )

@@ -56,14 +56,14 @@ export class ResumableCall implements CallPeer {
   readonly #questions = new Map<string, PendingInput>()
   readonly #admit: () => void
   #held: { readonly method: string; readonly params: Json }[] = []
-  #leg: RequestTurn
+  #current: RequestTurn
   #settle: ((turn: TurnOutcome) => void) | undefined
   #end: TurnOutcome | undefined
   #asked = 0
 
   /** `admit` runs before each input request and throws if the call may not wait for its caller. */
-  constructor(leg: RequestTurn, admit: () => void) {
-    this.#leg = leg
+  constructor(current: RequestTurn, admit: () => void) {
+    this.#current = current
     this.#admit = admit
   }
 
@@ -72,11 +72,11 @@ export class ResumableCall implements CallPeer {
   }
 
   get logLevel(): LogLevel | undefined {
-    return this.#leg.logLevel
+    return this.#current.logLevel
   }
 
   get request() {
-    return { id: this.#leg.id, revision: this.#leg.revision }
+    return { id: this.#current.id, revision: this.#current.revision }
   }
 
   run(work: (call: ResumableCall) => Promise<Pieces>): void {
@@ -87,8 +87,8 @@ export class ResumableCall implements CallPeer {
   }
 
   /** Waits for the outcome of this request; `answers` are the caller's input responses. */
-  turn(leg: RequestTurn, answers: Params = {}): Promise<TurnOutcome> {
-    this.#leg = leg
+  turn(current: RequestTurn, answers: Params = {}): Promise<TurnOutcome> {
+    this.#current = current
     for (const [key, question] of this.#questions) {
       if (isAnswer(answers[key])) question.answer(Json.of(answers[key]))
     }
@@ -158,9 +158,9 @@ export class ResumableCall implements CallPeer {
   #checkCapabilities(method: string, params: Json): void {
     const required = requiredCapabilities(method, params.value)
     if (required === undefined) {
-      throw new UnsupportedRequest(`The caller's client cannot be asked for ${method} in mid-call.`)
+      throw new UnsupportedRequest(`${method} cannot be sent to the caller's client during a call.`)
     }
-    const missing = missingCapabilities(this.#leg.capabilities, required)
+    const missing = missingCapabilities(this.#current.capabilities, required)
     if (missing === undefined) return
     const refusal = missingCapabilityError(missing)
     this.#finish({ kind: 'failed', thrown: refusal })
@@ -170,14 +170,14 @@ export class ResumableCall implements CallPeer {
   }
 
   #deliver(method: string, params: Json): void {
-    const { progressToken, logLevel } = this.#leg
+    const { progressToken, logLevel } = this.#current
     if (method === 'notifications/message' && !meetsLogLevel(logLevel, params)) return
     if (method !== 'notifications/progress') {
-      this.#leg.send(notificationBytes(method, params))
+      this.#current.send(notificationBytes(method, params))
       return
     }
     if (typeof progressToken !== 'string' && typeof progressToken !== 'number') return
-    this.#leg.send(notificationBytes(method, withProgressToken(progressToken, params)))
+    this.#current.send(notificationBytes(method, withProgressToken(progressToken, params)))
   }
 
   /** Batches input requests raised in the same tick into one response. */

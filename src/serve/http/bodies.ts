@@ -88,12 +88,12 @@ function checkHeaders({ headers }: ReceivedRequest, limit: number): void {
   checkMediaType(headers['content-type'])
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new HttpError(415, rpcCodes.request, 'Compressed bodies are not accepted: send the JSON as it is.')
+    throw new HttpError(415, rpcCodes.request, 'Compressed bodies are not supported: send uncompressed JSON.')
   }
   if (Number(headers['content-length'] ?? 0) > limit) throw tooLarge(limit)
 }
 
-const incomplete = () => new HttpError(400, rpcCodes.parse, 'The body ended before it was complete.')
+const incomplete = () => new HttpError(400, rpcCodes.parse, 'The body is incomplete.')
 
 const tooLarge = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body is larger than ${limit} bytes: send less, or raise server.maxBody.`)
@@ -128,10 +128,10 @@ export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLi
           if (own + bytes > maxInFlightPerCaller) throw overCallerBudget(maxInFlightPerCaller)
           const ofCaller = (ofCallers.get(caller) ?? 0) + bytes
           if (ofCaller > maxInFlightPerCaller) {
-            throw tooMany('Your requests in flight hold', maxInFlightPerCaller, 'server.maxInFlightPerCaller')
+            throw tooMany('Your requests in flight exceed', maxInFlightPerCaller, 'server.maxInFlightPerCaller')
           }
           if (held + bytes > maxInFlight)
-            throw tooMany('All requests in flight hold', maxInFlight, 'server.maxInFlight')
+            throw tooMany('All requests in flight exceed', maxInFlight, 'server.maxInFlight')
           own += bytes
           held += bytes
           ofCallers.set(caller, ofCaller)
@@ -150,7 +150,7 @@ export function createBodyBudget({ maxInFlight, maxInFlightPerCaller }: BudgetLi
 }
 
 const tooMany = (who: string, limit: number, rule: string) =>
-  HttpError.of('RATE_LIMITED', `${who} as many as the ${limit} bytes of ${rule}: wait for some to be answered.`, {
+  HttpError.of('RATE_LIMITED', `${who} ${limit} bytes, the limit of ${rule}: wait until some are answered.`, {
     retryAfterMs,
     rule,
   })

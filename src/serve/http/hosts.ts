@@ -48,14 +48,14 @@ const originRule = 'server.allowedOrigins'
 const wrongHost = (host: string | undefined) =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `${host === undefined ? 'The request has no Host header' : `This gateway does not answer to the host ${shown(host)}`}: use the address it printed at start, or add the name to server.allowedHosts.`,
+    `${host === undefined ? 'The request has no Host header' : `The host ${shown(host)} is not allowed`}: use the address that the gateway printed at start, or add the host to server.allowedHosts.`,
     { rule: hostRule },
   )
 
 const wrongOrigin = (origin: string) =>
   HttpError.of(
     'DENIED_BY_POLICY',
-    `Pages from ${shown(origin)} may not use this gateway: add the origin to server.allowedOrigins if they should.`,
+    `The origin ${shown(origin)} is not allowed: to allow its pages, add it to server.allowedOrigins.`,
     { rule: originRule },
   )
 
@@ -71,20 +71,8 @@ export function offendingHeader(
 
 const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}…` : text)
 
-const requestHeaders = [
-  'Authorization',
-  'Content-Type',
-  'Accept',
-  'Mcp-Session-Id',
-  'MCP-Protocol-Version',
-  'Mcp-Method',
-  'Mcp-Name',
-  'Last-Event-ID',
-  'Toolway-Agent',
-  'traceparent',
-  'tracestate',
-  'baggage',
-]
+const requestHeaders =
+  'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, traceparent, tracestate, baggage'
 
 /** Headers that tools and OpenAI clients add; allowed when a preflight names them. */
 const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
@@ -106,7 +94,7 @@ export function answerPreflight(response: ServerResponse): void {
   const params = asked.split(',').map((name) => name.trim())
   response.writeHead(204, {
     'Access-Control-Allow-Methods': 'POST, GET, DELETE',
-    'Access-Control-Allow-Headers': [...requestHeaders, ...params.filter((name) => named.test(name))].join(', '),
+    'Access-Control-Allow-Headers': [requestHeaders, ...params.filter((name) => named.test(name))].join(', '),
     'Access-Control-Max-Age': '600',
   })
   response.end()

@@ -134,7 +134,7 @@ describe('sessions over HTTP', () => {
     const unknown = await raw({ body, headers: { 'mcp-session-id': 'unknown' } })
     expect(unknown).toMatchObject({
       status: 404,
-      json: { id: 5, error: { code: -32001, message: 'Session not found: initialise again.' } },
+      json: { id: 5, error: { code: -32001, message: expect.stringMatching(/^Session not found: .*initialize/) } },
     })
     expect((await raw({ method: 'GET' })).status).toBe(400)
     expect((await raw({ method: 'DELETE', headers: { 'mcp-session-id': 'unknown' } })).status).toBe(404)

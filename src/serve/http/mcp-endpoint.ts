@@ -47,27 +47,24 @@ import { type AcceptedTypes, PostResponse, readAccept } from './post-response.ts
 import type { ReceivedRequest } from './request.ts'
 import { SseStream } from './sse-stream.ts'
 
-interface McpEndpointOptions {
+/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
+export function createMcpEndpoint(options: {
   readonly access: Access
   readonly authenticate: Authenticate
   readonly admit: Admit
   readonly bodies: RequestBodies
-  readonly era: LegacyProtocol
-  readonly modern: StatelessHttp
+  readonly legacy: LegacyProtocol
+  readonly stateless: StatelessHttp
   readonly sessions: SessionStore
   readonly membership?: Membership | undefined
   /** Trace headers are read only if calls are traced. */
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
-}
-
-/** The MCP endpoint: POST for each message, GET for a stream, DELETE to end a session. */
-export function createMcpEndpoint(options: McpEndpointOptions) {
-  const { access, authenticate, admit, bodies, era, modern, sessions, clock, log } = options
-  const { membership } = options
-  const lifetimes = createCredentialWatch(authenticate, clock)
-  const elsewhere =
+}) {
+  const { access, authenticate, admit, bodies, legacy, stateless, sessions, membership, clock, log } = options
+  const watchCredential = createCredentialWatch(authenticate, clock)
+  const ownerRouting =
     membership &&
     createOwnerRouting({
       membership,
@@ -82,7 +79,7 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
   const sessionOf = (request: ReceivedRequest, identity: AuthIdentity, id?: Id): HttpSession => {
     const given = request.headers['mcp-session-id']
     if (typeof given !== 'string') {
-      const sentence = 'The Mcp-Session-Id header is missing: initialize first, then send the id you were given.'
+      const sentence = 'The Mcp-Session-Id header is missing: send "initialize" first, then the id from its response.'
       throw new HttpError(400, rpcCodes.request, sentence, { id })
     }
     const { principal } = identity
@@ -93,7 +90,7 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     }
     // A credential whose rights have changed must not keep the session's old rights.
     if (session === undefined || !hasSameRights(session.caller, identity))
-      throw new HttpError(404, rpcCodes.session, 'Session not found: initialise again.', { id })
+      throw new HttpError(404, rpcCodes.session, 'Session not found: send "initialize" again.', { id })
     return session
   }
 
@@ -105,31 +102,26 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     accepts: AcceptedTypes,
   ) => {
     try {
-      const client = era.negotiate(inbound.params)
+      const client = legacy.negotiate(inbound.params)
       const asked = agentOfParams(inbound.params) ?? agentOfRequest(request)
       const { remoteAddress: address } = request.socket
       const agent = agentFor(access, { ...identity, address }, asked)
       const session = sessions.open({ ...identity, agent, asked }, client, address)
       log.debug({ principal: identity.principal, revision: client.revision }, 'session opened')
       response.setHeader('Mcp-Session-Id', session.id)
-      const welcome = await era.initializeResult(session)
+      const welcome = await legacy.initializeResult(session)
       new PostResponse(response, accepts, clock, session.streams).answer([resultBytes(inbound.id, welcome)])
     } catch (thrown) {
       throw toHttpError(thrown, log, inbound.id)
     }
   }
 
-  /** The address and the agent may differ between requests of one session. */
-  const callerAt = (session: HttpSession, request: ReceivedRequest): Caller => {
-    const caller = actingAs(access, session.caller, agentOfRequest(request))
-    const address = clientAddress(request, membership)
-    return address === undefined || address === caller.address ? caller : { ...caller, address }
-  }
-
-  /** Like `callerAt`, but errors carry the request's id. */
-  const callerOf = (session: HttpSession, request: ReceivedRequest, id: Id): Caller => {
+  /** The address and the agent may differ between requests of one session. Errors carry the request's id. */
+  const callerOf = (session: HttpSession, request: ReceivedRequest, id?: Id): Caller => {
     try {
-      return callerAt(session, request)
+      const caller = actingAs(access, session.caller, agentOfRequest(request))
+      const address = clientAddress(request, membership)
+      return address === undefined || address === caller.address ? caller : { ...caller, address }
     } catch (thrown) {
       throw toHttpError(thrown, log, id)
     }
@@ -148,43 +140,42 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     const messages = readBatch(session, body)?.map((inbound) => placed(inbound, request))
     if (messages === undefined) return false
     const malformed = (fault: string) => recordMalformed(access, session.caller, fault)
+    const common = { protocol: legacy, session, batch: messages, malformed }
     if (messages.every(({ kind }) => kind === 'response' || kind === 'notification')) {
-      await answerBatch({ era, session, batch: messages, outlet: nowhere, caller: session.caller, malformed })
+      await answerBatch({ ...common, outlet: nowhere, caller: session.caller })
       response.writeHead(202, { 'Content-Length': 0 }).end()
       return true
     }
     if (draining) throw shuttingDown()
     const outlet = new PostResponse(response, accepts, clock, session.streams)
-    const caller = callerAt(session, request)
-    outlet.answerBatch(
-      await answerBatch({ era, session, batch: messages, outlet, caller, agentResolved: true, malformed }),
-    )
+    const caller = callerOf(session, request)
+    outlet.answerBatch(await answerBatch({ ...common, outlet, caller, agentResolved: true }))
     sessions.touch(session)
     return true
   }
 
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
-    const coming = bodies.read({ request, response, identity })
-    const body = coming instanceof Promise ? await coming : coming
+    const reading = bodies.read({ request, response, identity })
+    const body = reading instanceof Promise ? await reading : reading
     // A batch is routed by its session header, so its messages need not be parsed here.
     const message = isBatch(body) ? undefined : readInbound(body)
-    if (elsewhere && (await elsewhere.route({ request, response, identity, body, inbound: message }))) return
+    if (ownerRouting && (await ownerRouting.route({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
     const inbound = placed(message ?? readInbound(body), request)
     if (inbound.kind === 'invalid') {
       throw new HttpError(400, inbound.code, inbound.message, { id: inbound.id })
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
-    if (waitsForTask(inbound)) lifetimes({ authorization: request.headers.authorization, identity, response })
+    if (waitsForTask(inbound)) watchCredential({ authorization: request.headers.authorization, identity, response })
     // The protocol is chosen per message; the code below is for the legacy protocol.
-    const taken = modern.take(inbound, { request, response, identity, body })
+    const taken = stateless.take(inbound, { request, response, identity, body })
     if (taken) return taken
     const accepts = legacyAccepts(request)
     if (inbound.kind !== 'request') {
       const session = sessionOf(request, identity)
       const ambiguous = inbound.kind === 'response' ? session.clientRequests.settle(inbound) : undefined
       if (ambiguous !== undefined) throw new HttpError(400, rpcCodes.params, ambiguous)
-      if (inbound.kind === 'notification') era.notification(session, inbound)
+      if (inbound.kind === 'notification') legacy.notification(session, inbound)
       response.writeHead(202, { 'Content-Length': 0 }).end()
       return
     }
@@ -194,7 +185,7 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     }
     const session = sessionOf(request, identity, inbound.id)
     const exchange = new PostResponse(response, accepts, clock, session.streams)
-    const answer = await era.request(session, inbound, exchange, callerOf(session, request, inbound.id), true)
+    const answer = await legacy.request(session, inbound, exchange, callerOf(session, request, inbound.id), true)
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
     sessions.touch(session)
@@ -217,9 +208,9 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     if (found === 'over') response.writeHead(204).end()
   }
 
-  const told = ({ status, details: { data } }: HttpError, { socket: { remoteAddress: address } }: ReceivedRequest) => {
+  const recordRejection = ({ status, details }: HttpError, { socket: { remoteAddress: address } }: ReceivedRequest) => {
     // `agentFor` records denied agents; record only rejected credentials here.
-    const { code, rule } = (data ?? {}) as { code?: ErrorCode; rule?: string }
+    const { code, rule } = (details.data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
     access.rejected({ code, address })
   }
@@ -234,7 +225,7 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     const identity = known instanceof Promise ? await known : known
     // A closed response emits no further close event, which the code below relies on.
     if (response.destroyed) return
-    if (method === 'GET' || isListening(headers)) lifetimes({ authorization, identity, response })
+    if (method === 'GET' || isListening(headers)) watchCredential({ authorization, identity, response })
     try {
       await dispatch(request, response, identity)
     } catch (thrown) {
@@ -250,7 +241,7 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
       return
     }
     checkRevision(request)
-    if (await elsewhere?.route({ request, response, identity })) return
+    if (await ownerRouting?.route({ request, response, identity })) return
     if (method === 'DELETE') {
       sessions.end(sessionOf(request, identity))
       response.writeHead(204).end()
@@ -265,15 +256,15 @@ export function createMcpEndpoint(options: McpEndpointOptions) {
     handle(request: ReceivedRequest, response: ServerResponse): void {
       route(request, response).catch((thrown: unknown) => {
         const refusal = toHttpError(thrown, log)
-        told(refusal, request)
+        recordRejection(refusal, request)
         sendHttpError(response, refusal, clock)
       })
     },
     /** Rejects new requests; those in flight continue. */
     drain(): void {
       draining = true
-      modern.drain()
-      elsewhere?.drain()
+      stateless.drain()
+      ownerRouting?.drain()
     },
   }
 }
@@ -317,7 +308,7 @@ const unknownRevision = () =>
   new HttpError(
     400,
     rpcCodes.request,
-    `The MCP-Protocol-Version header names a revision that is not served here: use one of ${legacyRevisions.join(', ')}.`,
+    `The revision in the MCP-Protocol-Version header is not supported: use one of ${legacyRevisions.join(', ')}.`,
   )
 
 const notAcceptable = () =>

@@ -43,7 +43,7 @@ export class PostResponse implements ResponseChannel {
   readonly #clock: Clock
   readonly #streams: SessionStreams | undefined
   readonly #timer: Disposable | undefined
-  #line: Line | undefined
+  #line: SseStream | ResumableStream | undefined
   #feed: ResumableStream | undefined
   #over = false
 
@@ -109,7 +109,7 @@ export class PostResponse implements ResponseChannel {
     else this.#response.writeHead(204).end()
   }
 
-  #openLine = (): Line => {
+  #openLine = (): SseStream | ResumableStream => {
     this.#timer?.[Symbol.dispose]()
     if (this.#line !== undefined) return this.#line
     const stream = new SseStream(this.#response, this.#clock)
@@ -131,9 +131,4 @@ export class PostResponse implements ResponseChannel {
     this.#timer?.[Symbol.dispose]()
     return true
   }
-}
-
-interface Line {
-  send(message: Buffer): boolean
-  end(answer?: Buffer): void
 }

@@ -27,16 +27,15 @@ function publish(
   response.end(method === 'HEAD' ? undefined : body)
 }
 
-interface CardOptions {
-  readonly info: { readonly version: string }
-  readonly config: Pick<HttpConfig, 'path'>
-  readonly hosts: Hosts
-}
-
 export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/, '')}/server-card`
 
 /** Describes this gateway to clients before they connect (SEP-2127), without details of the servers behind it. */
-export function createServerCardEndpoint({ info, config, hosts }: CardOptions): HttpEndpoint {
+export function createServerCardEndpoint(options: {
+  readonly info: { readonly version: string }
+  readonly config: Pick<HttpConfig, 'path'>
+  readonly hosts: Hosts
+}): HttpEndpoint {
+  const { info, config, hosts } = options
   const place = cardPath(config.path)
   return {
     handle(request, response, path) {
@@ -60,15 +59,14 @@ export function createServerCardEndpoint({ info, config, hosts }: CardOptions): 
 
 const supportedProtocolVersions = [modernRevision, ...legacyRevisions]
 
-interface MetadataOptions {
+/** Serves OAuth protected resource metadata (RFC 9728), which names the authorization server. */
+export function createOAuthMetadataEndpoint(options: {
   /** The identity provider of the current configuration. */
   jwt(): JwtConfig | undefined
   readonly config: Pick<HttpConfig, 'path'>
   readonly hosts: Hosts
-}
-
-/** Serves OAuth protected resource metadata (RFC 9728), which names the authorization server. */
-export function createOAuthMetadataEndpoint({ jwt, config, hosts }: MetadataOptions): HttpEndpoint {
+}): HttpEndpoint {
+  const { jwt, config, hosts } = options
   return {
     handle(request, response, path) {
       const provider = jwt()

@@ -96,13 +96,13 @@ export async function openHttpServer(
   const port = await listen(server, config.host, config.port)
   const hosts = allowedHosts(config, port)
   const { membership, workers, environmentOf } = options
-  const aside =
+  const privatePort =
     workers && (await openPrivatePort(server, workers.membership === membership ? '127.0.0.1' : config.host))
   const sessions = createSessionStore({ access, clock, log, membership })
-  const era = createLegacyProtocol({ access, info, log })
-  const lead = membership && environmentOf && routeToEnvironments({ membership, environmentOf })
-  const stateless = createStatelessProtocol({ access, info, replica: membership?.self, clock, log })
-  const modern = createStatelessHttp({ era: stateless, access, membership, lead, clock, log })
+  const legacy = createLegacyProtocol({ access, info, log })
+  const routeCall = membership && environmentOf && routeToEnvironments({ membership, environmentOf })
+  const protocol = createStatelessProtocol({ access, info, replica: membership?.self, clock, log })
+  const stateless = createStatelessHttp({ protocol, access, membership, routeCall, clock, log })
   const admit = createAdmit({
     authenticate,
     settings: options.failures ?? (() => usualFailures),
@@ -115,8 +115,8 @@ export async function openHttpServer(
     authenticate,
     admit,
     bodies,
-    era,
-    modern,
+    legacy,
+    stateless,
     sessions,
     membership,
     traced,
@@ -125,14 +125,14 @@ export async function openHttpServer(
   })
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { adminEndpoint, chat, jwt } = options
-  const openDoor: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
+  const listening: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
   /** Created on the first request to their path. */
   const further: { below: string; open(): Promise<HttpEndpoint>; opened?: Promise<HttpEndpoint> }[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
   if (jwt)
     further.push({ below: '/.well-known/', open: async () => createOAuthMetadataEndpoint({ jwt, config, hosts }) })
   further.push({ below: cardPath(config.path), open: async () => createServerCardEndpoint({ info, config, hosts }) })
-  if (adminEndpoint) further.push({ below: '/', open: () => adminEndpoint(openDoor) })
+  if (adminEndpoint) further.push({ below: '/', open: () => adminEndpoint(listening) })
   const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
   const base = config.path.replace(/\/$/, '')
   // Users paste these variants.
@@ -168,12 +168,12 @@ export async function openHttpServer(
   const handOn = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     try {
       const place = further.find(({ below }) => path.startsWith(below))
-      const led = place?.below === '/' && membership && workers && { membership, workers, clock }
-      if (led && (await forwardToAdminWorker(request, response, led))) return
+      const workerRouting = place?.below === '/' && membership && workers && { membership, workers, clock }
+      if (workerRouting && (await forwardToAdminWorker(request, response, workerRouting))) return
       if (place) place.opened ??= place.open()
-      const door = await place?.opened
-      if (draining) door?.[Symbol.dispose]()
-      if (!door?.handle(request, response, path)) throw nothingAt(config.path)
+      const opened = await place?.opened
+      if (draining) opened?.[Symbol.dispose]()
+      if (!opened?.handle(request, response, path)) throw nothingAt(config.path)
     } catch (thrown) {
       refused(request, response, thrown)
     }
@@ -224,9 +224,9 @@ export async function openHttpServer(
 
   const close = async () => {
     draining = true
-    void aside?.close()
+    void privatePort?.close()
     endpoint.drain()
-    for (const { opened } of further) void opened?.then((door) => door[Symbol.dispose]())
+    for (const { opened } of further) void opened?.then((endpoint) => endpoint[Symbol.dispose]())
     changes[Symbol.dispose]()
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     connections.closeIdle()
@@ -247,7 +247,7 @@ export async function openHttpServer(
     // Not the HTTP server's `close`: it would close idle connections on which a request may be in transit.
     await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
     // Close the private port last: other workers forward requests here while clients are connected.
-    if (aside) await within(handedMs, aside.close())
+    if (privatePort) await within(handedMs, privatePort.close())
   }
   const within = async (ms: number, done: Promise<void>) => {
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -260,7 +260,7 @@ export async function openHttpServer(
     retire,
     url,
     port,
-    address: addressOf(config, port, aside && { port: aside.port, here: workers?.membership === membership }),
+    address: addressOf(config, port, privatePort?.port, workers?.membership === membership),
     get sessions() {
       return sessions.count
     },
@@ -298,13 +298,14 @@ function pathOf(url: string): string {
 function addressOf(
   { advertise, host }: HttpConfig,
   port: number,
-  aside: { readonly port: number; readonly here: boolean } | undefined,
+  privatePort: number | undefined,
+  sameMachine: boolean,
 ): string {
   const own = advertise ?? `http://${isAnywhere(host) ? hostname() : bracketed(host)}:${port}`
-  if (!aside) return own
-  if (aside.here) return `http://127.0.0.1:${aside.port}`
+  if (privatePort === undefined) return own
+  if (sameMachine) return `http://127.0.0.1:${privatePort}`
   const address = new URL(own)
-  address.port = String(aside.port)
+  address.port = String(privatePort)
   return address.origin
 }
 

@@ -113,9 +113,9 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       case 'ping':
         return nothing
       case 'initialize':
-        throw new ProtocolError(rpcCodes.request, 'This session is initialised already.')
+        throw new ProtocolError(rpcCodes.request, 'This session is already initialized.')
       default:
-        throw new ProtocolError(rpcCodes.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+        throw new ProtocolError(rpcCodes.method, `Unknown method ${JSON.stringify(method.slice(0, 100))}.`)
     }
   }
 
@@ -225,7 +225,7 @@ export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
 
 /** Handles all messages concurrently; resolves with the responses when all are complete. */
 export async function answerBatch(options: {
-  readonly era: LegacyProtocol
+  readonly protocol: LegacyProtocol
   readonly session: Session
   readonly batch: Batch
   readonly outlet: ResponseChannel
@@ -234,7 +234,7 @@ export async function answerBatch(options: {
   /** Called for each message that violates the protocol. */
   malformed(fault: string): void
 }): Promise<readonly Buffer[]> {
-  const { era, session, batch, outlet, caller } = options
+  const { protocol, session, batch, outlet, caller } = options
   const parts: ResponseChannel[] = []
   outlet.owner = {
     cancel() {
@@ -250,7 +250,7 @@ export async function answerBatch(options: {
     if (inbound.kind === 'response') {
       const ambiguous = session.clientRequests.settle(inbound)
       if (ambiguous !== undefined) options.malformed(ambiguous)
-    } else if (inbound.kind === 'notification') era.notification(session, inbound)
+    } else if (inbound.kind === 'notification') protocol.notification(session, inbound)
     else {
       const { promise: abandoned, resolve } = Promise.withResolvers<undefined>()
       const part: ResponseChannel = {
@@ -259,7 +259,7 @@ export async function answerBatch(options: {
         abandon: () => resolve(undefined),
       }
       parts.push(part)
-      const answered = era
+      const answered = protocol
         .request(session, inbound, part, caller, options.agentResolved)
         .then((answer) => answer && joined(answer.message))
       return Promise.race([answered, abandoned])

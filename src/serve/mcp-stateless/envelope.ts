@@ -59,7 +59,7 @@ interface Fault {
 }
 
 const invalidEnvelope = (fault: Fault) =>
-  new HttpError(400, rpcCodes.params, `The "_meta" of this message is wrong: ${fault.key} ${fault.problem}.`, {
+  new HttpError(400, rpcCodes.params, `Invalid "_meta": ${fault.key} ${fault.problem}.`, {
     data: { envelope: fault },
   })
 
@@ -93,7 +93,7 @@ export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'le
   const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
   if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
     if (!modernHeader) return 'legacy'
-    const sentence = `"initialize" opens a session, and ${versionHeader} has none: send one without the other.`
+    const sentence = `"initialize" opens a session, but revision ${versionHeader} has no sessions: omit one of them.`
     const mismatch = { header: versionHeader, body: 'initialize' }
     throw new HttpError(400, modernErrors.headerMismatch, sentence, { data: { mismatch } })
   }

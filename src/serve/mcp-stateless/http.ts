@@ -27,29 +27,29 @@ interface StatelessPost {
 export type StatelessHttp = ReturnType<typeof createStatelessHttp>
 
 export function createStatelessHttp(options: {
-  readonly era: StatelessProtocol
+  readonly protocol: StatelessProtocol
   readonly access: Access
   readonly membership?: Membership | undefined
   /** Forwards calls to the replica that holds their environment. */
-  readonly lead?: RouteCall | undefined
+  readonly routeCall?: RouteCall | undefined
   readonly clock: Clock
   readonly log: Log
 }) {
-  const { era, access, membership, lead, clock, log } = options
+  const { protocol, access, membership, routeCall, clock, log } = options
   const admitted = (inbound: InboundRequest, { request, identity }: StatelessPost): StatelessRequest => {
     const { headers } = request
     const envelope = validateRequest(inbound, headers)
     const from = { ...identity, address: clientAddress(request, membership) }
     const agent = agentFor(access, from, agentOfParams(inbound.params) ?? agentOfRequest(request))
     const caller = statelessCaller({ ...from, agent }, envelope)
-    return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller, headers }
+    return { ...inbound, params: protocol.params(inbound, envelope, caller), envelope, caller, headers }
   }
 
   /** Always a stream, regardless of what the client accepts. */
   const listen = (request: StatelessRequest, response: ServerResponse) => {
     const exchange = new PostResponse(response, { json: true, stream: true }, clock)
     try {
-      exchange.owner = era.streams.open(request, request.caller, {
+      exchange.owner = protocol.streams.open(request, request.caller, {
         send: (message) => exchange.send(message),
         end: (answer) => exchange.answer([answer]),
       })
@@ -63,8 +63,8 @@ export function createStatelessHttp(options: {
   const answer = async (inbound: InboundRequest, post: StatelessPost) => {
     const request = admitted(inbound, post)
     const { response } = post
-    const led = lead?.(request, post)
-    if (led && ((await led) || response.destroyed)) return
+    const routed = routeCall?.(request, post)
+    if (routed && ((await routed) || response.destroyed)) return
     if (request.method === 'subscriptions/listen') {
       listen(request, response)
       return
@@ -72,7 +72,7 @@ export function createStatelessHttp(options: {
     const { json, stream } = readAccept(post.request.headers.accept)
     // Send JSON if the client accepts neither type.
     const exchange = new PostResponse(response, { json: json || !stream, stream }, clock)
-    const answer = await era.request(request, exchange)
+    const answer = await protocol.request(request, exchange)
     if (answer === undefined) exchange.abandon()
     else exchange.answer(answer.message, answer.status, answer.headers)
   }
@@ -80,7 +80,7 @@ export function createStatelessHttp(options: {
   const rejected = (inbound: InboundMessage, thrown: unknown) =>
     inbound.kind === 'request' ? identified(toHttpError(thrown, log), inbound.id) : thrown
 
-  const deal = async (inbound: InboundMessage, post: StatelessPost): Promise<void> => {
+  const handle = async (inbound: InboundMessage, post: StatelessPost): Promise<void> => {
     try {
       if (inbound.kind === 'request') await answer(inbound, post)
       else if (inbound.kind === 'notification') {
@@ -97,12 +97,12 @@ export function createStatelessHttp(options: {
     /** Returns undefined for messages of the legacy protocol. Throws or rejects if the message is invalid. */
     take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined {
       try {
-        return protocolOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : deal(inbound, post)
+        return protocolOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : handle(inbound, post)
       } catch (thrown) {
         throw rejected(inbound, thrown)
       }
     },
-    drain: () => era.drain(),
+    drain: () => protocol.drain(),
   }
 }
 

@@ -193,7 +193,7 @@ function readFilter({ notifications }: Params): {
   readonly lists: ReadonlySet<List>
   readonly uris: readonly string[]
 } {
-  if (!isObject(notifications)) throw invalid('"notifications" must be an object that says what to listen for.')
+  if (!isObject(notifications)) throw invalid('"notifications" must be an object that names what to listen for.')
   for (const list of lists) {
     const wanted = notifications[list]
     if (wanted !== undefined && typeof wanted !== 'boolean') throw invalid(`"${list}" must be true or false.`)

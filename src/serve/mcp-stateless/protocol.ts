@@ -63,7 +63,7 @@ export function createStatelessProtocol(options: {
   const operations = createOperations(access, ({ body, plain }, reads) =>
     toModern(body.bytes, reads && readHint, plain),
   )
-  const parked = createPendingCalls(clock, undefined, options.replica)
+  const pendingCalls = createPendingCalls(clock, undefined, options.replica)
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
 
@@ -117,14 +117,14 @@ export function createStatelessProtocol(options: {
     }
   }
 
-  const openCall = (request: StatelessRequest, leg: RequestTurn): { call: ResumableCall; begin: boolean } => {
+  const openCall = (request: StatelessRequest, turn: RequestTurn): { call: ResumableCall; begin: boolean } => {
     const { method, params, caller } = request
     const { requestState } = params
     if (requestState !== undefined && typeof requestState !== 'string') throw invalidState()
     const owner = { principal: caller.principal, method, name: nameOf(params) }
-    if (parked.recognises(requestState)) return { call: parked.resume(requestState, owner), begin: false }
-    const admit = isParkable(method) ? () => parked.admit(call, owner) : neverAsked
-    const call = new ResumableCall(leg, admit)
+    if (pendingCalls.recognises(requestState)) return { call: pendingCalls.resume(requestState, owner), begin: false }
+    const admit = mayRequestInput(method) ? () => pendingCalls.admit(call, owner) : neverAsked
+    const call = new ResumableCall(turn, admit)
     return { call, begin: true }
   }
 
@@ -133,18 +133,18 @@ export function createStatelessProtocol(options: {
     const { progressToken } = params._meta as Params
     const { version: revision, capabilities, logLevel } = envelope
     const send = (message: Buffer) => outlet.send(message)
-    const leg: RequestTurn = { id, revision, capabilities, logLevel, progressToken, send }
-    const { call, begin } = openCall(request, leg)
+    const turn: RequestTurn = { id, revision, capabilities, logLevel, progressToken, send }
+    const { call, begin } = openCall(request, turn)
     outlet.owner = call
-    const waiting = call.turn(leg, isObject(params.inputResponses) ? answersOf(request) : {})
+    const waiting = call.turn(turn, isObject(params.inputResponses) ? answersOf(request) : {})
     if (begin) call.run((peer) => perform(request, peer))
-    let turn = await waiting
+    let outcome = await waiting
     // The call ended in the meantime, so no input is needed.
-    if (call.signal.aborted) turn = await call.turn(leg)
-    if (turn.kind === 'asked') return [inputRequired(turn.questions, parked.suspend(call))]
-    parked.forget(call)
-    if (turn.kind === 'failed') throw turn.thrown
-    return turn.kind === 'done' ? turn.result : undefined
+    if (call.signal.aborted) outcome = await call.turn(turn)
+    if (outcome.kind === 'asked') return [inputRequired(outcome.questions, pendingCalls.suspend(call))]
+    pendingCalls.forget(call)
+    if (outcome.kind === 'failed') throw outcome.thrown
+    return outcome.kind === 'done' ? outcome.result : undefined
   }
 
   const answer = async (request: StatelessRequest, outlet: ResponseChannel): Promise<Pieces | undefined> => {
@@ -166,7 +166,7 @@ export function createStatelessProtocol(options: {
       case 'server/discover':
         return [await discover(caller)]
       default:
-        throw new HttpError(404, rpcCodes.method, `There is no method ${JSON.stringify(method.slice(0, 100))} here.`)
+        throw new HttpError(404, rpcCodes.method, `Unknown method ${JSON.stringify(method.slice(0, 100))}.`)
     }
   }
 
@@ -191,7 +191,7 @@ export function createStatelessProtocol(options: {
     /** Ends streams and cancels suspended calls. */
     drain(): void {
       streams.end()
-      parked.close()
+      pendingCalls.close()
     },
   }
 }
@@ -210,7 +210,7 @@ function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: Sta
 const answersOf = (request: StatelessRequest): Params => memberOf(request, 'inputResponses').exact as Params
 
 /** Only these methods may require input. */
-const isParkable = (method: string): boolean =>
+const mayRequestInput = (method: string): boolean =>
   method === 'tools/call' || method === 'resources/read' || method === 'prompts/get'
 
 const declares = ({ extensions }: Capabilities, name: string): boolean =>

@@ -80,7 +80,7 @@ function checkAgreement(headers: IncomingHttpHeaders, method: string, version: s
 
 function checkVersion(requested: string): void {
   if (requested === modernRevision) return
-  const sentence = `The revision ${JSON.stringify(requested.slice(0, 100))} is not served here: use ${modernRevision}.`
+  const sentence = `The revision ${JSON.stringify(requested.slice(0, 100))} is not supported: use ${modernRevision}.`
   const data = { supported: [modernRevision], requested }
   throw new HttpError(400, modernErrors.unsupportedVersion, sentence, { data })
 }
@@ -104,10 +104,10 @@ const textOf = (header: string | string[] | undefined): string | undefined =>
   typeof header === 'string' ? header.trim() : header?.join(', ')
 
 const missing = (header: string, body: string) =>
-  disagreement(`The ${header} header is missing: it must repeat what the body says.`, '(missing)', body)
+  disagreement(`The ${header} header is missing: it must match the body.`, '(missing)', body)
 
 const mismatch = (header: string, given: string, body: string) =>
-  disagreement(`The ${header} header does not say what the body says.`, given, body)
+  disagreement(`The ${header} header does not match the body.`, given, body)
 
 const disagreement = (sentence: string, header: string, body: string) =>
   new HttpError(400, modernErrors.headerMismatch, sentence, {

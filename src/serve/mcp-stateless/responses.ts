@@ -11,7 +11,7 @@ import { latestLegacy, modernErrors } from '../../wire/revisions.ts'
 import { missingCapabilities, missingCapabilityError } from '../calls/client-capabilities.ts'
 import type { InputRequest } from '../calls/resumable-call.ts'
 import { type EncodedResponse, failureOf, HttpError, rpcCodes } from '../errors.ts'
-import { isObject, type Params } from '../inbound-message.ts'
+import { type InboundRequest, isObject, type Params } from '../inbound-message.ts'
 import type { RequestEnvelope } from './envelope.ts'
 
 /** The legacy error code for an unknown resource. */
@@ -30,10 +30,7 @@ export function statelessErrorResponse(request: Failed, thrown: unknown, log: Lo
   return { message: [errorBytes(id, error)], headers }
 }
 
-interface Failed {
-  readonly id: Id
-  readonly method: string
-  readonly params: Params
+type Failed = Pick<InboundRequest, 'id' | 'method' | 'params'> & {
   readonly envelope: Pick<RequestEnvelope, 'capabilities'>
 }
 

@@ -20,13 +20,13 @@ const maxRequests = 1_000
 
 /** The stateless protocol over stdio: requests share one stream and are identified by id. */
 export function createStatelessStdio(options: {
-  readonly era: StatelessProtocol
+  readonly protocol: StatelessProtocol
   readonly access: Access
   readonly caller: Caller
   readonly writer: LineWriter
   readonly log: Log
 }) {
-  const { era, access, writer, log } = options
+  const { protocol, access, writer, log } = options
   const requests = new Map<Id, ResponseChannel>()
   const callers = new Map<string, Caller>()
 
@@ -34,11 +34,11 @@ export function createStatelessStdio(options: {
     const envelope = validateRequest(inbound)
     const caller = statelessCaller(actingAs(access, options.caller, agentOfParams(inbound.params)), envelope)
     callers.set(caller.session, caller)
-    return { ...inbound, params: era.params(inbound, envelope, caller), envelope, caller }
+    return { ...inbound, params: protocol.params(inbound, envelope, caller), envelope, caller }
   }
 
-  const listen = (request: StatelessRequest, outlet: ResponseChannel) => {
-    outlet.owner = era.streams.open(request, request.caller, {
+  const listen = (request: StatelessRequest, channel: ResponseChannel) => {
+    channel.owner = protocol.streams.open(request, request.caller, {
       send: writer.offer,
       end(answer) {
         requests.delete(request.id)
@@ -49,15 +49,15 @@ export function createStatelessStdio(options: {
 
   const answer = async (request: StatelessRequest) => {
     const { id } = request
-    const outlet: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
-    requests.set(id, outlet)
+    const channel: ResponseChannel = { owner: undefined, send: writer.offer, abandon() {} }
+    requests.set(id, channel)
     if (request.method === 'subscriptions/listen') {
-      listen(request, outlet)
+      listen(request, channel)
       return
     }
-    const answer = await era.request(request, outlet)
+    const answer = await protocol.request(request, channel)
     // A cancelled request gets no response, and its id may be in use again.
-    if (requests.get(id) !== outlet) return
+    if (requests.get(id) !== channel) return
     requests.delete(id)
     if (answer !== undefined) writer.write(joined(answer.message))
   }

@@ -24,10 +24,7 @@ interface OpenAiEndpointOptions extends CompletionsOptions {
   readonly hosts: Hosts
 }
 
-interface Sender {
-  readonly address: string | undefined
-  principal?: string
-}
+type Sender = { address?: string; principal?: string }
 
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'

@@ -24,7 +24,7 @@ const onlyText = z.union([z.string(), texts])
 
 const functionCall = z.object({
   id: z.string().min(1),
-  type: z.literal('function', { error: 'only calls of functions are taken here' }),
+  type: z.literal('function', { error: 'only function calls are supported' }),
   function: z.object({ name: z.string().min(1), arguments: z.string() }),
 })
 
@@ -67,7 +67,7 @@ function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: numbe
   for (const [index, message] of conversation.entries()) {
     if (message.role === 'tool') {
       if (open.delete(message.tool_call_id)) continue
-      return [index, 'its "tool_call_id" is of no call that the assistant made just before']
+      return [index, 'its "tool_call_id" matches no call of the preceding assistant message']
     }
     if (open.size > 0) return [index, missing(open)]
     if (message.role === 'assistant') for (const { id } of message.tool_calls ?? []) open.add(id)
@@ -76,4 +76,4 @@ function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: numbe
 }
 
 const missing = (open: ReadonlySet<string>): string =>
-  `the assistant's tool calls need a "tool" message each first; missing: ${[...open].slice(0, 3).join(', ')}`
+  `each tool call needs a "tool" message first; missing: ${[...open].slice(0, 3).join(', ')}`

@@ -138,7 +138,7 @@ describe('what cannot be had is refused, and named', () => {
   ])('%s of %j', (param, body) => {
     const error = refused(body)
     expect(error).toMatchObject({ type: 'invalid_request_error', param, code: 'invalid_request' })
-    expect(error.message).toMatch(/^"\w.*" does not fit: .+\.$/)
+    expect(error.message).toMatch(/^"\w.*" is invalid: .+\.$/)
   })
 
   test('what is no JSON, no object, or nests without end', () => {

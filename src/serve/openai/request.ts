@@ -18,7 +18,7 @@ const maxPattern = 200
 
 const offered = z
   .object({
-    type: z.literal('function', { error: 'only tools of the type "function" are taken here' }),
+    type: z.literal('function', { error: 'only tools of type "function" are supported' }),
     function: z.object({
       name: z.string().regex(/^[\w-]{1,64}$/, 'a name has 1 to 64 letters, digits, _ or -'),
       description: z.string().nullish(),
@@ -34,7 +34,7 @@ const offered = z
 const tools = z
   .array(offered)
   .max(maxTools)
-  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'two of them have the same name')
+  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'their names must be unique')
 
 const body = z.object({
   model: z.string().min(1).nullish(),
@@ -42,7 +42,7 @@ const body = z.object({
   tools: tools.nullish(),
   tool_choice: z
     .enum(['auto', 'none', 'required'], {
-      error: 'only auto, none and required are taken here: to have one certain tool called, offer it alone',
+      error: 'only auto, none and required are supported: to force one tool, offer it alone',
     })
     .nullish(),
   stream: z.boolean().nullish(),
@@ -102,7 +102,7 @@ function unfit(issue: z.core.$ZodIssue): Error {
     .map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`))
     .join('')
     .slice(1)
-  return badRequest(`"${param}" does not fit: ${message.replace(/^Invalid input: /, '')}.`, { param })
+  return badRequest(`"${param}" is invalid: ${message.replace(/^Invalid input: /, '')}.`, { param })
 }
 
 /** For a union, reports the issue of the alternative that matched deepest. */
@@ -127,17 +127,17 @@ const never = () => false
  * parameters (seed, top_p, user, metadata …) are ignored, as other compatible servers do.
  */
 const members: Readonly<Record<string, Unsupported>> = {
-  n: { harmless: (value) => value === 1, instead: 'one answer is given: leave it out, and ask again for another' },
-  logprobs: { harmless: (value) => value === false, instead: 'tokens are not told: leave it out' },
-  top_logprobs: { harmless: (value) => value === 0, instead: 'tokens are not told: leave it out' },
+  n: { harmless: (value) => value === 1, instead: 'there is one answer per request: omit it' },
+  logprobs: { harmless: (value) => value === false, instead: 'log probabilities are not available: omit it' },
+  top_logprobs: { harmless: (value) => value === 0, instead: 'log probabilities are not available: omit it' },
   stop: {
     harmless: (value) => Array.isArray(value) && value.length === 0,
-    instead: 'leave it out, and cut the answer where you need it',
+    instead: 'omit it and truncate the answer yourself',
   },
   response_format: {
     harmless: (value) => (value as { type?: unknown }).type === 'text',
     instead:
-      'answers are text ({"type": "text"}): describe the form you want in a message, or give a tool whose parameters have it',
+      'answers are text ({"type": "text"}): describe the format in a message, or offer a tool with matching parameters',
   },
   functions: { harmless: never, instead: 'use tools' },
   function_call: { harmless: never, instead: 'use tool_choice' },
@@ -146,14 +146,14 @@ const members: Readonly<Record<string, Unsupported>> = {
     instead: 'answers are text',
   },
   audio: { harmless: never, instead: 'answers are text' },
-  web_search_options: { harmless: never, instead: 'connect a server that searches, and its tools are used' },
+  web_search_options: { harmless: never, instead: 'connect a server that has a search tool' },
 }
 
 function refuseUnsupported(body: Readonly<Record<string, unknown>>): void {
   for (const [name, { harmless, instead }] of Object.entries(members)) {
     const value = body[name]
     if (value === undefined || value === null || harmless(value)) continue
-    throw badRequest(`"${name}" is not supported here in this form: ${instead}.`, {
+    throw badRequest(`"${name}" is not supported: ${instead}.`, {
       param: name,
       code: 'unsupported_parameter',
     })

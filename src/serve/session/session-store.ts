@@ -22,14 +22,6 @@ export interface HttpSession extends Session {
 
 export type SessionStore = ReturnType<typeof createSessionStore>
 
-interface SessionsOptions {
-  readonly access: Access
-  readonly clock: Clock
-  readonly log: Log
-  readonly limit?: number
-  readonly membership?: Membership | undefined
-}
-
 const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
@@ -40,7 +32,13 @@ const toldMs = 600_000
 /** The first revision whose clients accept an event without a message. Revisions are dates, so they compare as text. */
 const primedSince = '2025-11-25'
 
-export function createSessionStore(options: SessionsOptions) {
+export function createSessionStore(options: {
+  readonly access: Access
+  readonly clock: Clock
+  readonly log: Log
+  readonly limit?: number
+  readonly membership?: Membership | undefined
+}) {
   const { access, clock, log, limit = maxSessions, membership } = options
   // Least recently used first: `touch` moves a session to the end.
   const sessions = new Map<string, HttpSession>()
@@ -159,13 +157,9 @@ export function createSessionStore(options: SessionsOptions) {
       makeRoom(identity.principal)
       const { capabilities, revision } = client
       const caller = { ...identity, session: id, capabilities, address }
-      const streams = new SessionStreams({
-        events: events.open(),
-        primes: revision >= primedSince,
-        clock,
-        // The previous replica's streams have smaller numbers.
-        first: known === undefined ? undefined : clock.now(),
-      })
+      // The previous replica's streams have smaller numbers.
+      const first = known === undefined ? undefined : clock.now()
+      const streams = new SessionStreams({ events: events.open(), primes: revision >= primedSince, clock, first })
       const tell = (message: Buffer) => streams.tell(message)
       // Extend the same object: its parts refer to it.
       const base = createSession({ access, caller, client, log, tell })

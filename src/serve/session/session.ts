@@ -28,16 +28,14 @@ export interface Session extends SessionClient, Disposable {
   logLevel: LogLevel | undefined
 }
 
-interface SessionOptions {
+export function createSession(options: {
   readonly access: Access
   readonly caller: Caller
   readonly client: SessionClient
   readonly log: Log
   /** Sends a message outside any request; returns false if the client is unreachable. */
   tell(message: Buffer): boolean
-}
-
-export function createSession(options: SessionOptions): Session {
+}): Session {
   const { access, client, log, tell } = options
   const ended = new AbortController()
   const peer = createSessionPeer(() => session, tell, ended.signal)
@@ -61,21 +59,13 @@ export function createSession(options: SessionOptions): Session {
 }
 
 /** What another replica needs to take over a session. Its streams and running calls are lost. */
-interface SessionRecord {
-  readonly client: SessionClient
-  readonly principal: string
-  readonly asked: string | undefined
-  readonly logLevel: LogLevel | undefined
-  readonly subscriptions: readonly string[]
-}
-
 export function serializeSession({ revision, capabilities, caller, logLevel, subscriptions }: Session): string {
   const { principal, asked } = caller
   const client = { revision, capabilities }
   return JSON.stringify({ client, principal, asked, logLevel, subscriptions: subscriptions.uris() })
 }
 
-export function parseSessionRecord(text: string): SessionRecord | undefined {
+export function parseSessionRecord(text: string) {
   try {
     const { client, principal, asked, logLevel, subscriptions } = JSON.parse(text) as Params
     if (!isObject(client) || typeof client.revision !== 'string' || typeof principal !== 'string') return undefined
@@ -91,11 +81,7 @@ export function parseSessionRecord(text: string): SessionRecord | undefined {
   }
 }
 
-interface ClientState {
-  readonly capabilities: Params
-  readonly clientRequests: PendingClientRequests
-  readonly logLevel: LogLevel | undefined
-}
+type ClientState = Pick<Session, 'capabilities' | 'clientRequests' | 'logLevel'>
 
 /** Reaches a session's client outside any request; pending requests are cancelled when the session ends. */
 export const createSessionPeer = (
@@ -126,7 +112,7 @@ export function undeclaredRequest(listener: ClientState, method: string): Toolwa
   const capability = capabilityFor.get(method)
   if (capability === undefined) return new UnsupportedRequest(`MCP defines no request ${method} to clients.`)
   if (listener.capabilities[capability] !== undefined) return undefined
-  const sentence = `The caller's client cannot be asked for ${method}: it did not declare the capability "${capability}".`
+  const sentence = `Cannot send ${method} to the caller's client: it did not declare the capability "${capability}".`
   return new UnsupportedRequest(sentence)
 }
 

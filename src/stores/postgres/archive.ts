@@ -57,23 +57,12 @@ export const createArchive = (postgres: Postgres, { searchMs = patienceMs } = {}
   },
 })
 
-interface FiledRow extends Record<ArchiveName, string | null> {
-  readonly seq: string
-  readonly line: string
-  readonly time: Date
-  readonly shown: boolean
-  readonly is_error: boolean
-  readonly words: string
-}
+type FiledRow = Record<ArchiveName, string | null> &
+  Omit<ArchivedRecord, 'names' | 'time'> & { readonly seq: string; readonly time: Date }
 
-const filedOf = ({ seq: _, line, time, shown, is_error, words, ...names }: FiledRow): ArchivedRecord => ({
-  line,
-  time: time.getTime(),
-  shown,
-  is_error,
-  words,
-  names,
-})
+function filedOf({ seq: _, line, time, shown, is_error, words, ...names }: FiledRow): ArchivedRecord {
+  return { line, time: time.getTime(), shown, is_error, words, names }
+}
 
 interface FoundRow extends ArchiveHit {
   readonly chain: number
@@ -95,12 +84,8 @@ async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number)
     searchMs,
   )
   const last = rows.length > limit ? rows[limit - 1] : undefined
-  return {
-    hits: rows.slice(0, limit).map(foundOf),
-    next: last
-      ? formatCursor({ time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }, 'archive')
-      : null,
-  }
+  const next = last && { time: last.time.getTime(), chain: last.chain, seq: Number(last.seq) }
+  return { hits: rows.slice(0, limit).map(foundOf), next: next ? formatCursor(next, 'archive') : null }
 }
 
 async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readonly ArchiveArrival[]> {
@@ -152,22 +137,11 @@ const tooSlow = (searchMs: number, cause: unknown) =>
   )
 
 /** The driver returns bigint as text. */
-interface ChainRow {
-  readonly id: number
-  readonly replica: string
-  readonly host: string
-  readonly lane: string
-  readonly epoch: number
-  readonly seq: string
-  readonly hash: string
-  readonly removed_to: string
-}
+type ChainRow = Omit<ArchiveChain, 'seq' | 'removedTo'> & { readonly seq: string; readonly removed_to: string }
 
-const chainOf = ({ seq, removed_to, ...chain }: ChainRow): ArchiveChain => ({
-  ...chain,
-  seq: Number(seq),
-  removedTo: Number(removed_to),
-})
+const chainOf = ({ seq, removed_to, ...chain }: ChainRow): ArchiveChain => {
+  return { ...chain, seq: Number(seq), removedTo: Number(removed_to) }
+}
 
 function whereOf(options: FilterConditionOptions): { sql: string; values: unknown[] } {
   const values: unknown[] = []

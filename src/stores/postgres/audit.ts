@@ -1,5 +1,6 @@
 import type { Archive, Spool } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
+import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createArchive } from './archive.ts'
@@ -48,13 +49,13 @@ const probeMs = 5_000
 /** Connects and copies in the background: calls never wait for PostgreSQL, and a start at most two seconds. */
 export async function openPostgresAudit(options: PostgresAuditOptions): Promise<PostgresAudit> {
   const { spool, clock, log, everyMs = 500 } = options
-  const postgres = await connectPostgres({ url: options.url })
+  const postgres = await connectPostgres(options.url)
   const archive = createArchive(postgres)
   const where = { postgres: postgres.where }
   const shipper = createShipper({
     postgres,
     spool,
-    ...(options.lane && { lane: options.lane }),
+    lane: options.lane,
     now: () => clock.now(),
     diverged: (facts) =>
       log.error(
@@ -107,7 +108,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
   const retire = async () => {
     if (clock.monotonic() - retiredAt < retentionMs) return
     retiredAt = clock.monotonic()
-    const removed = await removeExpired(postgres, { nowMs: clock.now(), retainMs: options.retainMs })
+    const removed = await removeExpired(postgres, clock.now(), options.retainMs)
     if (removed.records > 0 || removed.partitions.length > 0) {
       log.info({ ...where, ...removed }, 'removed audit records from PostgreSQL that are older than audit.retain')
     }
@@ -135,14 +136,14 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
 
   const first = rounds()
   void first.then(again)
-  await within(first, connectMs, clock)
+  await settles(first, connectMs, clock)
 
   return {
     status: () => {
       const behindRecords = shipper.waiting()
       return {
         up: state === 'up',
-        ...(error !== undefined && { error }),
+        error,
         behindRecords,
         behindSeconds: behindRecords === 0 ? 0 : Math.max(0, clock.monotonic() - wholeAt) / 1000,
       }
@@ -150,7 +151,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     shipped: (lane) => shipper.shipped(lane) ?? 0,
     async ask(question) {
       if (state !== 'up' || ended) return undefined
-      await within(rounds(), freshMs, clock)
+      await settles(rounds(), freshMs, clock)
       try {
         return await question(archive)
       } catch (thrown) {
@@ -164,8 +165,8 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
       ended = true
       timer?.[Symbol.dispose]()
       // Copy the final records of the local log; otherwise the next start does.
-      await within(rounds(), connectMs, clock)
-      await within(postgres[Symbol.asyncDispose](), connectMs, clock)
+      await settles(rounds(), connectMs, clock)
+      await settles(postgres[Symbol.asyncDispose](), connectMs, clock)
     },
   }
 }
@@ -174,10 +175,4 @@ async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> 
   if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
   if (how === 'manual') throw new Error('its tables are not those of this version; run `toolway migrate`')
   await migrate(postgres)
-}
-
-async function within(work: PromiseLike<unknown>, ms: number, clock: Clock): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  using _ = clock.after(ms, resolve)
-  await Promise.race([Promise.resolve(work).catch(() => {}), promise])
 }

@@ -1,10 +1,9 @@
 import type { Pool, PoolClient, QueryConfig, QueryResult, QueryResultRow } from 'pg'
 
 /** A small pool with short timeouts; connects on demand. */
-export interface Postgres extends AsyncDisposable {
+export interface Postgres extends Transaction, AsyncDisposable {
   /** Address without credentials, for display. */
   readonly where: string
-  query<Row extends QueryResultRow>(sql: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
   /** Commits all or nothing; throws if the connection fails meanwhile. */
   transaction<T>(run: (client: Transaction) => Promise<T>): Promise<T>
 }
@@ -13,17 +12,12 @@ export interface Transaction {
   query<Row extends QueryResultRow>(sql: string, values?: readonly unknown[], withinMs?: number): Promise<Row[]>
 }
 
-export interface PostgresConnectionOptions {
-  readonly url: string
-  readonly statementMs?: number
-}
-
 export const connectMs = 2_000
 /** Allowance for the network, beyond the statement timeout. */
 const travelMs = 1_000
 const maxConnections = 4
 
-export async function connectPostgres({ url, statementMs = 10_000 }: PostgresConnectionOptions): Promise<Postgres> {
+export async function connectPostgres(url: string, statementMs = 10_000): Promise<Postgres> {
   // Loaded only if PostgreSQL is configured.
   const { default: pg } = await import('pg')
   const pool: Pool = new pg.Pool({
@@ -47,8 +41,7 @@ export async function connectPostgres({ url, statementMs = 10_000 }: PostgresCon
     values: readonly unknown[] = [],
     withinMs?: number,
   ): Promise<Row[]> => {
-    const query: QueryConfig & { query_timeout?: number } = { text: sql, values: [...values] }
-    if (withinMs !== undefined) query.query_timeout = withinMs
+    const query: QueryConfig & { query_timeout?: number } = { text: sql, values: [...values], query_timeout: withinMs }
     try {
       return ((await client.query(query)) as QueryResult<Row>).rows
     } catch (error) {

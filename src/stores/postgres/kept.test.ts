@@ -133,16 +133,16 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
         .sort()
     const months = ['2026_01', '2026_02', '2026_03', '2026_04', '2028_01']
     expect(await tables()).toEqual(months.map((month) => `toolway.records_${month}`))
-    await using postgres = await connectPostgres({ url })
+    await using postgres = await connectPostgres(url)
     const border = Date.parse('2026-03-20T00:00:00Z')
-    const removed = await removeExpired(postgres, { nowMs: clock.now(), retainMs: clock.now() - border })
+    const removed = await removeExpired(postgres, clock.now(), clock.now() - border)
     expect(removed).toMatchObject({ partitions: ['records_2026_01', 'records_2026_02'] })
     expect(removed.records).toBeGreaterThan(0)
     expect(await tables()).toEqual(['toolway.records_2026_03', 'toolway.records_2026_04'])
     expect(await verified(url)).toMatchObject({ ok: true, problems: [] })
     // Nor does the clock of another replica, which is behind, remove what it takes for the future.
     const behind = { nowMs: Date.parse('2025-01-01T00:00:00Z'), retainMs: 86_400_000 }
-    expect(await removeExpired(postgres, behind)).toEqual({ partitions: [], records: 0 })
+    expect(await removeExpired(postgres, behind.nowMs, behind.retainMs)).toEqual({ partitions: [], records: 0 })
     const [{ oldest } = { oldest: new Date(0) }] = await ask<{ oldest: Date }>(
       url,
       'SELECT min(time) AS oldest FROM toolway.records',
@@ -152,7 +152,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
 
   test('V4: a search that takes too long is told so: PostgreSQL is there, and the question too wide', async () => {
     const url = await filled()
-    await using postgres = await connectPostgres({ url })
+    await using postgres = await connectPostgres(url)
     const { search } = createArchive(postgres, { searchMs: 100 })
     await postgres.transaction(async (client) => {
       await client.query('LOCK TABLE toolway.replicas IN ACCESS EXCLUSIVE MODE')
@@ -166,7 +166,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
 
   test('migrations: once, twice and by several at a time; a dry run changes nothing', async () => {
     const url = await server.database()
-    await using postgres = await connectPostgres({ url })
+    await using postgres = await connectPostgres(url)
     const all = { from: 0, to: currentSchemaVersion }
     expect(await migrate(postgres, { dryRun: true })).toMatchObject(all)
     const answers = await Promise.all(Array.from({ length: 4 }, () => migrate(postgres)))
@@ -176,7 +176,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
 
   test('a migration that fails leaves nothing behind', async () => {
     const url = await server.database()
-    await using postgres = await connectPostgres({ url })
+    await using postgres = await connectPostgres(url)
     const broken = [
       { number: 1, name: 'good', sql: 'CREATE TABLE toolway.good (a int)' },
       { number: 2, name: 'bad', sql: 'CREATE TABLE toolway.bad (' },
@@ -190,7 +190,7 @@ withPart(postgresProgram(), 'B10: what PostgreSQL keeps', () => {
     await using at = await temporaryFolder()
     await using replica = await openReplica({ url, folder: at.path, postgres: { migrate: 'manual' } })
     expect(replica.postgres.status()).toMatchObject({ up: false, error: expect.stringContaining('toolway migrate') })
-    await using postgres = await connectPostgres({ url })
+    await using postgres = await connectPostgres(url)
     await migrate(postgres)
     await replica.shipped()
   })

@@ -106,7 +106,7 @@ async function apply(client: Transaction, { number, name, sql }: Migration): Pro
   await client.query('INSERT INTO toolway.migrations (number, name) VALUES ($1, $2)', [number, name])
 }
 
-export async function schemaVersion(client: Pick<Postgres | Transaction, 'query'>): Promise<number> {
+export async function schemaVersion(client: Transaction): Promise<number> {
   const [there] = await client.query<{ table: string | null }>(
     `SELECT to_regclass('toolway.migrations')::text AS table`,
   )

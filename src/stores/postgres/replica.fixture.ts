@@ -59,6 +59,6 @@ export async function openReplica({ url, folder, ...changes }: ReplicaOptions) {
 
 /** What `toolway audit verify` finds in the database. */
 export async function verified(url: string) {
-  await using postgres = await connectPostgres({ url })
+  await using postgres = await connectPostgres(url)
   return await verifyArchive({ archive: createArchive(postgres) })
 }

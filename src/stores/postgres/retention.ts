@@ -7,17 +7,12 @@ export interface Removed {
 
 const patienceMs = 10 * 60_000
 
-interface Age {
-  readonly nowMs: number
-  readonly retainMs: number
-}
-
 /**
  * Removes old records: drops whole months, deletes the rest. Removes only the beginning of a chain, whatever the times
  * of its records, because a hole would look like tampering. Records dated in the future come from a wrong clock and are
  * removed with their neighbours.
  */
-export function removeExpired(postgres: Postgres, { nowMs, retainMs }: Age): Promise<Removed> {
+export function removeExpired(postgres: Postgres, nowMs: number, retainMs: number): Promise<Removed> {
   const beforeMs = nowMs - retainMs
   return postgres.transaction(async (client) => {
     const [lock] = await client.query<{ mine: boolean }>(
@@ -99,7 +94,7 @@ function monthOfTable(table: string): Month | undefined {
   return year === undefined ? undefined : monthOf(Date.UTC(Number(year), Number(month) - 1))
 }
 
-async function partitionsOf(postgres: Pick<Postgres, 'query'>): Promise<string[]> {
+async function partitionsOf(postgres: Transaction): Promise<string[]> {
   const rows = await postgres.query<{ table: string }>(
     `SELECT c.relname AS table FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
      WHERE i.inhparent = 'toolway.records'::regclass`,

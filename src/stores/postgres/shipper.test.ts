@@ -28,7 +28,7 @@ withPart(postgresProgram(), 'B10: copying', () => {
       await using two = await openLog(at.path)
       await Promise.all([one, two].map((log) => log.end(endOf({ write: true }))))
     }
-    await using postgres = await connectPostgres({ url })
+    await using postgres = await connectPostgres(url)
     await migrate(postgres)
     let now = 1_800_000_000_000
     const options: ShipperOptions = { postgres, spool: openSpool(at.path), now: () => now, ...quiet }
@@ -51,7 +51,7 @@ withPart(postgresProgram(), 'B10: copying', () => {
       await using log = await openLog(at.path)
       await log.end(endOf({ write: true }))
     }
-    await using owner = await connectPostgres({ url })
+    await using owner = await connectPostgres(url)
     await migrate(owner)
     await ask(url, 'CREATE ROLE plain LOGIN')
     await ask(url, 'GRANT USAGE ON SCHEMA toolway TO plain')
@@ -59,7 +59,7 @@ withPart(postgresProgram(), 'B10: copying', () => {
     await ask(url, 'GRANT USAGE ON ALL SEQUENCES IN SCHEMA toolway TO plain')
     const as = new URL(url)
     as.username = 'plain'
-    await using postgres = await connectPostgres({ url: as.href })
+    await using postgres = await connectPostgres(as.href)
     const told: unknown[] = []
     const shipper = createShipper({
       ...{ postgres, spool: openSpool(at.path), now: () => 1_800_000_000_000, ...quiet },

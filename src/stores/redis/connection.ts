@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../core/clock.ts'
+import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
@@ -29,6 +30,7 @@ const patienceMs = 500
 /** After this many timeouts in a row, Redis counts as down even if the connection is open. */
 const maxUnanswered = 3
 const probeMs = 1_000
+const startMs = 2_000
 const maxPauseMs = 2_000
 
 /** Connects and reconnects in the background: neither start nor calls wait for Redis. */
@@ -142,22 +144,18 @@ export const redisAway = (what: string): ToolwayError =>
     { retryAfterMs: 1_000, unsent: true },
   )
 
-export function pause(clock: Clock, ms: number): Promise<void> {
+/** Resolves when Redis responds, or after two seconds. */
+export async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {
+  if (redis.up) return
   const { promise, resolve } = Promise.withResolvers<void>()
-  clock.after(ms, resolve)
-  return promise
+  using _listener = redis.onChange(() => resolve())
+  await settles(promise, startMs, clock)
 }
 
 /** Runs a script by its hash; sends the text if Redis does not have it (any more). */
-type Script = (
-  client: Redis,
-  keys: readonly string[],
-  values: readonly (string | Buffer | number)[],
-) => Promise<unknown>
-
-export function createScript(text: string): Script {
+export function createScript(text: string) {
   const sha = hash('sha1', text)
-  return async (client, keys, values) => {
+  return async (client: Redis, keys: readonly string[], values: readonly (string | Buffer | number)[]) => {
     try {
       return await client.evalsha(sha, keys.length, ...keys, ...values)
     } catch (thrown) {

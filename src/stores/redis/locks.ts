@@ -1,10 +1,11 @@
 import { hash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import type { Locks } from '../../core/stores.ts'
 import { memoryLocks } from '../locks.ts'
-import { createScript, pause, redisAway, type SharedRedis } from './connection.ts'
+import { createScript, redisAway, type SharedRedis } from './connection.ts'
 
 /** How long the lock of a dead holder blocks the others. */
 const usualLeaseMs = 10_000

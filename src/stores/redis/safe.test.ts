@@ -47,7 +47,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
   keepsakesContract('Redis', async (most) => {
     const redis = await connect()
     return {
-      ttlStore: redisTtlStore({ redis, clock, most }),
+      ttlStore: redisTtlStore(redis, clock, most),
       over: async () => void (await until(async () => !(await leaves(redis)), { what: 'the end of its time' })),
     }
   })
@@ -134,7 +134,7 @@ withPart('redis-server', 'B10: a Redis that is away', () => {
     await expect(vault.remove('a')).rejects.toMatchObject(away)
     await expect(redisLocks({ redis, clock, log }).hold('a')).rejects.toMatchObject(away)
     await expect(redisVault({ redis, key, clock, patienceMs: 0 }).write('a', 'b')).rejects.toMatchObject(away)
-    const ttlStore = redisTtlStore({ redis, clock })
+    const ttlStore = redisTtlStore(redis, clock)
     await ttlStore.set('a', 'text', 1_000)
     expect(await ttlStore.get('a', 1_000)).toBeUndefined()
     const written = vault.write('a', 'second')

@@ -1,9 +1,8 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
 import type { Locks, Vault } from '../../core/stores.ts'
-import { connectRedis, type SharedRedis } from './connection.ts'
+import { connectRedis, isUp, type SharedRedis } from './connection.ts'
 import { redisLocks } from './locks.ts'
-import { isUp } from './up.ts'
 import { redisVault } from './vault.ts'
 
 /** Grants and their locks belong together: replicas with separate locks would renew one token twice. */

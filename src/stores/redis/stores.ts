@@ -6,12 +6,11 @@ import type { Buckets, CacheLimits, CacheStore, TtlStore } from '../../core/stor
 import { derivedSecret } from '../secret-file.ts'
 import { redisBuckets } from './buckets.ts'
 import { redisCache } from './cache.ts'
-import { connectRedis, type SharedRedis } from './connection.ts'
+import { connectRedis, isUp, type SharedRedis } from './connection.ts'
 import { type RedisMembership, redisMembership } from './membership.ts'
 import { redisPubSub } from './pub-sub.ts'
 import { type RedisSafe, redisSafe } from './safe.ts'
 import { redisTtlStore } from './ttl-store.ts'
-import { isUp } from './up.ts'
 
 /** Shared by all replicas (B10). */
 export interface RedisStores extends AsyncDisposable {
@@ -58,7 +57,7 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
     cache: redisCache(redis, limits, () => clock.now()),
     membership,
     pubSub,
-    ttlStore: redisTtlStore({ redis, clock }),
+    ttlStore: redisTtlStore(redis, clock),
     safe: key === undefined ? undefined : redisSafe({ redis, key, clock, log }),
     secret,
     [Symbol.asyncDispose]: () => running.disposeAsync(),

@@ -4,22 +4,18 @@ import { createRoom, ttlStoreBytes } from '../ttl-store.ts'
 import type { SharedRedis } from './connection.ts'
 
 /** A larger value would delay all other commands on the connection. */
-const longest = 4 * 1024 * 1024
+const maxLength = 4 * 1024 * 1024
 
-export interface RedisTtlStoreOptions {
-  readonly redis: SharedRedis
-  readonly clock: Clock
-  /** Bounds what this replica stores or reads; Redis holds no more than this per replica. */
-  readonly most?: number
-}
-
-/** A TTL store shared by all replicas (B10); empty while Redis is down. */
-export function redisTtlStore({ redis, clock, most = ttlStoreBytes }: RedisTtlStoreOptions): TtlStore {
+/**
+ * A TTL store shared by all replicas (B10); empty while Redis is down. `maxBytes` bounds what this replica stores or
+ * reads; Redis holds no more than this per replica.
+ */
+export function redisTtlStore(redis: SharedRedis, clock: Clock, maxBytes = ttlStoreBytes): TtlStore {
   const at = (key: string) => `${redis.prefix}keepsake:${key}`
-  const room = createRoom({ most, clock, leave: (key) => void redis.ask((client) => client.del(at(key))) })
+  const room = createRoom(maxBytes, clock, (key) => void redis.ask((client) => client.del(at(key))))
   return {
     async set(key, text, ttlMs) {
-      if (text.length > Math.min(longest, most)) return
+      if (text.length > Math.min(maxLength, maxBytes)) return
       await redis.ask((client) => client.set(at(key), text, 'PX', ttlMs))
       room.take(key, text.length, ttlMs)
     },

@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { Clock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import type { Vault } from '../../core/stores.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { derivedSecret } from '../secret-file.ts'
 import { closeRecord, openRecord } from '../vault.ts'
-import { pause, redisAway, type SharedRedis } from './connection.ts'
+import { redisAway, type SharedRedis } from './connection.ts'
 
 const usualPatienceMs = 10_000
 const [firstPauseMs, maxPauseMs] = [50, 500]

@@ -26,9 +26,9 @@ export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[
   const { error, reset } = outcome
   const frame = {
     status: outcome.status,
-    ...(error && { error: { ...error, message: shortened(error.message, maxMessage) } }),
-    ...(told.length > 0 && { calls: told }),
-    ...(reset !== undefined && { reset: plainText(reset, 300) }),
+    error: error && { ...error, message: shortened(error.message, maxMessage) },
+    calls: told.length > 0 ? told : undefined,
+    reset: reset === undefined ? undefined : plainText(reset, 300),
     isolation: outcome.isolation ?? null,
     durationMs: Math.round(outcome.durationMs),
   }
@@ -37,13 +37,8 @@ export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[
   const shown = fitted(outcome, maxAnswer - used)
   const truncated = [...cut, ...shown.cut]
   const { status, error: thrown, ...rest } = frame
-  return wellFormed({
-    status,
-    ...(thrown && { error: thrown }),
-    ...shown.members,
-    ...rest,
-    ...(truncated.length > 0 && { truncated }),
-  })
+  const note = truncated.length > 0 ? truncated : undefined
+  return wellFormed({ status, error: thrown, ...shown.members, ...rest, truncated: note })
 }
 
 /** Replaces lone surrogates, which JSON can express but some clients cannot read. */
@@ -61,13 +56,7 @@ function fitted({ value, logs }: ExecutionOutcome, room: number) {
   if (shownLogs !== logs) cut.push('What it printed was cut.')
   const shownValue = value === undefined ? undefined : fittedValue(value, room - jsonLength(shownLogs))
   if (shownValue?.cut) cut.push(`The value (${value?.length} characters) was cut and is text now: give less.`)
-  return {
-    members: {
-      ...(shownValue && { value: shownValue.value }),
-      ...(logs !== '' && { logs: shownLogs }),
-    },
-    cut,
-  }
+  return { members: { value: shownValue?.value, logs: logs === '' ? undefined : shownLogs }, cut }
 }
 
 function fittedValue(json: string, room: number): { readonly value: unknown; readonly cut: boolean } {

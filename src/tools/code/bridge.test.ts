@@ -75,7 +75,7 @@ const broken = [
 test.each([
   ['tools.s.failing()', 'TOOL_ERROR', 'the disk is full', 'error'],
   ['tools.s.erring()', '-32050', 'no such row', 'error'],
-  ['tools.s.babbling()', JSON.stringify(odd), 'It was not said why.', 'error'],
+  ['tools.s.babbling()', JSON.stringify(odd), 'No reason was given.', 'error'],
   ['tools.s.limited()', 'RATE_LIMITED', 'come back later', 'refused'],
   ['tools.s.lost()', 'OUTCOME_UNKNOWN', 'it may have run', 'unknown'],
   ['tools.s.nothing()', 'TOOL_NOT_FOUND', 'no tool nothing on s', 'refused'],

@@ -3,7 +3,7 @@ import type { Call, Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { HostRefusal, type Program } from '../../core/executor.ts'
+import { HostRefusal } from '../../core/executor.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { runNestedCall } from '../meta/nested-call.ts'
@@ -28,17 +28,34 @@ export interface BridgeOptions {
   readonly clock: Clock
 }
 
-/** The host side of a sandbox. Treats all input as written by a hostile program. */
-export interface Bridge {
-  readonly host: Program['host']
-  /** Cancels the calls in flight. */
-  end(): Promise<readonly InnerCall[]>
+/** Limits per program. The host enforces them and does not rely on the sandbox. */
+export interface CodeLimits {
+  readonly calls: number
+  readonly inFlight: number
+  /** Characters of one request, arguments included. */
+  readonly question: number
+  /** Characters of all pending requests. */
+  readonly open: number
+  /** Characters of one response. */
+  readonly answer: number
 }
 
-export function createBridge({ access, call, limits, clock }: BridgeOptions): Bridge {
+export const codeLimits: CodeLimits = {
+  calls: 200,
+  inFlight: 8,
+  question: 1024 * 1024,
+  open: 8 * 1024 * 1024,
+  answer: 1024 * 1024,
+}
+
+/** Max characters of the whole result of `execute_code`. */
+export const maxAnswer = 24_000
+
+/** The host side of a sandbox. Treats all input as written by a hostile program. */
+export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   const over = new AbortController()
   const ledger = createCallLog(clock)
-  const gate = createGate(limits.inFlight)
+  const enter = createGate(limits.inFlight)
   const underWay = new Set<Promise<unknown>>()
   const { progressToken, ...meta } = call.input.meta
   let made = 0
@@ -52,18 +69,18 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
     const record = ledger.begin(plainText(server === undefined ? tool : `${server}.${tool}`, 100))
     let sent = false
     try {
-      using _ = await gate.enter(signal)
+      using _ = await enter(signal)
       const { entry } = await resolveTool(access.view(call.caller), question, { signal })
       record.named(`${entry.server}.${entry.name}`)
       const asked = { server: entry.server, tool: entry.name, args: question.args }
       const carried = { caller: call.caller, timeoutMs: undefined, meta, peer: unasked }
       sent = true
       const result = await waitFor(runNestedCall(access, { ...call, signal }, asked, carried), signal)
-      const said = saidBy(result, asked, room.left)
-      record.end(result.isError ? 'error' : 'ok', typeof said === 'string' ? undefined : said.code)
-      if (typeof said !== 'string') throw said
-      room.left -= said.length
-      return said
+      const text = textFor(result, `${asked.server}.${asked.tool}`, room.left)
+      record.end(result.isError ? 'error' : 'ok', typeof text === 'string' ? undefined : text.code)
+      if (typeof text !== 'string') throw text
+      room.left -= text.length
+      return text
     } catch (thrown) {
       if (thrown instanceof HostRefusal) throw thrown
       const { status, refusal } = failureOf(thrown, sent)
@@ -89,11 +106,11 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
     const room = { left: limits.answer }
     if (name === 'call') return answer(readProgramCall(input), room, signal)
     if (name === 'calls') return answers(readProgramCalls(input, limits.calls), room, signal)
-    throw refusalOf('INVALID_ARGUMENTS', `A program cannot ask for "${name.slice(0, 100)}".`)
+    throw refusalOf('INVALID_ARGUMENTS', `A program cannot request "${name.slice(0, 100)}".`)
   }
 
   return {
-    async host(name, input, signal) {
+    async host(name: string, input: string, signal: AbortSignal): Promise<string> {
       if (over.signal.aborted) throw refusalOf('CANCELLED', programOver)
       if (input.length > limits.question || open + input.length > limits.open) throw tooLong(limits.question)
       using ending = linked(signal)
@@ -107,7 +124,8 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
         open -= input.length
       }
     },
-    async end() {
+    /** Cancels the calls in flight. */
+    async end(): Promise<readonly InnerCall[]> {
       over.abort(cancelled())
       await Promise.allSettled(underWay)
       return ledger.calls
@@ -122,28 +140,29 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions): Br
 }
 
 /** An error if the program cannot have the result although the tool has run. */
-function saidBy(
-  result: Result,
-  { server, tool }: { server: string; tool: string },
-  room: number,
-): string | HostRefusal {
-  const { body, isError, refusal } = result
+function textFor({ body, isError, refusal }: Result, tool: string, room: number): string | HostRefusal {
   if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
   // A result may hold the same data twice, as text and as structured content; anything larger is not even parsed.
   const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
   if (text !== undefined && text.length <= room) return text
-  const sentence = `${server}.${tool} has run, but its answer is larger than a program can take at once (${room} characters left). Ask it for less.`
+  const sentence = `${tool} has run, but its result is larger than the program can receive (${room} characters left). Request less.`
   return new HostRefusal('RESULT_TOO_LARGE', sentence)
 }
 
-const programOver = 'The program was over before this call was answered.'
+const programOver = 'The program ended before this call returned.'
 const cancelled = () => new ToolwayError('CANCELLED', programOver)
 
 const tooMany = (calls: number) =>
-  new HostRefusal('OVERLOADED', `A program may make ${calls} calls, and this one has. Ask for more in each call.`)
+  new HostRefusal(
+    'OVERLOADED',
+    `A program may make ${calls} calls, and this one has reached that limit. Request more in each call.`,
+  )
 
 const tooLong = (characters: number) =>
-  new HostRefusal('INVALID_ARGUMENTS', `The arguments of a call may have ${characters} characters. Send less at once.`)
+  new HostRefusal(
+    'INVALID_ARGUMENTS',
+    `The arguments of a call may have at most ${characters} characters. Send less at a time.`,
+  )
 
 /** Aborts with our own error when the sandbox's signal aborts. */
 function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSignal } {
@@ -155,11 +174,7 @@ function linked(signal: AbortSignal): Disposable & { readonly signal: AbortSigna
 }
 
 /** A FIFO semaphore. */
-interface Gate {
-  enter(signal: AbortSignal): Promise<Disposable>
-}
-
-function createGate(places: number): Gate {
+function createGate(places: number): (signal: AbortSignal) => Promise<Disposable> {
   let free = places
   const waiting = new Set<() => void>()
 
@@ -169,13 +184,11 @@ function createGate(places: number): Gate {
     else next()
   }
 
-  return {
-    async enter(signal) {
-      signal.throwIfAborted()
-      if (free > 0) free--
-      else await turn(signal)
-      return { [Symbol.dispose]: leave }
-    },
+  return async (signal) => {
+    signal.throwIfAborted()
+    if (free > 0) free--
+    else await turn(signal)
+    return { [Symbol.dispose]: leave }
   }
 
   function turn(signal: AbortSignal): Promise<void> {
@@ -195,40 +208,13 @@ function createGate(places: number): Gate {
   }
 }
 
+const cannotAsk =
+  'A program cannot ask a person. Call this tool directly, outside of execute_code, so that a person can answer.'
+
 /** A program has no user to ask, so a call that needs approval fails closed. Notifications are not passed on. */
 const unasked: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () =>
-    Promise.reject(
-      new ToolwayError(
-        'DENIED_BY_POLICY',
-        'Nobody can be asked from inside a program. Call this tool by itself, outside of execute_code, so that a person can answer.',
-        { auditReason: 'not_approved' },
-      ),
-    ),
+  ask: () => Promise.reject(new ToolwayError('DENIED_BY_POLICY', cannotAsk, { auditReason: 'not_approved' })),
 }
-
-/** Limits per program. The host enforces them and does not rely on the sandbox. */
-export interface CodeLimits {
-  readonly calls: number
-  readonly inFlight: number
-  /** Characters of one request, arguments included. */
-  readonly question: number
-  /** Characters of all pending requests. */
-  readonly open: number
-  /** Characters of one response. */
-  readonly answer: number
-}
-
-export const codeLimits: CodeLimits = {
-  calls: 200,
-  inFlight: 8,
-  question: 1024 * 1024,
-  open: 8 * 1024 * 1024,
-  answer: 1024 * 1024,
-}
-
-/** Max characters of the whole result of `execute_code`. */
-export const maxAnswer = 24_000

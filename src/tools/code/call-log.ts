@@ -12,31 +12,21 @@ export interface InnerCall {
 }
 
 /** Every call of a program in order, so that a model can tell whether a write happened. */
-export interface CallLog {
-  begin(tool: string): LoggedCall
-  readonly calls: readonly InnerCall[]
-}
-
-export interface LoggedCall {
-  named(tool: string): void
-  end(status: CallStatus, code?: string): void
-}
-
-export function createCallLog(clock: Clock): CallLog {
+export function createCallLog(clock: Clock) {
   const calls: InnerCall[] = []
   return {
-    calls,
-    begin(spelling) {
+    calls: calls as readonly InnerCall[],
+    begin(spelling: string) {
       const start = clock.monotonic()
       const at = calls.length
       let tool = spelling
       const end = (status: CallStatus, code?: string) => {
-        calls[at] = { tool, status, ...(code !== undefined && { code }), durationMs: clock.monotonic() - start }
+        calls[at] = { tool, status, code, durationMs: clock.monotonic() - start }
       }
       // The status until the call ends.
       end('refused')
       return {
-        named(name) {
+        named(name: string): void {
           tool = name
         },
         end,

@@ -44,7 +44,7 @@ test('B9: describe_tools gives declarations as programs call them', async () => 
   };
 }`)
   expect(answer.tokens_used).toBe(Math.ceil(answer.declarations.length / 4))
-  expect(Object.keys(answer)).toEqual(['declarations', 'tokens_used'])
+  expect(answer).toEqual({ declarations: expect.any(String), tokens_used: expect.any(Number) })
 })
 
 test.each(['my-files.read-file', 'my_files.read_file', 'tools.my_files.read_file', 'my-files.read_file'])(

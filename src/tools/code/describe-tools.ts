@@ -43,8 +43,8 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const tokens = Math.ceil(declarations.length / charactersPerToken)
       const answer = {
         declarations,
-        ...(unknown.length > 0 && { unknown }),
-        ...(leftOut.length > 0 && { left_out: leftOut }),
+        unknown: unknown.length > 0 ? unknown : undefined,
+        left_out: leftOut.length > 0 ? leftOut : undefined,
         tokens_used: tokens,
       }
       const listing = { requested: names.length, returned: found.size - leftOut.length, tokens }

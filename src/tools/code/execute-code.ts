@@ -5,7 +5,7 @@ import type { Access } from '../../core/access.ts'
 import type { Call, Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Lease } from '../../core/cluster.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import type { Executor, Isolation, Language } from '../../core/executor.ts'
 import { type Result, resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
@@ -79,7 +79,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     language,
     owner: ownerOf(call.caller),
     prelude: language === 'python' ? pythonPrelude : javascriptPrelude,
-    ...(key !== undefined && { environment: key }),
+    environment: key,
     timeoutMs,
     signal: call.signal,
     host: bridge.host,
@@ -91,31 +91,26 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     throw new ToolwayError('OVERLOADED', sentence)
   }
   const reset = outcome.reset ?? (claimed?.lost ? 'The process that held it is gone.' : undefined)
-  const answer = codeAnswer({ ...outcome, ...(reset !== undefined && { reset }) }, calls)
-  const failed = answer.status !== 'ok'
-  return resultOf({
-    content: [{ type: 'text', text: JSON.stringify(answer) }],
-    structuredContent: answer,
-    ...(failed && { isError: true }),
-  })
+  const answer = codeAnswer({ ...outcome, reset }, calls)
+  const content = [{ type: 'text', text: JSON.stringify(answer) }]
+  return resultOf({ content, structuredContent: answer, isError: answer.status !== 'ok' || undefined })
 }
 
 /** Stateless clients' calls are forwarded to the process that holds it; calls of a session or a chat are not. */
 const heldElsewhere = (environment: string) =>
-  new ToolwayError(
-    'INVALID_ARGUMENTS',
-    `The environment ${JSON.stringify(environment)} lives in another process of this gateway, where it was begun, and this call cannot be led there: use another name, or none.`,
+  invalidArguments(
+    `The environment ${JSON.stringify(environment)} belongs to another process of this gateway, and this call cannot be forwarded there: use another name, or none.`,
   )
 
 function refuseUnavailable({ tier, languages, missing }: Isolation, language: Language): void {
   if (tier !== undefined && languages.includes(language)) return
   const why = missing.join(' ')
   if (tier === undefined) {
-    const sentence = `No program can be run here in isolation as strong as the operator wants it. ${why}`
+    const sentence = `Programs cannot run here with the isolation that the operator requires. ${why}`
     throw new ToolwayError('DENIED_BY_POLICY', sentence.trim(), { rule: 'sandbox.minIsolation' })
   }
-  const sentence = `${language} cannot be run here; "language" must be one of ${languages.join(', ')}. ${why}`
-  throw new ToolwayError('INVALID_ARGUMENTS', sentence.trim())
+  const sentence = `${language} cannot run here; "language" must be one of ${languages.join(', ')}. ${why}`
+  throw invalidArguments(sentence.trim())
 }
 
 export const codeTool = 'execute_code'
@@ -148,11 +143,7 @@ export function environmentAsked(
   return environmentKey(caller, environment, spoken)
 }
 
-const spelt: Readonly<Record<Language, string>> = {
-  javascript: 'JavaScript',
-  typescript: 'TypeScript',
-  python: 'Python',
-}
+const spelt = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Python' }
 
 const scopes = {
   javascript:
@@ -163,12 +154,7 @@ const scopes = {
     'call_tool("server.tool", {…}), call_tools([("server.tool", {…}), …]), search(task), describe(name), ToolError.',
 }
 
-interface SandboxGrants {
-  readonly languages: readonly Language[]
-  readonly timeout: number
-  readonly allowNetwork: readonly string[]
-  readonly allowPaths: readonly string[]
-}
+type SandboxGrants = ExecuteCodeOptions['config']
 
 /** What a model must know before it writes a program. Short, because it is part of every context. */
 function describeSandbox(grants: SandboxGrants): string {

@@ -15,9 +15,7 @@ export interface ProgramCall {
 const maxName = 300
 
 /** Parses a message from the sandbox, which may contain anything. */
-export function readProgramCall(input: string): ProgramCall {
-  return questionFrom(read(input))
-}
+export const readProgramCall = (input: string): ProgramCall => questionFrom(read(input))
 
 export function readProgramCalls(input: string, most: number): readonly ProgramCall[] {
   const questions = read(input)
@@ -41,7 +39,7 @@ function questionFrom(asked: Json): ProgramCall {
   const { server, tool } = value as Record<string, unknown>
   const args = asked.member('args')
   if (!isName(tool) || !(server === undefined || server === null || isName(server))) throw refused('it names no tool')
-  return { tool, args, ...(typeof server === 'string' && { server }) }
+  return { tool, args, server: server ?? undefined }
 }
 
 const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= maxName
@@ -49,15 +47,13 @@ const isName = (value: unknown): value is string => typeof value === 'string' &&
 const refused = (why: string) =>
   new HostRefusal('INVALID_ARGUMENTS', `A call was not understood: ${why}. Write tools.server.tool({ … }).`)
 
-interface Failure {
-  readonly status: CallStatus
-  readonly refusal: HostRefusal
-}
-
 const maxMessage = 4000
 const maxCode = 100
 
-export function failureOf(thrown: unknown, sent: boolean): Failure {
+export function failureOf(
+  thrown: unknown,
+  sent: boolean,
+): { readonly status: CallStatus; readonly refusal: HostRefusal } {
   if (thrown instanceof ServerError) {
     // As the server sent them: code and message may have any type.
     const { code, message } = thrown.error.value
@@ -68,7 +64,7 @@ export function failureOf(thrown: unknown, sent: boolean): Failure {
 }
 
 export const refusalOf = (code: string, message: unknown): HostRefusal =>
-  new HostRefusal(code, plainText(message, maxMessage) || 'It was not said why.')
+  new HostRefusal(code, plainText(message, maxMessage) || 'No reason was given.')
 
 /** Raised before anything is sent to a server. */
 const beforehand: readonly ErrorCode[] = ['INVALID_ARGUMENTS', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED']

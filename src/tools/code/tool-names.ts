@@ -3,13 +3,7 @@ import type { Served, View } from '../../core/access.ts'
 import type { Wait } from '../../core/waiting.ts'
 import type { ProgramCall } from './program-messages.ts'
 
-export interface Names {
-  /** Looks for exact names first, then identifiers. */
-  find(server: string, tool: string): Served | undefined
-  /** The exact name of a server that may be spelt as an identifier. */
-  server(spelling: string): string | undefined
-  identifiers(served: Served): { readonly server: string; readonly tool: string }
-}
+export type Names = ReturnType<typeof createNames>
 
 const known = new WeakMap<readonly Served[], Names>()
 
@@ -31,21 +25,23 @@ interface Spelt {
   readonly names: ReadonlyMap<string, string>
 }
 
-function createNames(tools: readonly Served[]): Names {
+function createNames(tools: readonly Served[]) {
   const servers = new Map<string, OfServer>()
   for (const [server, served] of Map.groupBy(tools, ({ entry }) => entry.server)) {
     const exact = new Map(served.map((one) => [one.entry.name, one]))
     servers.set(server, { exact, spelt: once(() => spell(exact.keys())) })
   }
   const { identifiers, names } = spell(servers.keys())
+  /** The exact name of a server that may be spelt as an identifier. */
   const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
   return {
     server: serverOf,
-    find(server, tool) {
+    /** Looks for exact names first, then identifiers. */
+    find(server: string, tool: string): Served | undefined {
       const own = servers.get(serverOf(server) ?? '')
       return own?.exact.get(tool) ?? own?.exact.get(own.spelt().names.get(tool) ?? tool)
     },
-    identifiers: ({ entry: { server, name } }) => ({
+    identifiers: ({ entry: { server, name } }: Served) => ({
       server: identifiers.get(server) ?? server,
       tool: servers.get(server)?.spelt().identifiers.get(name) ?? name,
     }),
@@ -86,15 +82,7 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
 }
 
 /** Properties that JavaScript itself reads from objects; in a program they never name a tool. */
-export const reserved: ReadonlySet<string> = new Set([
-  'then',
-  'toJSON',
-  'toString',
-  'valueOf',
-  'constructor',
-  'prototype',
-  '__proto__',
-])
+export const reserved = new Set('then toJSON toString valueOf constructor prototype __proto__'.split(' '))
 
 const longest = 64
 

@@ -4,14 +4,14 @@ import { resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
 import { guardedGet } from '../native/fetch/guarded-get.ts'
-import { get, type ModelTask, noAnswer, post } from './model-server.ts'
-import { choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
+import { get, type ModelTask, noAnswer, parsedJson, post } from './model-server.ts'
+import { choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
 /** Images from a description (F17). */
 export function diffusion(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('diffusion', options)
   if (choice.names.length === 0) return undefined
-  const { timeout, maxBytes } = options.config.native.inference
+  const { maxBytes } = options.config.native.inference
   return defineTool({
     name: 'diffusion',
     title: 'Make an image',
@@ -26,14 +26,10 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
       n: z.int().min(1).max(4).default(1).describe('How many.'),
       model: modelArgument(choice),
     }),
-    readOnly: true,
-    annotations: { openWorldHint: true },
-    timeoutMs: timeout,
-    timeoutKey: 'native.inference.timeout',
+    ...inferenceTraits(options),
     async run({ prompt, size, n, model: asked }, { signal }) {
       const place: ModelTask = { name: choice.pick(asked), task: 'diffusion' }
-      const wishes = { prompt, n, ...(size !== undefined && { size }) }
-      const made = await request(place, wishes, signal)
+      const made = await request(place, { prompt, n, size }, signal)
       const images = await Promise.all(made.map((one) => bytesOf(place, one, signal)))
       const content = images.map((bytes) => {
         const mimeType = sniffedType(bytes)
@@ -67,7 +63,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
       maxBytes: maxBytes * 2,
       signal,
     })
-    const read = answer.safeParse(parsed(bytes))
+    const read = answer.safeParse(parsedJson(bytes.toString('utf8')))
     if (!read.success) throw noAnswer(place, 'images')
     return read.data.data
   }
@@ -77,9 +73,9 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
     if (b64_json) return Buffer.from(b64_json, 'base64')
     const model = servedModel(options, place.name)
     const base = new URL(model.baseUrl)
-    const target = URL.canParse(url ?? '', base.origin) ? new URL(url as string, base.origin) : undefined
+    const target = URL.parse(url ?? '', base.origin)
     if (!target) throw noAnswer(place, 'images')
-    if (target.origin === base.origin) return (await get(place, model, { url: target, maxBytes, signal })).bytes
+    if (target.origin === base.origin) return (await get(place, model, target, maxBytes, signal)).bytes
     return (await guardedGet(target.href, { vet: options.vet, signal, maxBytes, accept: 'image/*' })).bytes
   }
 }
@@ -92,11 +88,3 @@ const answer = z.object({
 })
 
 type Made = z.output<typeof answer>['data'][number]
-
-function parsed(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}

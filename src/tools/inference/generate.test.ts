@@ -56,7 +56,7 @@ describe('generate', () => {
 
   test('F17: an answer that does not fit the schema is a failure that says why', async () => {
     await using model = await over({ '/chat/completions': says('Sorry, no.') })
-    expect((await refusalOf(model.run('generate', { prompt: 'x', schema }))).message).toContain('is no JSON')
+    expect((await refusalOf(model.run('generate', { prompt: 'x', schema }))).message).toContain('is not JSON')
     const read = async () => ({ problem: 'lacks "a"' })
     await using strict = await over({ '/chat/completions': says('{}') }, { read })
     expect((await refusalOf(strict.run('generate', { prompt: 'x', schema }))).message).toContain('lacks "a"')

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { ChatMessage } from '../../core/chat.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments, ToolwayError } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import {
@@ -8,6 +8,7 @@ import {
   choiceFor,
   completionOf,
   type InferenceOptions,
+  inferenceTraits,
   type LanguageModel,
   modelArgument,
   type ParsedAnswer,
@@ -46,24 +47,21 @@ export function generate(options: InferenceOptions): Tool | undefined {
       finish_reason: z.string(),
       usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
     }),
-    readOnly: true,
-    annotations: { openWorldHint: true },
-    timeoutMs: options.config.native.inference.timeout,
-    timeoutKey: 'native.inference.timeout',
-    async run({ schema, model: asked, max_tokens, temperature, ...given }, { signal }) {
-      const model = languageModel(options, choice, asked)
+    ...inferenceTraits(options),
+    async run({ prompt, messages, system, schema, model: name, max_tokens, temperature }, { signal }) {
+      const model = languageModel(options, choice, name)
       const { restore, ...completion } = await completionOf(model, {
-        messages: messagesOf(given),
+        messages: messagesOf(prompt, messages, system),
         signal,
-        ...(max_tokens !== undefined && { maxTokens: max_tokens }),
-        ...(temperature !== undefined && { temperature }),
-        ...(schema && { constraint: { name: 'answer', schema } }),
+        maxTokens: max_tokens,
+        temperature,
+        constraint: schema && { name: 'answer', schema },
       })
       const { read = plainJson } = options
       const value = schema && fitting(await read(completion.text, schema, restore))
       return resultOf({
         content: [{ type: 'text', text: completion.text }],
-        structuredContent: { model: model.name, ...completion, ...(schema && { value }) },
+        structuredContent: { model: model.name, ...completion, value },
       })
     },
   })
@@ -73,29 +71,19 @@ export function languageModel({ models }: InferenceOptions, choice: Choice, aske
   const name = choice.pick(asked)
   const model = models.get(name)
   if (model) return model
-  throw new ToolwayError('SERVER_UNAVAILABLE', `The model ${name} is not to be had now; ask for another one.`)
+  throw new ToolwayError('SERVER_UNAVAILABLE', `The model ${name} is unavailable; choose another.`)
 }
 
-interface Given {
-  readonly prompt?: string | undefined
-  readonly messages?: readonly z.output<typeof message>[] | undefined
-  readonly system?: string | undefined
-}
-
-function messagesOf({ prompt, messages, system }: Given): ChatMessage[] {
-  if ((prompt === undefined) === (messages === undefined)) {
-    throw new ToolwayError('INVALID_ARGUMENTS', 'Give either "prompt" or "messages".')
-  }
+function messagesOf(prompt?: string, messages?: readonly ChatMessage[], system?: string): ChatMessage[] {
+  if ((prompt === undefined) === (messages === undefined)) throw invalidArguments('Give either "prompt" or "messages".')
   const instruction: ChatMessage[] = system === undefined ? [] : [{ role: 'system', content: system }]
   return [...instruction, ...(messages ?? [{ role: 'user', content: prompt as string } as const])]
 }
 
 function fitting(found: ParsedAnswer): unknown {
   if ('value' in found) return found.value
-  throw new ToolwayError(
-    'SERVER_UNAVAILABLE',
-    `The model did not answer by the schema: its answer ${found.problem}. Try again, or with a simpler schema.`,
-  )
+  const sentence = `The answer of the model does not fit the schema: it ${found.problem}. Try again, or use a simpler schema.`
+  throw new ToolwayError('SERVER_UNAVAILABLE', sentence)
 }
 
 async function plainJson(text: string, _: unknown, restore: (value: unknown) => unknown): Promise<ParsedAnswer> {
@@ -103,6 +91,6 @@ async function plainJson(text: string, _: unknown, restore: (value: unknown) => 
   try {
     return { value: restore(JSON.parse(fenced ?? text)) }
   } catch {
-    return { problem: 'is no JSON' }
+    return { problem: 'is not JSON' }
   }
 }

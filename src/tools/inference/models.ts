@@ -2,7 +2,7 @@ import * as z from 'zod'
 import type { Config } from '../../config/schema.ts'
 import type { ChatMessage } from '../../core/chat.ts'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { didYouMean } from '../../lib/near.ts'
 import { sniffedType } from '../media-type.ts'
@@ -29,7 +29,10 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
   const all = Object.entries(config.models).flatMap(([name, model]) => (fits(task, model) ? [name] : []))
   const wanted = config.native.inference[task]
   if (wanted !== undefined && !all.includes(wanted)) {
-    log.warn({ task, model: wanted }, `native.inference.${task} names no model that can do this; it is left out`)
+    log.warn(
+      { task, model: wanted },
+      `native.inference.${task} names no model that can do this; the tool is not offered`,
+    )
     return { names: [], pick: none }
   }
   const usual = wanted ?? (all.includes(config.chat.model ?? '') ? config.chat.model : all[0])
@@ -41,11 +44,11 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
     if (name !== undefined && names.includes(name)) return name
     if (names.length === 0) return none()
     const hint = didYouMean(name ?? '', names, `; there are ${names.join(', ')}.`)
-    throw new ToolwayError('INVALID_ARGUMENTS', `There is no model "${(name ?? '').slice(0, 100)}" for this${hint}`)
+    throw invalidArguments(`There is no model "${(name ?? '').slice(0, 100)}" for this${hint}`)
   }
 
   function none(): never {
-    throw new ToolwayError('INVALID_ARGUMENTS', `No model is configured for this: see native.inference.${task}.`)
+    throw invalidArguments(`No model is configured for this; see native.inference.${task}.`)
   }
 }
 
@@ -63,9 +66,9 @@ export interface LanguageModel {
 interface InferenceCompletionRequest {
   readonly messages: readonly ChatMessage[]
   readonly signal: AbortSignal
-  readonly maxTokens?: number
-  readonly temperature?: number
-  readonly constraint?: { readonly name: string; readonly schema: Readonly<Record<string, unknown>> }
+  readonly maxTokens?: number | undefined
+  readonly temperature?: number | undefined
+  readonly constraint?: { readonly name: string; readonly schema: Schema } | undefined
 }
 
 type CompletionEvent =
@@ -79,25 +82,18 @@ type CompletionEvent =
       restore(value: unknown): unknown
     }
 
-interface Completion {
-  readonly text: string
-  readonly finish_reason: string
-  readonly usage?: { readonly prompt_tokens: number; readonly completion_tokens: number }
-  restore(value: unknown): unknown
-}
-
-export async function completionOf(model: LanguageModel, request: InferenceCompletionRequest): Promise<Completion> {
+export async function completionOf(model: LanguageModel, request: InferenceCompletionRequest) {
   const texts: string[] = []
   let end: Extract<CompletionEvent, { kind: 'end' }> | undefined
-  for await (const told of model.complete(request)) {
-    if (told.kind === 'text') texts.push(told.text)
-    if (told.kind === 'end') end = told
+  for await (const event of model.complete(request)) {
+    if (event.kind === 'text') texts.push(event.text)
+    if (event.kind === 'end') end = event
   }
   const { reason = 'unknown', usage, restore = (value: unknown) => value } = end ?? {}
   return {
     text: texts.join(''),
     finish_reason: reason,
-    ...(usage && { usage: { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens } }),
+    usage: usage && { prompt_tokens: usage.promptTokens, completion_tokens: usage.completionTokens },
     restore,
   }
 }
@@ -119,6 +115,14 @@ export interface InferenceOptions {
   readonly log: Log
 }
 
+/** What all tools over models have in common. */
+export const inferenceTraits = ({ config }: InferenceOptions) => ({
+  readOnly: true,
+  annotations: { openWorldHint: true },
+  timeoutMs: config.native.inference.timeout,
+  timeoutKey: 'native.inference.timeout',
+})
+
 export const modelArgument = ({ names }: Choice) =>
   z
     .string()
@@ -128,7 +132,7 @@ export const modelArgument = ({ names }: Choice) =>
 /** Decodes base64 or a `data:` URL. Detects the media type from the bytes. */
 export function bytesFrom(field: string, data: string, kind: 'image' | 'audio', most: number) {
   const encoded = data.replace(/^data:[^,]{0,200};base64,/i, '').replace(/\s+/g, '')
-  const refuse = (what: string) => new ToolwayError('INVALID_ARGUMENTS', `"${field}" ${what}`)
+  const refuse = (what: string) => invalidArguments(`"${field}" ${what}`)
   if (!/^[A-Za-z0-9+/_-]*={0,2}$/.test(encoded)) throw refuse('must be base64.')
   if (encoded.length > Math.ceil(most / 3) * 4) throw refuse(`is larger than ${most} bytes; send less.`)
   const bytes = Buffer.from(encoded, 'base64')

@@ -39,14 +39,14 @@ describe('speech', () => {
     expect([file.name, file.type, Buffer.from(await file.arrayBuffer())]).toEqual(['audio.wav', 'audio/wav', wav])
   })
 
-  test('F17: something else than audio or text in the answer is told', async () => {
+  test('F17: an answer without audio or text is refused', async () => {
     await using model = await over({
       '/audio/speech': sends('text/html', Buffer.from('<p>')),
       '/audio/transcriptions': answers(200, { words: [] }),
     })
-    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('something else than audio')
+    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('did not answer with audio')
     const audio = wav.toString('base64')
-    expect((await refusalOf(model.run('speech', { audio }))).message).toContain('something else than a text')
+    expect((await refusalOf(model.run('speech', { audio }))).message).toContain('did not answer with text')
     expect((await refusalOf(model.run('speech', { audio, text: 'x' }))).message).toContain('either "text"')
     expect((await refusalOf(model.run('speech', {}))).message).toContain('either "text"')
   })

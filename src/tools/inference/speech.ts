@@ -1,18 +1,18 @@
-import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import { type Result, resultOf } from '../../core/result.ts'
+import { asRecord } from '../../lib/is-record.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
-import { type ModelTask, noAnswer, post } from './model-server.ts'
-import { bytesFrom, choiceFor, type InferenceOptions, modelArgument, servedModel } from './models.ts'
+import { type ModelTask, noAnswer, parsedJson, post } from './model-server.ts'
+import { bytesFrom, choiceFor, type InferenceOptions, inferenceTraits, modelArgument, servedModel } from './models.ts'
 
 /** Text to speech, and speech to text (F17). */
 export function speech(options: InferenceOptions): Tool | undefined {
   const speakers = choiceFor('speech', options)
   const writers = choiceFor('transcription', options)
   if (speakers.names.length === 0) return undefined
-  const { timeout, maxBytes } = options.config.native.inference
+  const { maxBytes } = options.config.native.inference
   return defineTool({
     name: 'speech',
     title: 'Speak, or write down',
@@ -28,14 +28,11 @@ export function speech(options: InferenceOptions): Tool | undefined {
       language: z.string().max(20).optional().describe('The language of the recording, such as en.'),
       model: modelArgument(speakers),
     }),
-    readOnly: true,
-    annotations: { openWorldHint: true },
-    timeoutMs: timeout,
-    timeoutKey: 'native.inference.timeout',
+    ...inferenceTraits(options),
     run({ text, audio, ...given }, { signal }) {
       if (text !== undefined && audio === undefined) return speak(text, given, signal)
       if (audio !== undefined && text === undefined) return writeDown(audio, given, signal)
-      throw new ToolwayError('INVALID_ARGUMENTS', 'Give either "text" to be spoken or "audio" to be written down.')
+      throw invalidArguments('Give either "text" to be spoken or "audio" to be transcribed.')
     },
   })
 
@@ -51,7 +48,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
     const { voice, format, speed, model: asked } = wishes
     const place: ModelTask = { name: speakers.pick(asked), task: 'speech' }
     const model = servedModel(options, place.name)
-    const body = { model: model.model, input: text, voice, response_format: format, ...(speed && { speed }) }
+    const body = { model: model.model, input: text, voice, response_format: format, speed }
     const { bytes, type } = await post(place, model, {
       path: '/audio/speech',
       body: Buffer.from(JSON.stringify(body)),
@@ -73,16 +70,22 @@ export function speech(options: InferenceOptions): Tool | undefined {
     const { bytes, mimeType } = bytesFrom('audio', audio, 'audio', maxBytes)
     const place: ModelTask = { name: writers.pick(asked), task: 'transcription' }
     const model = servedModel(options, place.name)
-    const fields = { model: model.model, response_format: 'json', ...(language !== undefined && { language }) }
+    const form = new FormData()
+    form.set('model', model.model)
+    form.set('response_format', 'json')
+    if (language !== undefined) form.set('language', language)
+    form.set('file', new Blob([bytes as Buffer<ArrayBuffer>], { type: mimeType }), `audio.${endingOf(mimeType)}`)
+    const encoded = new Response(form)
     const answer = await post(place, model, {
       path: '/audio/transcriptions',
-      ...formOf(fields, { name: 'file', fileName: `audio.${endingOf(mimeType)}`, mimeType, bytes }),
+      body: Buffer.from(await encoded.arrayBuffer()),
+      contentType: encoded.headers.get('content-type') as string,
       accept: 'application/json',
       maxBytes,
       signal,
     })
-    const text = textIn(answer.bytes)
-    if (text === undefined) throw noAnswer(place, 'a text')
+    const { text } = asRecord(parsedJson(answer.bytes.toString('utf8')))
+    if (typeof text !== 'string') throw noAnswer(place, 'text')
     return resultOf({ content: [{ type: 'text', text }], structuredContent: { model: place.name, text } })
   }
 }
@@ -90,31 +93,3 @@ export function speech(options: InferenceOptions): Tool | undefined {
 /** Servers detect the format by the file extension. */
 const endingOf = (mimeType: string): string =>
   ({ 'audio/mpeg': 'mp3', 'audio/mp4': 'm4a' })[mimeType] ?? mimeType.slice(6)
-
-function textIn(bytes: Buffer): string | undefined {
-  try {
-    const { text } = JSON.parse(bytes.toString('utf8')) as { text?: unknown }
-    return typeof text === 'string' ? text : undefined
-  } catch {
-    return undefined
-  }
-}
-
-interface FormFile {
-  readonly name: string
-  readonly fileName: string
-  readonly mimeType: string
-  readonly bytes: Buffer
-}
-
-/** A multipart form with one file. Names are ours; a value cannot contain the random boundary. */
-function formOf(fields: Readonly<Record<string, string>>, file: FormFile) {
-  const boundary = `toolway-${randomUUID()}`
-  const head = (name: string, more = '') => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"${more}\r\n`
-  const texts = Object.entries(fields).map(([name, value]) => `${head(name)}\r\n${value}\r\n`)
-  const begin = `${head(file.name, `; filename="${file.fileName}"`)}content-type: ${file.mimeType}\r\n\r\n`
-  return {
-    contentType: `multipart/form-data; boundary=${boundary}`,
-    body: Buffer.concat([Buffer.from(texts.join('') + begin), file.bytes, Buffer.from(`\r\n--${boundary}--\r\n`)]),
-  }
-}

@@ -37,7 +37,7 @@ describe('vision', () => {
     await model.run('vision', { images: [{ url: `${model.origin}/cat.png` }] })
     expect(JSON.stringify(model.asked.at(-1)?.json)).toContain(`data:image/png;base64,${png.toString('base64')}`)
     for (const [path, why] of [
-      ['/page', 'is no image'],
+      ['/page', 'is not an image'],
       ['/gone', 'HTTP 404'],
     ]) {
       const refusal = await refusalOf(model.run('vision', { images: [{ url: model.origin + path }] }))

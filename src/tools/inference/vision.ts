@@ -1,11 +1,11 @@
 import * as z from 'zod'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { sniffedType } from '../media-type.ts'
 import { guardedGet } from '../native/fetch/guarded-get.ts'
 import { languageModel } from './generate.ts'
-import { bytesFrom, choiceFor, completionOf, type InferenceOptions, modelArgument } from './models.ts'
+import { bytesFrom, choiceFor, completionOf, type InferenceOptions, inferenceTraits, modelArgument } from './models.ts'
 
 const maxImages = 8
 
@@ -18,7 +18,7 @@ const image = z.strictObject({
 export function vision(options: InferenceOptions): Tool | undefined {
   const choice = choiceFor('vision', options)
   if (choice.names.length === 0) return undefined
-  const { inference } = options.config.native
+  const { maxBytes } = options.config.native.inference
   return defineTool({
     name: 'vision',
     title: 'Look at images',
@@ -35,10 +35,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
       finish_reason: z.string(),
       usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
     }),
-    readOnly: true,
-    annotations: { openWorldHint: true },
-    timeoutMs: inference.timeout,
-    timeoutKey: 'native.inference.timeout',
+    ...inferenceTraits(options),
     async run({ prompt, images, max_tokens, model: asked }, { signal }) {
       const model = languageModel(options, choice, asked)
       const seen = await Promise.all(images.map((given, index) => dataUrl(given, `images[${index}]`, signal)))
@@ -49,7 +46,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
       const { restore: _, ...completion } = await completionOf(model, {
         messages: [{ role: 'user', content }],
         signal,
-        ...(max_tokens !== undefined && { maxTokens: max_tokens }),
+        maxTokens: max_tokens,
       })
       return resultOf({
         content: [{ type: 'text', text: completion.text }],
@@ -60,27 +57,20 @@ export function vision(options: InferenceOptions): Tool | undefined {
 
   /** Fetched here, where addresses are vetted: the model server gets the bytes and never the URL. */
   async function dataUrl({ data, url }: z.output<typeof image>, field: string, signal: AbortSignal): Promise<string> {
-    if ((data === undefined) === (url === undefined)) {
-      throw new ToolwayError('INVALID_ARGUMENTS', `"${field}" must have either "data" or "url".`)
-    }
+    if ((data === undefined) === (url === undefined))
+      throw invalidArguments(`"${field}" must have either "data" or "url".`)
     const { bytes, mimeType } =
       url === undefined
-        ? bytesFrom(`${field}.data`, data as string, 'image', inference.maxBytes)
+        ? bytesFrom(`${field}.data`, data as string, 'image', maxBytes)
         : await fetched(url, field, signal)
     return `data:${mimeType};base64,${bytes.toString('base64')}`
   }
 
   async function fetched(url: string, field: string, signal: AbortSignal) {
-    const { vet } = options
-    const { bytes, cut, status } = await guardedGet(url, {
-      vet,
-      signal,
-      maxBytes: inference.maxBytes,
-      accept: 'image/*',
-    })
+    const { bytes, cut, status } = await guardedGet(url, { vet: options.vet, signal, maxBytes, accept: 'image/*' })
     const mimeType = sniffedType(bytes)
     if (!cut && status < 300 && mimeType?.startsWith('image/')) return { bytes, mimeType }
-    const why = cut ? 'is too large' : status < 300 ? 'is no image' : `answers with HTTP ${status}`
-    throw new ToolwayError('INVALID_ARGUMENTS', `What is at "${field}.url" ${why}; give another image.`)
+    const why = cut ? 'is too large' : status < 300 ? 'is not an image' : `answers with HTTP ${status}`
+    throw invalidArguments(`What is at "${field}.url" ${why}; give another image.`)
   }
 }

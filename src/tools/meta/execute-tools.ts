@@ -35,7 +35,8 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const tell = (progress: number, message?: string) => {
         if (progress <= told || signal.aborted) return
         told = progress
-        tellProgress(call, progressToken, { progress, total: calls.length, message })
+        if (progressToken === undefined) return
+        call.peer.notify('notifications/progress', Json.of({ progressToken, progress, total: calls.length, message }))
       }
       const carried = {
         caller: asAgent(call, agent_id),
@@ -87,11 +88,6 @@ const askedInPlace = (peer: Call['peer']): Call['peer'] => ({
   ask: (method, params, signal) => peer.ask(method, params, signal),
 })
 
-function tellProgress(call: Call, progressToken: unknown, progress: object) {
-  if (progressToken === undefined) return
-  call.peer.notify('notifications/progress', Json.of({ progressToken, ...progress }))
-}
-
 /** Concatenates the JSON of the items, which may be large, instead of serializing them again. */
 function batchResult(answers: readonly string[]): Result {
   const text = `{"results":[${answers.join(',')}]}`
@@ -118,11 +114,6 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
         access,
         call,
         { server, tool, args: call.input.arguments.member('args') },
-        {
-          caller: asAgent(call, agent_id),
-          timeoutMs: timeout_ms,
-          meta: call.input.meta,
-          rest: call.input.rest,
-        },
+        { caller: asAgent(call, agent_id), timeoutMs: timeout_ms, meta: call.input.meta, rest: call.input.rest },
       ),
   })

@@ -25,7 +25,7 @@ test.each(['find_tool', 'search_tools'])(
       total: 4,
       hint: '2 of 4 shown; say more precisely what it should do, name a server or raise limit.',
     })
-    expect(Object.keys(answer).sort()).toEqual(['hint', 'matches', 'returned', 'total'])
+    expect(Object.keys(JSON.parse(JSON.stringify(answer))).sort()).toEqual(['hint', 'matches', 'returned', 'total'])
     expect(Object.keys(answer.matches[0]!).sort()).toEqual(['description', 'name', 'server'])
     expect(answer.matches[0]?.description.length).toBeLessThanOrEqual(160)
   },

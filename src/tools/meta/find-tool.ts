@@ -3,20 +3,19 @@ import type { SearchResult, Served, View } from '../../core/access.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { nearMisses } from '../../lib/near.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
-import { outerTimeoutMs, waitOf } from './nested-call.ts'
+import { outerTimeoutMs } from './nested-call.ts'
 import {
   agentId,
+  briefly,
   type MetaToolsOptions,
   missingFrom,
-  oneLine,
-  refuseClosed,
-  requestedServers,
   serversSentence,
+  startedView,
   usableTools,
 } from './shared.ts'
 
 /** Listed as `find_tool`; code mode lists it as `search_tools`. */
-export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
+export const findTool = (options: MetaToolsOptions): Tool =>
   defineTool({
     name: 'find_tool',
     aliases: ['search_tools'],
@@ -36,16 +35,18 @@ export const findTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     readOnly: true,
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, query, limit, server, detail }, { call }) {
-      const view = access.view(asAgent(call, agent_id))
-      await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
-      refuseClosed(view, server)
-      requestedServers(view, server)
-      const found = view.search(query, { limit, ...(server !== undefined && { server }) })
-      const matches = found.tools.map(detail === 'full' ? full : brief)
+      const view = await startedView(options, call, { agent_id, server })
+      const found = view.search(query, { limit, server })
+      const matches = found.tools.map(detail === 'full' ? full : briefly)
       const missing = missingFrom(view, server)
-      const hint = missing.length > 0 && server !== undefined ? undefined : hintFor(found, { view, query, server })
-      const more = { ...(hint !== undefined && { hint }), ...(missing.length > 0 && { missing }) }
-      return { matches, returned: matches.length, total: found.total, ...more }
+      const hint = missing.length > 0 && server !== undefined ? undefined : hintFor(found, view, query, server)
+      return {
+        matches,
+        returned: matches.length,
+        total: found.total,
+        hint,
+        missing: missing.length > 0 ? missing : undefined,
+      }
     },
   })
 
@@ -57,12 +58,6 @@ const description = (servers: readonly ServerSummary[], name: string) =>
 const byCall = 'Then run a match with execute_tool(server, name, args); detail "full" gives its inputSchema.'
 const inPrograms = 'Then declare a match with describe_tools and call it in execute_code as tools.server.name(args).'
 
-const brief = ({ entry: { server, name, definition } }: Served) => ({
-  server,
-  name,
-  description: oneLine(definition.description),
-})
-
 const full = ({ entry: { server, name, definition } }: Served) => ({
   server,
   name,
@@ -70,13 +65,7 @@ const full = ({ entry: { server, name, definition } }: Served) => ({
   inputSchema: definition.inputSchema ?? { type: 'object' },
 })
 
-interface Asked {
-  readonly view: View
-  readonly query: string
-  readonly server: string | undefined
-}
-
-function hintFor({ tools, total }: SearchResult, { view, query, server }: Asked): string | undefined {
+function hintFor({ tools, total }: SearchResult, view: View, query: string, server?: string): string | undefined {
   if (total > tools.length) {
     const narrower = server === undefined ? ', name a server' : ''
     return `${tools.length} of ${total} shown; say more precisely what it should do${narrower} or raise limit.`

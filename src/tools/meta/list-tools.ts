@@ -8,12 +8,11 @@ import { defineTool, type Tool } from '../define-tool.ts'
 import { outerTimeoutMs, waitOf } from './nested-call.ts'
 import {
   agentId,
+  briefly,
   type MetaToolsOptions,
   missingFrom,
-  oneLine,
-  refuseClosed,
-  requestedServers,
   serverNotFound,
+  startedView,
   usableTools,
 } from './shared.ts'
 
@@ -65,9 +64,9 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
   })
 
 const listingOf = (requested: number | undefined, returned: number, tokens: number | null): Listing => ({
-  ...(requested !== undefined && { requested }),
+  requested,
   returned,
-  ...(tokens !== null && { tokens }),
+  tokens: tokens ?? undefined,
 })
 
 /** Stops at the first tool that does not fit, so that the result is a prefix and the rest can be requested by name. */
@@ -106,7 +105,7 @@ function refusal(server: string, problem: ToolwayError, requested: number | unde
   return { ...resultOf(body), refusal: problem, listing: listingOf(requested, 0, null) }
 }
 
-export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
+export const listTools = (options: MetaToolsOptions): Tool =>
   defineTool({
     name: 'list_tools',
     title: 'List tools',
@@ -120,16 +119,9 @@ export const listTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     readOnly: true,
     timeoutMs: outerTimeoutMs,
     async run({ agent_id, server }, { call }) {
-      const view = access.view(asAgent(call, agent_id))
-      await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
-      refuseClosed(view, server)
-      requestedServers(view, server)
-      const tools = usableTools(view, server).map(({ entry }) => ({
-        server: entry.server,
-        name: entry.name,
-        description: oneLine(entry.definition.description),
-      }))
+      const view = await startedView(options, call, { agent_id, server })
+      const tools = usableTools(view, server).map(briefly)
       const missing = missingFrom(view, server)
-      return { tools, total: tools.length, ...(missing.length > 0 && { missing }) }
+      return { tools, total: tools.length, missing: missing.length > 0 ? missing : undefined }
     },
   })

@@ -19,5 +19,5 @@ test.each([
 test('F16: where nobody traces, a call inside another one has no place either', async () => {
   const house = createHouse({ servers: { files: [echo('read')] } })
   await house.ask('execute_tool', asked)
-  expect(house.calls[1]).not.toHaveProperty('trace')
+  expect(house.calls[1]?.trace).toBeUndefined()
 })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import type { Access } from '../../core/access.ts'
 import type { Call, Caller } from '../../core/call.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Result } from '../../core/result.ts'
 import { tellWaiting, type Wait } from '../../core/waiting.ts'
@@ -50,29 +50,24 @@ export async function runNestedCall(
   const { caller, timeoutMs, meta, rest } = carried
   const args = argumentsOf(asked)
   const began = performance.now()
-  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, {
-    ...waitOf(call),
-    timeoutMs,
-    ...(carried.waiting && { progress: carried.waiting }),
-  })
+  const wait = { signal: call.signal, timeoutMs, progress: carried.waiting ?? waitOf(call).progress }
+  const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
   // Tools that carry calls cannot run each other, or one request could grow without bound.
   if (entry.traits.carries) {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `${call.entry.name} does not run ${entry.name}: name the tool that you want to run, or call ${entry.name} itself.`,
-    )
+    const advice = `name the tool that you want to run, or call ${entry.name} directly.`
+    throw invalidArguments(`${call.entry.name} does not run ${entry.name}: ${advice}`)
   }
   return access.handle({
     id: randomUUID(),
     parent: call.id,
     caller,
     entry,
-    input: { arguments: args, meta, ...(rest && { rest }) },
+    input: { arguments: args, meta, rest },
     signal: call.signal,
     peer: carried.peer ?? call.peer,
-    ...(call.trace && { trace: call.trace }),
+    trace: call.trace,
     // The caller's timeout includes the time that the server took to start.
-    ...(timeoutMs !== undefined && { timeoutMs: Math.max(1, Math.round(timeoutMs - (performance.now() - began))) }),
+    timeoutMs: timeoutMs && Math.max(1, Math.round(timeoutMs - (performance.now() - began))),
   })
 }
 
@@ -87,10 +82,7 @@ function argumentsOf({ server, tool, args }: NestedCallRequest): Call['input']['
   const given = typeof args.value === 'string' ? parsed(args.value) : args
   const value = given?.value
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return given as Call['input']['arguments']
-  throw new ToolwayError(
-    'INVALID_ARGUMENTS',
-    `"args" for ${server}.${tool} must be an object with the tool's arguments, each named once.`,
-  )
+  throw invalidArguments(`"args" for ${server}.${tool} must be an object with the tool's arguments, each named once.`)
 }
 
 function parsed(text: string): Json | undefined {

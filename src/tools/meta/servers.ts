@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import { ToolwayError } from '../../core/errors.ts'
-import type { Health, ServerSummary } from '../../core/source-status.ts'
+import type { ServerSummary } from '../../core/source-status.ts'
 import { costsOf } from '../../core/tokens.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { agentId, type MetaToolsOptions, requestedServers, serversSentence, usableTools } from './shared.ts'
@@ -82,22 +82,10 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
       const view = access.view(asAgent(call, agent_id))
       await view.ready()
       const servers = view.servers()
-      const byStatus: Record<Health, number> = {
-        healthy: 0,
-        degraded: 0,
-        unhealthy: 0,
-        'needs-auth': 0,
-        starting: 0,
-        stale: 0,
-        disabled: 0,
-      }
-      for (const { status } of servers) byStatus[status.health] += 1
-      return {
-        servers: servers.length,
-        tools: usableTools(view).length,
-        by_status: byStatus,
-        tokens: costsOf(view),
-      }
+      const counts = { healthy: 0, degraded: 0, unhealthy: 0, 'needs-auth': 0, starting: 0, stale: 0, disabled: 0 }
+      for (const { status } of servers) counts[status.health] += 1
+      const tools = usableTools(view).length
+      return { servers: servers.length, tools, by_status: counts, tokens: costsOf(view) }
     },
   })
 

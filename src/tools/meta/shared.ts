@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { ServerSummary } from '../../core/source-status.ts'
 import { didYouMean } from '../../lib/near.ts'
+import { waitOf } from './nested-call.ts'
 
 /** All that meta-tools can access: they see and run only what their caller may. */
 export interface MetaToolsOptions {
@@ -37,7 +38,7 @@ export interface GatewayStatus {
   readonly config_paths: readonly string[]
 }
 
-export function oneLine(text: string | undefined, longest = 160): string {
+function oneLine(text: string | undefined, longest = 160): string {
   const line = (text ?? '')
     .trimStart()
     .split(/[\r\n]/, 1)[0]!
@@ -75,16 +76,31 @@ function withDescription(server: ServerSummary): string {
   return description === '' ? withCount(server) : `${withCount(server)}: ${description}`
 }
 
+/** The view of a caller, once the server (or all of them) has started. Throws if it may not use the server. */
+export async function startedView(
+  { access, asAgent }: MetaToolsOptions,
+  call: Call,
+  { agent_id, server }: { readonly agent_id?: string; readonly server?: string },
+): Promise<View> {
+  const view = access.view(asAgent(call, agent_id))
+  await (server === undefined ? view.ready() : view.started(server, waitOf(call)))
+  // An empty list would not say why.
+  const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
+  if (refusal) throw refusal
+  requestedServers(view, server)
+  return view
+}
+
+export const briefly = ({ entry: { server, name, definition } }: Served) => ({
+  server,
+  name,
+  description: oneLine(definition.description),
+})
+
 /** The tools that a caller may use, without meta-tools; of one server only if given. */
 export function usableTools(view: View, server?: string): readonly Served[] {
   const names = new Set(server === undefined ? view.servers().map(({ name }) => name) : [server])
   return view.list('tool').filter(({ entry }) => names.has(entry.server))
-}
-
-/** Throws if the caller may use no tool of the server: an empty list would not say why. */
-export function refuseClosed(view: View, server: string | undefined): void {
-  const refusal = server === undefined ? undefined : view.refusal(server, 'tool')
-  if (refusal) throw refusal
 }
 
 export function requestedServers(view: View, server?: string): readonly ServerSummary[] {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import * as z from 'zod'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import { resultOf } from '../../core/result.ts'
 import { defineTool } from '../define-tool.ts'
 
@@ -50,12 +50,8 @@ function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string 
 /** Rejects malformed input: Node.js drops invalid characters silently, so the digest would be of other data. */
 function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
   const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')
-  if (!wellFormed[encoding](compact)) {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `"data" is not well-formed ${encoding}; "encoding" says how to read it.`,
-    )
-  }
+  if (!wellFormed[encoding](compact))
+    throw invalidArguments(`"data" is not well-formed ${encoding}; "encoding" says how to read it.`)
   return Buffer.from(compact, encoding)
 }
 
@@ -71,9 +67,6 @@ function textOf(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
   } catch {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      'These bytes are not UTF-8 text; ask for base64 or hex instead of utf8.',
-    )
+    throw invalidArguments('These bytes are not UTF-8 text; use base64 or hex instead of utf8.')
   }
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import { defineTool, type Tool } from '../define-tool.ts'
 import { formatNames, formatted, isoText, offsetText, weekdayOf } from './time/format.ts'
 import { describeDifference, durationFrom, later, type Moment, momentFrom } from './time/moment.ts'
@@ -56,11 +56,7 @@ type Answer = z.output<typeof output>
 const utc: Zone = { name: 'UTC', offsetAt: () => 0 }
 
 const operations: Readonly<Record<Arguments['name'], Operation>> = {
-  get_time_utc: {
-    needs: [],
-    takes: ['format'],
-    run: ({ format }, now) => shown({ instant: now, zone: utc }, format),
-  },
+  get_time_utc: { needs: [], takes: ['format'], run: ({ format }, now) => shown({ instant: now, zone: utc }, format) },
   get_time_local: {
     needs: [],
     takes: ['timezone', 'format'],
@@ -123,12 +119,11 @@ export const timeTool = (clock: Clock): Tool =>
 /** All operations share one flat schema, so check here which fields each needs and accepts. */
 function checkFields(args: Arguments, { needs, takes }: Operation) {
   const missing = needs.find((field) => args[field] === undefined)
-  if (missing) throw new ToolwayError('INVALID_ARGUMENTS', `${args.name} needs "${missing}".`)
+  if (missing) throw invalidArguments(`${args.name} needs "${missing}".`)
   const usable: readonly string[] = ['name', ...needs, ...takes]
   const extra = Object.keys(args).find((field) => args[field as Field] !== undefined && !usable.includes(field))
   if (!extra) return
-  const list = usable.slice(1).join(', ')
-  throw new ToolwayError('INVALID_ARGUMENTS', `${args.name} has no use for "${extra}"; it takes ${list}.`)
+  throw invalidArguments(`${args.name} does not accept "${extra}"; it takes ${usable.slice(1).join(', ')}.`)
 }
 
 /** A value with its own offset keeps it, unless `timezone` is given. */

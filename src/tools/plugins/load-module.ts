@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
+import { isRecord } from '../../lib/is-record.ts'
 import type { Tool } from '../define-tool.ts'
 import { isSink, type Sink } from '../sinks/sink.ts'
 import { filesOf, noteFiles, registerPluginHooks, tagFor, taggedUrl } from './module-hooks.ts'
@@ -31,9 +32,8 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
   using limit = deadline(clock, maxMs, () => new Error(`it was not ready after ${maxMs / 1000} s (a fixed limit)`))
   try {
     const { problem, ...offered } = exportedBy(await waitFor(load(url), limit.signal))
-    const told =
-      problem === undefined ? {} : { problem: `${file} ${problem}; export what defineTool or defineSink gives.` }
-    return { file, ...offered, files: filesOf(tag), ...told }
+    const told = problem && `${file} ${problem}; export the results of defineTool or defineSink.`
+    return { file, ...offered, files: filesOf(tag), problem: told }
   } catch (thrown) {
     return { file, tools: [], sinks: [], files: filesOf(tag), problem: loadProblem(file, thrown) }
   } finally {
@@ -41,39 +41,29 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
   }
 }
 
-interface Exported {
-  readonly tools: readonly Tool[]
-  readonly sinks: readonly Sink[]
-  readonly problem?: string
-}
-
 /** Tools and sinks, single or in arrays, under any name. Ignores other exports. */
-function exportedBy(module: Readonly<Record<string, unknown>>): Exported {
+function exportedBy(module: Readonly<Record<string, unknown>>): Pick<LoadedModule, 'tools' | 'sinks' | 'problem'> {
+  const refused = (problem: string) => ({ tools: [], sinks: [], problem })
   const found = new Set<unknown>()
   for (const [name, value] of Object.entries(module)) {
     const all = Array.isArray(value) ? value : [value]
     const wrong = all.map(wrongness).find((problem) => problem !== undefined)
-    if (wrong !== undefined) return { tools: [], sinks: [], problem: `exports "${name}", which ${wrong}` }
+    if (wrong !== undefined) return refused(`exports "${name}", which ${wrong}`)
     const fits = all.filter((one) => isTool(one) || isSink(one))
-    if (name === 'default' && (fits.length < all.length || fits.length === 0)) {
-      const problem = 'has a default export that is no tool and no sink, nor a list of them'
-      return { tools: [], sinks: [], problem }
-    }
+    if (name === 'default' && (fits.length < all.length || fits.length === 0))
+      return refused('has a default export that is not a tool, a sink or a list of them')
     for (const one of fits) found.add(one)
   }
-  if (found.size === 0) return { tools: [], sinks: [], problem: 'exports no tool and no sink' }
+  if (found.size === 0) return refused('exports no tool and no sink')
   return { tools: [...found].filter(isTool), sinks: [...found].filter(isSink) }
 }
 
 const isTool = (value: unknown): value is Tool =>
-  isObject(value) && typeof value.run === 'function' && isObject(value.definition) && typeof value.name === 'string'
+  isRecord(value) && typeof value.run === 'function' && isRecord(value.definition) && typeof value.name === 'string'
 
 /** Detects what was meant to be a tool or a sink but was not made by `defineTool` or `defineSink`. */
 function wrongness(value: unknown): string | undefined {
-  if (!isObject(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
+  if (!isRecord(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
   if (typeof value.run === 'function') return 'looks like a tool that was not made by defineTool'
   return typeof value.write === 'function' ? 'looks like a sink that was not made by defineSink' : undefined
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null

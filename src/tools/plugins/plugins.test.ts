@@ -92,13 +92,9 @@ describe('broken plugins', () => {
     ['a file that is not there', "import './nowhere.ts'", /imports something that is not there/],
     ['a name that toolway does not have', "import { defineTol } from 'toolway'", /cannot be read.*defineTol/],
     ['what it throws itself', "throw new Error('no database')", /failed while it was loaded: no database\. Mend it/],
-    [
-      'nothing to offer',
-      'export const x = 1',
-      /exports no tool and no sink; export what defineTool or defineSink gives/,
-    ],
-    ['a function by default', 'export default () => 1', /default export that is no tool/],
-    ['an empty list', 'export default []', /default export that is no tool/],
+    ['nothing to offer', 'export const x = 1', /exports no tool and no sink; .*defineTool or defineSink/],
+    ['a function by default', 'export default () => 1', /default export that is not a tool/],
+    ['an empty list', 'export default []', /default export that is not a tool/],
     [
       'a tool that was not made',
       "export const t = { name: 't', run() {} }",

@@ -1,16 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { constants, existsSync } from 'node:fs'
-import { copyFile, type FileHandle, link, mkdir, open, realpath, unlink } from 'node:fs/promises'
+import { copyFile, link, mkdir, open, realpath, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { Config } from '../../config/schema.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Artifact, Sink } from './sink.ts'
 import { safeNames, split } from './template.ts'
 
-export interface FileSinkConfig {
-  readonly path: string
-  readonly template: string
-}
+export type FileSinkConfig = Pick<Extract<Config['sinks'][string], { kind: 'file' }>, 'path' | 'template'>
 
 const newFile = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0)
 
@@ -23,11 +21,8 @@ export const fileSink = (name: string, config: FileSinkConfig): Omit<Sink, 'desc
     } catch (thrown) {
       if (thrown instanceof ToolwayError) throw thrown
       const { code = 'unknown reason' } = thrown as NodeJS.ErrnoException
-      throw new ToolwayError(
-        'SERVER_UNAVAILABLE',
-        `The sink ${name} cannot write into its folder (${code}): nothing was kept. The operator can mend sinks.${name}.path.`,
-        { cause: thrown },
-      )
+      const sentence = `The sink ${name} cannot write to its folder (${code}); nothing was stored. The operator can correct sinks.${name}.path.`
+      throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { cause: thrown })
     }
   },
 })
@@ -44,9 +39,11 @@ async function keep({ path, template }: FileSinkConfig, artifact: Artifact): Pro
   try {
     await writeNew(draft, artifact.content)
     // The folder was moved or replaced meanwhile, so its path would lead elsewhere.
-    if (!(await folder.isThere())) {
-      throw new ToolwayError('INVALID_PATH', 'The folder of this sink was replaced in mid-write: nothing was written.')
-    }
+    if (!(await folder.isThere()))
+      throw new ToolwayError(
+        'INVALID_PATH',
+        'The folder of this sink was replaced during the write; nothing was written.',
+      )
     const taken = await publish(folder, draft, wanted)
     await folder.sync()
     return join(folder.path, taken)
@@ -113,9 +110,16 @@ const openFolder = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constant
 const throughDescriptors = process.platform === 'linux' && existsSync('/proc/self/fd')
 
 /** Opens an existing folder; fails for a symbolic link. `path` must be a real path. */
-async function holdFolder(path: string, at: string = path): Promise<HeldFolder> {
+async function holdFolder(path: string, at = path): Promise<HeldFolder> {
   const handle = await open(at, openFolder)
-  return held(path, handle)
+  const base = throughDescriptors ? `/proc/self/fd/${handle.fd}` : path
+  return {
+    path,
+    at: (name) => join(base, name),
+    isThere: async () => (await realpath(path).catch(unless('ENOENT', 'ENOTDIR'))) === path,
+    sync: () => handle.sync(),
+    [Symbol.asyncDispose]: () => handle.close(),
+  }
 }
 
 async function holdInside(folder: HeldFolder, name: string): Promise<HeldFolder> {
@@ -126,17 +130,6 @@ async function holdInside(folder: HeldFolder, name: string): Promise<HeldFolder>
     const { code } = thrown as NodeJS.ErrnoException
     if (code !== 'ELOOP' && code !== 'ENOTDIR') throw thrown
     throw new ToolwayError('INVALID_PATH', `"${name}" is not a folder but a link or a file: nothing was written.`)
-  }
-}
-
-function held(path: string, handle: FileHandle): HeldFolder {
-  const base = throughDescriptors ? `/proc/self/fd/${handle.fd}` : path
-  return {
-    path,
-    at: (name) => join(base, name),
-    isThere: async () => (await realpath(path).catch(unless('ENOENT', 'ENOTDIR'))) === path,
-    sync: () => handle.sync(),
-    [Symbol.asyncDispose]: () => handle.close(),
   }
 }
 

@@ -33,10 +33,8 @@ export function createSinks(options: SinksOptions): Tool[] {
   })
   const twice = custom.find(({ name }) => Object.hasOwn(sinks, name))
   if (twice) {
-    throw new ToolwayError(
-      'INTERNAL',
-      `There are two sinks named "${twice.name}": one in the configuration and one of a plugin. Rename one of them.`,
-    )
+    const sentence = `There are two sinks named "${twice.name}": one in the configuration and one of a plugin. Rename one of them.`
+    throw new ToolwayError('INTERNAL', sentence)
   }
   return [...configured, ...custom].map((sink) => sinkTool(sink, clock))
 }
@@ -76,22 +74,19 @@ const stdoutSink = (name: string, print: (text: string) => Promise<void> | void)
   },
 })
 
-interface ToolSinkConfig {
-  readonly tool: string
-  readonly arguments: Readonly<Record<string, unknown>>
-}
-
 /** Passes artifacts to a tool, as a nested call for the same caller and under the same rules. */
-const toolSink = (name: string, config: ToolSinkConfig, access: Access): Omit<Sink, 'description'> => ({
+const toolSink = (
+  name: string,
+  config: Extract<SinkConfig, { kind: 'tool' }>,
+  access: Access,
+): Omit<Sink, 'description'> => ({
   name,
   async write(artifact, { call, signal }) {
     const { entry } = await access.view(call.caller).resolve('tool', config.tool)
     // A sink behind a sink could lead back to itself.
     if (entry.server === 'sink' || entry.traits.carries) {
-      throw new ToolwayError(
-        'INTERNAL',
-        `sinks.${name}.tool is ${entry.server}.${entry.name}, which runs other calls; the operator has to name a tool.`,
-      )
+      const sentence = `sinks.${name}.tool is ${entry.server}.${entry.name}, which runs other calls; the operator must name another tool.`
+      throw new ToolwayError('INTERNAL', sentence)
     }
     const args = fillAll(config.arguments, artifact) as Record<string, unknown>
     const result = await access.handle({
@@ -102,7 +97,7 @@ const toolSink = (name: string, config: ToolSinkConfig, access: Access): Omit<Si
       input: { arguments: Json.of(args), meta: {} },
       signal,
       peer: call.peer,
-      ...(call.trace && { trace: call.trace }),
+      trace: call.trace,
     })
     if (result.isError) return result
     return { uri: uriIn(result.body.value) ?? `sink://${name}/${artifact.id}`, tool: `${entry.server}.${entry.name}` }

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import * as z from 'zod'
 import type { Clock } from '../../core/clock.ts'
 import { waitFor } from '../../core/deadline.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { invalidArguments } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import { type Result, structuredResult } from '../../core/result.ts'
 import { defineTool, type Tool, type ToolContext } from '../define-tool.ts'
@@ -27,17 +27,17 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
         ),
     }),
     annotations: { readOnlyHint: false, destructiveHint: false },
-    ...(sink.timeoutMs !== undefined && { timeoutMs: sink.timeoutMs, timeoutKey: sink.timeoutKey }),
+    timeoutMs: sink.timeoutMs,
+    timeoutKey: sink.timeoutKey,
     run({ content, metadata }, context) {
-      if (JSON.stringify(metadata).length > maxMetadata) {
-        throw new ToolwayError('INVALID_ARGUMENTS', '"metadata" is longer than 64 KiB; put it into the content.')
-      }
+      if (JSON.stringify(metadata).length > maxMetadata)
+        throw invalidArguments('"metadata" is longer than 64 KiB; put it into the content.')
       const own = idIn(metadata)
       const { agent, principal } = context.caller
       const timestamp = new Date(clock.now()).toISOString()
       const artifact = { id: own ?? randomUUID(), sink: sink.name, agent, content, metadata, timestamp }
       const write = () => written(sink, artifact, context)
-      return own === undefined ? write() : once.run(`${principal}\n${agent}`, own, content, context.signal, write)
+      return own === undefined ? write() : once(`${principal}\n${agent}`, own, content, context.signal, write)
     },
   })
 }
@@ -46,8 +46,7 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
 function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id
-  throw new ToolwayError(
-    'INVALID_ARGUMENTS',
+  throw invalidArguments(
     '"metadata.id" must be up to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit.',
   )
 }
@@ -57,50 +56,30 @@ async function written(sink: Sink, artifact: Artifact, { call, signal }: ToolCon
   if ('body' in answer && answer.body instanceof Json) return answer as Result
   const { uri, ...facts } = answer as Pointer
   const { id, content, metadata, timestamp } = artifact
-  return structuredResult({
-    uri,
-    sink: sink.name,
-    id,
-    bytes: Buffer.byteLength(content),
-    timestamp,
-    ...facts,
-    metadata,
-  })
+  const bytes = Buffer.byteLength(content)
+  return structuredResult({ uri, sink: sink.name, id, bytes, timestamp, ...facts, metadata })
 }
 
-/** Makes writes with an id idempotent: a retry gets the first result. */
-interface Once {
-  run(owner: string, id: string, content: string, signal: AbortSignal, write: () => Promise<Result>): Promise<Result>
-}
+/** How many writes with an id are remembered. */
+const maxRemembered = 1_000
 
-interface Known {
-  readonly digest: string
-  readonly answer: Promise<Result>
-}
-
-/** Failed writes are removed, so that they can be retried. */
-function createOnce(most = 1_000): Once {
-  const known = new Map<string, Known>()
-  return {
-    run(owner, id, content, signal, write) {
-      const key = `${owner}\n${id}`
-      const digest = createHash('sha256').update(content).digest('base64')
-      const before = known.get(key)
-      if (before && before.digest !== digest) {
-        throw new ToolwayError(
-          'INVALID_ARGUMENTS',
-          `Something else was written under the id ${id} before; give this another metadata.id.`,
-        )
-      }
-      if (before) return waitFor(before.answer, signal)
-      const answer = write()
-      known.set(key, { digest, answer })
-      if (known.size > most) known.delete(known.keys().next().value as string)
-      const forget = () => {
-        if (known.get(key)?.answer === answer) known.delete(key)
-      }
-      answer.then(({ isError }) => isError && forget(), forget)
-      return answer
-    },
+/** Makes writes with an id idempotent: a retry gets the first result. Failed writes are removed, to be retried. */
+function createOnce() {
+  const known = new Map<string, { readonly digest: string; readonly answer: Promise<Result> }>()
+  return (owner: string, id: string, content: string, signal: AbortSignal, write: () => Promise<Result>) => {
+    const key = `${owner}\n${id}`
+    const digest = createHash('sha256').update(content).digest('base64')
+    const before = known.get(key)
+    if (before && before.digest !== digest)
+      throw invalidArguments(`Other content was already written under the id ${id}; use another metadata.id.`)
+    if (before) return waitFor(before.answer, signal)
+    const answer = write()
+    known.set(key, { digest, answer })
+    if (known.size > maxRemembered) known.delete(known.keys().next().value as string)
+    const forget = () => {
+      if (known.get(key)?.answer === answer) known.delete(key)
+    }
+    answer.then(({ isError }) => isError && forget(), forget)
+    return answer
   }
 }

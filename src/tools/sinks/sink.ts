@@ -68,7 +68,7 @@ export function defineSink({ name, description, timeoutMs, write }: SinkOptions)
   const sink: Sink & { [brand]: true } = {
     name,
     description,
-    ...(timeoutMs !== undefined && { timeoutMs }),
+    timeoutMs,
     async write(artifact, context) {
       const written = await write(artifact, context)
       const pointer = typeof written === 'string' ? { uri: written } : written

@@ -67,14 +67,8 @@ function plainName(text: string): string {
 function shortened(name: string): string {
   if (Buffer.byteLength(name) <= maxBytes) return name
   const { stem, ending } = split(name)
-  const room = maxBytes - Buffer.byteLength(ending)
-  const bytes = Buffer.from(stem)
-  return (
-    bytes
-      .subarray(0, room)
-      .toString('utf8')
-      .replace(/\ufffd+$/, '') + ending
-  )
+  const start = Buffer.from(stem).toString('utf8', 0, maxBytes - Buffer.byteLength(ending))
+  return start.replace(/\ufffd+$/, '') + ending
 }
 
 /** A name whose only dot is its first character has no extension. */

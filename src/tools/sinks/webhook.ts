@@ -28,13 +28,8 @@ const maxPauseMs = 10_000
  * Posts artifacts. Retries what did not or may not have arrived, with the same idempotency key, so that the receiver
  * can detect duplicates. Never resends what was acknowledged or refused.
  */
-export function webhookSink({
-  name,
-  config,
-  clock,
-  log,
-  random = Math.random,
-}: WebhookOptions): Omit<Sink, 'description'> {
+export function webhookSink(options: WebhookOptions): Omit<Sink, 'description'> {
+  const { name, config, clock, log, random = Math.random } = options
   /** Jittered, so that deliveries that failed together are not retried together. */
   const pauseAfter = (attempts: number, { retryAfterMs = 0 }: Attempt): number => {
     const jittered = jitteredBackoffMs(attempts - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs }, random)
@@ -49,7 +44,7 @@ export function webhookSink({
     async write(artifact: Artifact, { signal }): Promise<Pointer> {
       let mayHaveArrived = false
       for (let attempts = 1; ; attempts++) {
-        const attempt = await deliver(artifact, { ...config, timeoutKey: `sinks.${name}.timeout`, clock, signal })
+        const attempt = await deliver(artifact, options, signal)
         if (attempt.kind === 'acknowledged') {
           return { uri: attempt.location ?? `sink://${name}/${artifact.id}`, status: attempt.status, attempts }
         }
@@ -57,7 +52,7 @@ export function webhookSink({
         mayHaveArrived ||= attempt.kind === 'lost'
         const ms = pauseAfter(attempts, attempt)
         if (attempts === config.attempts || ms > maxPauseMs) throw gaveUp(name, attempt, attempts, mayHaveArrived)
-        log.info({ sink: name, id: artifact.id, reason: attempt.reason, ms }, 'a delivery failed and is tried again')
+        log.info({ sink: name, id: artifact.id, reason: attempt.reason, ms }, 'webhook delivery failed; retrying')
         await pause(clock, ms, signal)
       }
     },
@@ -72,7 +67,7 @@ async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<voi
 
 function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
   const isContent = [400, 413, 415, 422].includes(status)
-  const advice = isContent ? 'Change what you send.' : `The operator can mend sinks.${name}.`
+  const advice = isContent ? 'Change what you send.' : `The operator can correct sinks.${name}.`
   return new ToolwayError(
     isContent ? 'INVALID_ARGUMENTS' : 'SERVER_UNAVAILABLE',
     `The receiver of the sink ${name} refused the delivery (${reason}), so it was not sent again. ${advice}`,
@@ -82,20 +77,14 @@ function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
 function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived: boolean): ToolwayError {
   const { reason, retryAfterMs } = attempt
   const times = `${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}`
-  const details = retryAfterMs === undefined ? {} : { retryAfterMs }
-  if (mayHaveArrived) {
-    return new ToolwayError(
-      'OUTCOME_UNKNOWN',
-      `The receiver of the sink ${name} did not acknowledge the delivery in ${times} (${reason}); it may have arrived. ` +
-        'Send it again only with the same metadata.id, by which the receiver can tell.',
-      details,
-    )
+  const receiver = `The receiver of the sink ${name}`
+  if (!mayHaveArrived) {
+    const sentence = `${receiver} could not be reached in ${times} (${reason}); nothing was delivered. Try again later.`
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { retryAfterMs })
   }
-  return new ToolwayError(
-    'SERVER_UNAVAILABLE',
-    `The receiver of the sink ${name} could not be reached in ${times} (${reason}): nothing was delivered. Try again later.`,
-    details,
-  )
+  const sentence = `${receiver} did not acknowledge the delivery in ${times} (${reason}); it may have arrived.`
+  const advice = 'Send it again only with the same metadata.id, by which the receiver can detect a duplicate.'
+  return new ToolwayError('OUTCOME_UNKNOWN', `${sentence} ${advice}`, { retryAfterMs })
 }
 
 interface Attempt {
@@ -111,28 +100,16 @@ interface Attempt {
   readonly retryAfterMs?: number
 }
 
-interface DeliverOptions {
-  readonly url: string
-  readonly headers: Readonly<Record<string, string>>
-  readonly timeout: number
-  readonly timeoutKey: string
-  readonly clock: Clock
-  readonly signal: AbortSignal
-}
-
 /** Sends an artifact once. Throws only if the signal aborts. */
-async function deliver(artifact: Artifact, options: DeliverOptions): Promise<Attempt> {
-  const { clock, signal, timeout, timeoutKey } = options
-  const url = new URL(options.url)
+async function deliver(artifact: Artifact, options: WebhookOptions, signal: AbortSignal): Promise<Attempt> {
+  const { name, clock, config } = options
+  const url = new URL(config.url)
   const { Client } = await import('undici')
   // The address is not vetted, because the operator configured it. Redirects are not followed.
   const client = new Client(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
-  using limit = deadline(
-    clock,
-    timeout,
-    () => new ToolwayError('TIMEOUT', `no answer within ${timeout / 1000} s (${timeoutKey})`),
-    signal,
-  )
+  const tooLate = () =>
+    new ToolwayError('TIMEOUT', `no answer within ${config.timeout / 1000} s (sinks.${name}.timeout)`)
+  using limit = deadline(clock, config.timeout, tooLate, signal)
   let isSent = false
   client.once('connect', () => {
     isSent = true
@@ -141,7 +118,7 @@ async function deliver(artifact: Artifact, options: DeliverOptions): Promise<Att
     const answer = await client.request({
       method: 'POST',
       path: url.pathname + url.search,
-      headers: headersOf(url, artifact, options.headers),
+      headers: headersOf(url, artifact, config.headers),
       body: JSON.stringify(artifact),
       signal: limit.signal,
     })
@@ -169,24 +146,19 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
 
 function outcomeOf(url: URL, status: number, headers: Headers, now: number): Attempt {
   const reason = `HTTP ${status}`
-  if (status >= 200 && status < 300) {
-    const location = publicAddress(url, headers.location)
-    return { kind: 'acknowledged', reason, status, ...(location !== undefined && { location }) }
-  }
+  if (status >= 200 && status < 300)
+    return { kind: 'acknowledged', reason, status, location: publicAddress(url, headers.location) }
   if (status >= 300 && status < 400) return { kind: 'refused', reason: `${reason}, a redirect`, status }
   if (status !== 429 && status < 500) return { kind: 'refused', reason, status }
-  const waitMs = retryAfterMs(String(headers['retry-after'] ?? ''), now)
   const kind = status === 429 || status === 503 ? 'busy' : 'lost'
-  return { kind, reason, status, ...(waitMs !== undefined && { retryAfterMs: waitMs }) }
+  return { kind, reason, status, retryAfterMs: retryAfterMs(String(headers['retry-after'] ?? ''), now) }
 }
 
 /** The Location header, if it can be shown: http or https, without credentials. */
 function publicAddress(url: URL, location: string | string[] | undefined): string | undefined {
   const written = String(location ?? '')
-  const base = url.origin + url.pathname
-  if (written === '' || written.length > 2_000 || !URL.canParse(written, base)) return undefined
-  const found = new URL(written, base)
-  return /^https?:$/.test(found.protocol) && found.username === '' && found.password === '' ? found.href : undefined
+  const found = written === '' || written.length > 2_000 ? null : URL.parse(written, url.origin + url.pathname)
+  return found && /^https?:$/.test(found.protocol) && !found.username && !found.password ? found.href : undefined
 }
 
 /** A host with several addresses fails with one error per address. */

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { Capabilities, Peer } from '../../core/call.ts'
+import type { Capabilities } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -29,16 +29,10 @@ export interface ConnectorOptions {
 }
 
 /** Whom a connection is for: the capabilities of its client, and whether only that client uses it. */
-export interface ConnectionScope {
+export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | 'log'> {
   readonly capabilities: Capabilities
-  readonly owned: boolean
   /** The principal whose credential it uses, where each has its own. */
   readonly principal?: string | undefined
-  readonly host?: RpcConnectionOptions['host']
-  /** Provides the roots of an owner without a session; undefined for other owners. */
-  readonly roots?: ((through: readonly Peer[]) => Peer | undefined) | undefined
-  /** The server asked for roots; the promise resolves when it has them. */
-  readonly onRoots?: ((told: Promise<void>) => void) | undefined
 }
 
 export interface Connector {
@@ -62,9 +56,10 @@ export function createConnector(options: ConnectorOptions): Connector {
   const stderr = createRecentLines()
 
   const connect = async (scope: ConnectionScope, signal: AbortSignal) => {
-    const opened = transportFor(options, transport, scope, stderr.push)
+    const attempt = (method: HandshakeMethod) =>
+      openAndInitialize(transportFor(options, transport, scope, stderr.push), options, scope, method, signal)
     try {
-      const open = await openAndInitialize(opened, options, scope, method, signal)
+      const open = await attempt(method)
       if (open.handshake.era === 'legacy') method = 'initialize'
       return open
     } catch (error) {
@@ -81,14 +76,7 @@ export function createConnector(options: ConnectorOptions): Connector {
         transport = 'sse'
       } else throw error
       // Report the first error: it is about the configured transport.
-      const second = openAndInitialize(
-        transportFor(options, transport, scope, stderr.push),
-        options,
-        scope,
-        'initialize',
-        signal,
-      )
-      const open = await second.catch((later) => {
+      const open = await attempt('initialize').catch((later) => {
         transport = config.transport
         throw error instanceof EndedByProbe ? later : error
       })
@@ -107,14 +95,14 @@ async function openAndInitialize(
   method: HandshakeMethod,
   signal: AbortSignal,
 ): Promise<InitializedConnection> {
-  const { capabilities, owned, principal, host, roots, onRoots } = scope
+  const { capabilities, principal } = scope
   let connection: RpcConnection | undefined
   try {
-    connection = await openRpcConnection(transport, { server, owned, host, roots, onRoots, log }, signal)
+    connection = await openRpcConnection(transport, { ...scope, server, log }, signal)
     const options = { server, identity, capabilities, clock, log, signal }
     const handshake = await (method === 'probe' ? negotiate : initialize)(connection, options)
     connection.serving = true
-    return { connection, handshake, identity, ...(principal !== undefined && { principal }) }
+    return { connection, handshake, identity, principal }
   } catch (error) {
     await transport[Symbol.asyncDispose]()
     // Some processes exit on an unknown request: retry with a plain `initialize`.

@@ -6,11 +6,12 @@ import { ToolwayError } from '../../core/errors.ts'
 import type { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { createCallTurns, type ToolHabit } from '../requests/call-turns.ts'
+import { unsentError } from '../transports/transport-errors.ts'
 import { type ConnectionScope, type Connector, connectWithinMs } from './connect.ts'
 import { type InitializedConnection, requestLogLevel } from './handshake.ts'
 import { createManagedConnection, type ManagedConnection } from './managed-connection.ts'
 import { createReconnectBackoff } from './reconnect.ts'
-import { createClientRoots, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
+import { createRootsOf, pingOnce, rootsApplied, rootsKey, waitForRoots } from './roots.ts'
 import { createWarmPool } from './warm-pool.ts'
 
 /** All connections to one server, and which caller uses which (G3). */
@@ -66,28 +67,34 @@ const maxOwned = { stdio: 256, http: 4_096, sse: 4_096 } as const
 /** Shared connections, one for each client profile. */
 const maxShared = 32
 
+interface PoolState {
+  lost: ToolwayError | undefined
+  latest: InitializedConnection | undefined
+  breaks: number
+}
+
 /** The owner of a connection that belongs to one caller. */
 interface Owner {
   /** Its key in `owned`, for an owner without a session. */
-  key: string | undefined
+  key?: string | undefined
   /** The roots that an owner without a session uses. */
-  roots: Json | undefined
+  roots?: Json
   readonly rooted: PromiseWithResolvers<Json>
   /** Resolves when the server has had time to ask for roots. */
-  greeting: Promise<void> | undefined
+  greeting?: Promise<void> | undefined
   /** Resolves when a server that asked for roots has applied them. */
-  rooting: Promise<void> | undefined
+  rooting?: Promise<void> | undefined
   /** Its calls on this connection, including those that wait for it to open. */
   readonly users: Set<ConnectionUser>
   /** The route to its client outside any call, if there is one. */
-  peer: Peer | undefined
+  peer?: Peer | undefined
 }
 
 export function createConnectionPool(options: ConnectionPoolOptions): ConnectionPool {
   const { server, config, clock, log } = options
   const stdio = config.transport === 'stdio'
   /** Whether one stream carries all messages of the server, whichever call they belong to. */
-  const isOneStream = () => (latest?.connection.transport.kind ?? config.transport) !== 'http'
+  const isOneStream = () => (pool.latest?.connection.transport.kind ?? config.transport) !== 'http'
   const backoff = createReconnectBackoff(clock, { restarts: stdio ? config.restarts : undefined })
   const shared = new Map<string, ManagedConnection>()
   const profiles = new WeakMap<ManagedConnection, string>()
@@ -96,14 +103,13 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   const owners = new WeakMap<ManagedConnection, Owner>()
   /** Whether calls of a tool ask or log before they respond, as far as known. */
   const habits = new Map<string, ToolHabit>()
-  const roots = createClientRoots()
+  const rootsOf = createRootsOf()
   /** Connections whose owners receive all their log messages. */
   const logging = new WeakSet<ManagedConnection>()
   /** Each principal has its own credential, so connections are never shared. */
   const personal = !stdio && config.auth?.type === 'oauth' && config.auth.perPrincipal
-  const warmPool = createWarmPool(config.session === 'shared' || personal ? 0 : config.spares, (capabilities) =>
-    createOwned(capabilities),
-  )
+  const spares = config.session === 'shared' || personal ? 0 : config.spares
+  const warmPool = createWarmPool(spares, (capabilities) => createOwned(capabilities))
   /** A stateless server is told the client with each request: one connection serves all. */
   let stateless: ManagedConnection | undefined
   /** The server has sent messages for a caller outside the streams of its calls. */
@@ -111,12 +117,9 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** The server has asked a caller without a session for its roots. */
   let wantsRoots = false
   let open = 0
-  let breaks = 0
   let closed = false
-  let lost: ToolwayError | undefined
-  let latest: InitializedConnection | undefined
 
-  return {
+  const pool: ConnectionPool & PoolState = {
     get connected() {
       return open > 0
     },
@@ -126,24 +129,18 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     get failure() {
       return backoff.failure
     },
-    get lost() {
-      return lost
-    },
     get pauseMs() {
       return backoff.pauseMs
     },
     get all() {
       return all()
     },
-    get latest() {
-      return latest
-    },
-    get breaks() {
-      return breaks
-    },
+    lost: undefined,
+    latest: undefined,
+    breaks: 0,
     async interrupt(error) {
-      if (open > 0) breaks++
-      lost = undefined
+      if (open > 0) pool.breaks++
+      pool.lost = undefined
       await Promise.all(all().map((managed) => managed.interrupt(error)))
       backoff.reset()
     },
@@ -175,6 +172,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       await Promise.all(all().map((managed) => managed[Symbol.asyncDispose]()))
     },
   }
+  return pool
 
   function all(): ManagedConnection[] {
     return [...new Set([...shared.values(), ...owned.values(), ...shortLived, ...warmPool.all])]
@@ -221,7 +219,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** Uses the connection that was given the same roots as this call. */
   async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
-    const told = await roots.of(peer, signal)
+    const told = await rootsOf(peer, signal)
     const managed = told ? rootedConnection(caller, told) : connectionOf(caller, peer)
     return useConnection(managed, user, work, true)
   }
@@ -234,10 +232,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   function rootedConnection(caller: Caller, told: Json): ManagedConnection {
     const key = `${ownKey(caller)} ${rootsKey(told)}`
     const known = owned.get(key)
-    if (known) {
-      keep(owned, key, known, maxOwned[config.transport])
-      return known
-    }
+    if (known) keep(owned, key, known)
+    if (known) return known
     const first = owned.get(ownKey(caller))
     const managed = first && owners.get(first)?.roots === undefined ? first : newConnection(caller)
     bind(managed, key, told)
@@ -284,7 +280,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** Whether this caller receives log messages that only a separate connection can attribute to it. */
   function wantsLogs(peer: Peer | undefined): boolean {
     if (peer?.logLevel === undefined || !options.mayLog()) return false
-    return isOneStream() || latest?.handshake.era !== 'modern'
+    return isOneStream() || pool.latest?.handshake.era !== 'modern'
   }
 
   /** Only a separate connection identifies whom the server asks, whatever other callers do or have cancelled. */
@@ -295,14 +291,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   function sharedConnection(capabilities: Capabilities): ManagedConnection {
     const profile = profileOf(capabilities)
     const managed = shared.get(profile) ?? create({ capabilities, owned: false })
-    keep(shared, profile, managed, maxShared)
+    keep(shared, profile, managed)
     return managed
   }
 
   function ownConnection(caller: Caller, logs: boolean): ManagedConnection {
     const key = ownKey(caller)
     const managed = owned.get(key) ?? newConnection(caller)
-    keep(owned, key, managed, maxOwned[config.transport])
+    keep(owned, key, managed)
     if (logs) logging.add(managed)
     const owner = owners.get(managed)
     if (owner) Object.assign(owner, { peer: caller.peer, key: caller.peer ? undefined : key })
@@ -314,16 +310,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function createOwned(capabilities: Capabilities, principal?: string): ManagedConnection {
-    const rooted = Promise.withResolvers<Json>()
-    const owner: Owner = {
-      users: new Set(),
-      peer: undefined,
-      key: undefined,
-      roots: undefined,
-      rooted,
-      greeting: undefined,
-      rooting: undefined,
-    }
+    const owner: Owner = { users: new Set(), rooted: Promise.withResolvers() }
     const managed = create({
       capabilities,
       owned: true,
@@ -350,7 +337,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       ...first,
       async ask(_, __, signal) {
         if (owner.roots) return owner.roots
-        const own = roots.of(first, signal).catch((error) => {
+        const own = rootsOf(first, signal).catch((error) => {
           if (signal.aborted) throw error
           // The call was cancelled: use the roots of the next one.
           return owner.rooted.promise
@@ -371,22 +358,16 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     owner.key = key
     owner.roots = told
     owner.rooted.resolve(told)
-    keep(owned, key, managed, maxOwned[config.transport])
+    keep(owned, key, managed)
   }
 
   /** Marks a connection as most recently used, and closes the least recently used one beyond the limit. */
-  function keep(
-    connections: Map<string, ManagedConnection>,
-    key: string,
-    managed: ManagedConnection,
-    most: number,
-  ): void {
+  function keep(connections: Map<string, ManagedConnection>, key: string, managed: ManagedConnection): void {
+    const max = connections === shared ? maxShared : maxOwned[config.transport]
     connections.delete(key)
     connections.set(key, managed)
-    if (connections.size <= most) return
-    const unused = [...connections].filter(
-      ([, candidate]) => candidate !== managed && candidate !== stateless && !candidate.busy,
-    )
+    if (connections.size <= max) return
+    const unused = [...connections].filter(([, one]) => one !== managed && one !== stateless && !one.busy)
     const first = unused.find(([, { sessions }]) => sessions.size === 0) ?? unused[0]
     if (first) drop(connections, ...first)
   }
@@ -403,10 +384,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   function create(scope: ConnectionScope): ManagedConnection {
-    if (closed) {
-      const sentence = `Toolway is closing its connections to ${server}.`
-      throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
-    }
+    if (closed) throw unsentError(server, `Toolway is closing its connections to ${server}.`)
     const managed: ManagedConnection = createManagedConnection({
       server,
       connect: (signal) => options.connect(scope, signal),
@@ -416,12 +394,12 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       opening: () => options.opening?.(),
       opened(opened) {
         open++
-        lost = undefined
-        latest = opened
+        pool.lost = undefined
+        pool.latest = opened
         opened.connection.onOutOfStream = () => {
           speaksOutOfStream = true
         }
-        awaitRoots(managed, opened, scope)
+        awaitRoots(opened, scope.capabilities, owners.get(managed))
         const modern = opened.handshake.era === 'modern'
         if (modern && config.session === 'shared' && !personal && !stateless && !logging.has(managed)) adopt(managed)
         if (managed === stateless && !modern) disown(managed)
@@ -430,11 +408,11 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       },
       closed(error) {
         open--
-        if (error) lost = error
+        if (error) pool.lost = error
         options.closed(managed, error)
       },
       failed: options.failed,
-      broke: () => breaks++,
+      broke: () => pool.breaks++,
       clock,
       log,
     })
@@ -443,12 +421,7 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   }
 
   /** The first calls must not overtake the roots request that a server sends right after the handshake. */
-  function awaitRoots(
-    managed: ManagedConnection,
-    open: InitializedConnection,
-    { capabilities }: ConnectionScope,
-  ): void {
-    const owner = owners.get(managed)
+  function awaitRoots(open: InitializedConnection, capabilities: Capabilities, owner: Owner | undefined): void {
     if (!owner || capabilities.roots === undefined || open.handshake.era === 'modern') return
     // Over HTTP we cannot tell when the server could have asked.
     if (open.connection.transport.kind === 'http') return

@@ -32,7 +32,9 @@ export async function negotiate(
   modern.catch(() => {})
   let first: unknown
   try {
-    return await soon(modern, connection, options)
+    const { kind } = connection.transport
+    using limit = deadline(options.clock, silenceMs[kind], () => new Silence(), options.signal)
+    return await waitFor(modern, limit.signal)
   } catch (error) {
     if (!mayBeLegacy(error)) throw error
     first = error
@@ -51,15 +53,6 @@ export async function negotiate(
 
 class Silence extends Error {
   override readonly name = 'Silence'
-}
-
-async function soon(
-  modern: Promise<HandshakeResult>,
-  { transport }: RpcConnection,
-  options: HandshakeOptions & { clock: Clock },
-) {
-  using limit = deadline(options.clock, silenceMs[transport.kind], () => new Silence(), options.signal)
-  return await waitFor(modern, limit.signal)
 }
 
 /** Rejected credentials would be rejected again; any other unclear response may come from a session-based server. */
@@ -85,18 +78,23 @@ async function discoverServer(connection: RpcConnection, options: HandshakeOptio
   const ask = () => connection.request({ method: 'server/discover', params: () => params, headers, signal })
   const { result } = await ask().catch((error) => again(error, ask))
   const body = Json.raw<Record<string, unknown>>(result).value
-  const { supportedVersions, instructions } = body
+  const { supportedVersions, _meta } = body
   if (!Array.isArray(supportedVersions) || !supportedVersions.includes(modernRevision)) throw new NotModern()
   connection.transport.established(modernRevision, 'modern')
   connection.cancelsByMessage = connection.transport.kind === 'stdio'
   connection.logsByRequest = true
-  return {
-    era: 'modern',
-    protocolVersion: modernRevision,
-    serverInfo: asRecord(asRecord(body._meta)[metaKeys.serverInfo] ?? body.serverInfo),
-    capabilities: asRecord(body.capabilities),
-    ...(typeof instructions === 'string' && { instructions }),
-  }
+  return resultOf('modern', modernRevision, body, asRecord(_meta)[metaKeys.serverInfo] ?? body.serverInfo)
+}
+
+function resultOf(
+  era: HandshakeResult['era'],
+  protocolVersion: string,
+  { capabilities, instructions }: Readonly<Record<string, unknown>>,
+  serverInfo: unknown,
+): HandshakeResult {
+  const text = typeof instructions === 'string' ? instructions : undefined
+  const described = { serverInfo: asRecord(serverInfo), capabilities: asRecord(capabilities), instructions: text }
+  return { era, protocolVersion, ...described }
 }
 
 /** Ask once more if a server rejects our version but lists it as supported. */
@@ -126,25 +124,16 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
   const body = Json.raw<Record<string, unknown>>(result).value
   const { protocolVersion } = body
   if (typeof protocolVersion !== 'string') {
-    throw new ToolwayError('SERVER_UNAVAILABLE', `${server} sent no protocol version in its response to initialize.`, {
-      server,
-    })
+    const sentence = `${server} sent no protocol version in its response to initialize.`
+    throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
   if (!isKnownRevision(protocolVersion, 'legacy')) {
-    log.warn(
-      { server, asked: latestLegacy, answered: protocolVersion },
-      `unknown protocol version ${protocolVersion}; Toolway asked for ${latestLegacy}`,
-    )
+    const message = `unknown protocol version ${protocolVersion}; Toolway asked for ${latestLegacy}`
+    log.warn({ server, asked: latestLegacy, answered: protocolVersion }, message)
   }
   connection.transport.established(protocolVersion)
   await connection.notify('notifications/initialized')
-  return {
-    era: 'legacy',
-    protocolVersion,
-    serverInfo: asRecord(body.serverInfo),
-    capabilities: asRecord(body.capabilities),
-    ...(typeof body.instructions === 'string' && { instructions: body.instructions }),
-  }
+  return resultOf('legacy', protocolVersion, body, body.serverInfo)
 }
 
 /** What a server said about itself in the handshake. */
@@ -171,22 +160,18 @@ export interface InitializedConnection {
   readonly principal?: string
 }
 
-const asked = new WeakMap<InitializedConnection, LogLevel>()
+const requestedLevels = new WeakMap<InitializedConnection, LogLevel>()
 
 /**
  * Sets the log level of a session-based server. It applies to the whole connection, so it is only ever lowered; less
  * verbose callers are filtered on our side.
  */
-export async function requestLogLevel(
-  open: InitializedConnection,
-  level: LogLevel,
-  signal: AbortSignal,
-): Promise<void> {
+export async function requestLogLevel(open: InitializedConnection, level: LogLevel, signal: AbortSignal) {
   const { handshake, connection } = open
   if (handshake.era === 'modern' || handshake.capabilities.logging === undefined) return
-  const current = asked.get(open)
+  const current = requestedLevels.get(open)
   if (current !== undefined && logLevels.indexOf(current) <= logLevels.indexOf(level)) return
-  asked.set(open, level)
+  requestedLevels.set(open, level)
   const params = Buffer.from(JSON.stringify({ level }))
   // Some servers declare logging but do not support levels.
   await connection.request({ method: 'logging/setLevel', params: () => params, signal }).catch(() => {})
@@ -197,7 +182,7 @@ export const modernMeta = (identity: ClientIdentity, capabilities: Capabilities,
   [metaKeys.protocolVersion]: modernRevision,
   [metaKeys.clientInfo]: identity,
   [metaKeys.clientCapabilities]: capabilities,
-  ...(logLevel && { [metaKeys.logLevel]: logLevel }),
+  [metaKeys.logLevel]: logLevel,
 })
 
 /** The headers that repeat what a stateless request is about. */

@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import { deadline, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
+import { unsentError } from '../transports/transport-errors.ts'
 import type { InitializedConnection } from './handshake.ts'
 import type { ReconnectBackoff } from './reconnect.ts'
 
@@ -69,8 +70,7 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   let current: InitializedConnection | undefined
   let opening: Promise<InitializedConnection> | undefined
   let interruption = new AbortController()
-  let inUse = 0
-  let held = 0
+  const uses = { call: 0, hold: 0 }
   let lastUse = 0
   let idleTimer: Disposable | undefined
   let closing: Promise<void> = Promise.resolve()
@@ -92,10 +92,9 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
     open: async (signal) => usable() ?? (await reached(signal)),
     reopen: async () => usable() ?? (await opened(options.failed)),
     replace(error) {
-      const open = current
-      if (!open) return
+      if (!current) return
       log.warn({ server, error: error.message }, 'server does not respond; replacing the connection')
-      open.connection.abandon(error)
+      current.connection.abandon(error)
       void close()
       options.broke?.()
       options.closed(error)
@@ -105,31 +104,22 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       interruption.abort(error)
       interruption = new AbortController()
       await opening?.catch(() => {})
-      const open = current
-      if (open) {
-        open.connection.abandon(error)
+      if (current) {
+        current.connection.abandon(error)
         void close()
         options.closed()
       }
-      await Promise.all([closing, ...[...retired].map((open) => open.connection[Symbol.asyncDispose]())])
+      await ended(closing)
     },
     get inUse() {
-      return inUse > 0
+      return uses.call > 0
     },
     get busy() {
-      return inUse > 0 || held > 0
+      return uses.call > 0 || uses.hold > 0
     },
-    hold() {
-      held++
-      return {
-        [Symbol.dispose]() {
-          held--
-          lastUse = clock.monotonic()
-        },
-      }
-    },
+    hold: () => counted('hold'),
     async use(work, signal) {
-      using _ = used()
+      using _ = counted('call')
       const open = usable() ?? (await reached(signal))
       try {
         return await work(open)
@@ -140,20 +130,23 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
       }
     },
     async [Symbol.asyncDispose]() {
-      const sentence = `Toolway is closing its connection to ${server}.`
-      disposal.abort(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true }))
+      disposal.abort(unsentError(server, `Toolway is closing its connection to ${server}.`))
       await opening?.catch(() => {})
       if (current) options.closed()
-      await Promise.all([close(), ...[...retired].map((open) => open.connection[Symbol.asyncDispose]())])
+      await ended(close())
     },
   }
   return managed
 
-  function used(): Disposable {
-    inUse++
+  async function ended(closed: Promise<void>): Promise<void> {
+    await Promise.all([closed, ...[...retired].map(({ connection }) => connection[Symbol.asyncDispose]())])
+  }
+
+  function counted(kind: keyof typeof uses): Disposable {
+    uses[kind]++
     return {
       [Symbol.dispose]() {
-        inUse--
+        uses[kind]--
         lastUse = clock.monotonic()
       },
     }
@@ -261,9 +254,8 @@ export function createManagedConnection(options: ManagedConnectionOptions): Mana
   }
 
   function refused(error: ToolwayError, retryAfterMs: number): ToolwayError {
-    const when = `${Math.ceil(retryAfterMs / 1000)} s`
-    const why = backoff.exhausted ? 'has reached its restart limit; next attempt in' : 'is unhealthy; next attempt in'
-    const sentence = `${server} ${why} ${when}. ${error.message}`
+    const why = backoff.exhausted ? 'has reached its restart limit' : 'is unhealthy'
+    const sentence = `${server} ${why}; next attempt in ${Math.ceil(retryAfterMs / 1000)} s. ${error.message}`
     return new ToolwayError('SERVER_UNHEALTHY', sentence, { server, retryAfterMs, cause: error })
   }
 

@@ -21,7 +21,7 @@ async function folder(): Promise<string> {
 }
 
 const reaperIn = (path: string) => {
-  const orphanReaper = createOrphanReaper({ folder: path, log: silentLog })
+  const orphanReaper = createOrphanReaper(path, silentLog)
   onTestFinished(() => orphanReaper[Symbol.asyncDispose]() as Promise<void>)
   return orphanReaper
 }
@@ -33,7 +33,7 @@ async function killedGateway(path: string, marked = true) {
     import { stdioTransport } from ${at('../transports/stdio.ts')}
     import { systemClock as clock } from ${at('../../core/clock.ts')}
     import { silentLog as log } from ${at('../../core/log.ts')}
-    const orphanReaper = createOrphanReaper({ folder: ${JSON.stringify(path)}, log })
+    const orphanReaper = createOrphanReaper(${JSON.stringify(path)}, log)
     const env = ${marked ? '{}' : "{ TOOLWAY_OWNER: '' }"}
     const line = stdioTransport({ name: 'rogue', command: process.execPath, args: [${JSON.stringify(rogue)}], env, orphanReaper, clock, log })
     const tools = [['grandchild', { detached: true }], ['grandchild', {}], ['ignore-end', {}]]

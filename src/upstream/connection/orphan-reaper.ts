@@ -4,7 +4,10 @@ import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
+import { asRecord } from '../../lib/is-record.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 
 /**
  * Ends orphaned server processes: those of an earlier Toolway that was killed, at the next start, and those that left
@@ -30,14 +33,8 @@ const lookMs = 50
 /** Scanning all processes takes milliseconds: processes that end together are handled in one scan. */
 const sweepAfterMs = 1_000
 
-interface OrphanReaperOptions {
-  readonly folder: string
-  readonly log: Log
-  readonly clock?: Clock
-}
-
 /** Only with /proc; elsewhere process groups have to do. */
-export function createOrphanReaper({ folder, log, clock = systemClock }: OrphanReaperOptions): OrphanReaper {
+export function createOrphanReaper(folder: string, log: Log, clock: Clock = systemClock): OrphanReaper {
   const space = processSpace()
   const start = startOf(process.pid)
   if (space === undefined || start === undefined) return nothing
@@ -107,7 +104,7 @@ const nothing: OrphanReaper = {
   async [Symbol.asyncDispose]() {},
 }
 
-interface Entry {
+interface ReaperRecord {
   readonly space?: string
   readonly children?: readonly ProcessId[]
 }
@@ -120,11 +117,12 @@ async function reap(folder: string, space: string, clock: Clock, log: Log): Prom
       const [, pid, start, owner] = /^(\d+)-(\d+)-([\w-]{36})\.json$/.exec(name) ?? []
       if (pid === undefined || start === undefined || owner === undefined) return
       const file = join(folder, name)
-      const entry = await entryIn(file)
+      // The name is enough if the record is truncated.
+      const record = asRecord(parseJson(await readFile(file, 'utf8').catch(() => ''))) as ReaperRecord
       // Process ids of another machine or container mean nothing here.
-      const here = entry.space === undefined || entry.space === space
+      const here = record.space === undefined || record.space === space
       if (here && isAlive({ pid: Number(pid), start })) return
-      if (here) await endThoseOf(owner, entry.children ?? [], clock, log)
+      if (here) await endThoseOf(owner, record.children ?? [], clock, log)
       await rm(file, { force: true })
     }),
   )
@@ -137,15 +135,6 @@ async function endThoseOf(owner: string, children: readonly ProcessId[], clock: 
   if (processes === 0) return
   await end(marked, clock, leaders)
   log.warn({ processes }, 'ended orphaned server processes of a Toolway that was killed')
-}
-
-/** A truncated record says nothing; its name is enough. */
-async function entryIn(file: string): Promise<Entry> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8')) as Entry
-  } catch {
-    return {}
-  }
 }
 
 /** SIGTERM, then SIGKILL; to the whole group where a process leads one. */
@@ -164,7 +153,7 @@ async function end(processes: readonly ProcessId[], clock: Clock, leaders: reado
   signal('SIGTERM')
   for (let waited = 0; waited < gentlyMs; waited += lookMs) {
     if (![...leaders, ...others].some(isAlive)) return
-    await new Promise<void>((resolve) => clock.after(lookMs, resolve))
+    await pause(clock, lookMs)
   }
   signal('SIGKILL')
 }
@@ -240,17 +229,9 @@ async function processesWith(variable: string, fits: (value: string) => boolean)
     if (!/^\d+$/.test(name)) continue
     // Processes of other users cannot be read, and some have just ended.
     const environment = await readFile(`/proc/${name}/environ`, 'latin1').catch(() => '')
-    const value = valueIn(environment, variable)
-    const start = value !== undefined && fits(value) ? startOf(Number(name)) : undefined
+    const setting = environment.split('\0').find((one) => one.startsWith(`${variable}=`))
+    const start = setting && fits(setting.slice(variable.length + 1)) ? startOf(Number(name)) : undefined
     if (start !== undefined) found.push({ pid: Number(name), start })
   }
   return found
-}
-
-function valueIn(environment: string, variable: string): string | undefined {
-  const at = `\0${environment}`.indexOf(`\0${variable}=`)
-  if (at < 0) return undefined
-  const from = at + variable.length + 1
-  const end = environment.indexOf('\0', from)
-  return environment.slice(from, end < 0 ? undefined : end)
 }

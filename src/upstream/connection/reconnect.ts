@@ -50,11 +50,9 @@ export function createReconnectBackoff(
   clock: Clock,
   { restarts, random = Math.random }: ReconnectBackoffOptions = {},
 ): ReconnectBackoff {
-  let failure: ToolwayError | undefined
   let failures = 0
   let retryAt = 0
   let probes = 0
-  let exhausted = false
   let recent: number[] = []
 
   /** Counts a failed start. */
@@ -62,27 +60,23 @@ export function createReconnectBackoff(
     if (!restarts) return
     const now = clock.monotonic()
     recent = [...recent.filter((at) => at > now - restarts.window), now]
-    if (!exhausted && recent.length <= restarts.max) return
-    exhausted = true
-    failure = error
+    if (!backoff.exhausted && recent.length <= restarts.max) return
+    backoff.exhausted = true
+    backoff.failure = error
     retryAt = Math.max(retryAt, now + restarts.window)
   }
 
-  return {
-    get failure() {
-      return failure
-    },
+  const backoff: ReconnectBackoff & { failure: ToolwayError | undefined; exhausted: boolean } = {
+    failure: undefined,
+    exhausted: false,
     get pauseMs() {
-      return failure ? Math.max(0, retryAt - clock.monotonic()) : 0
-    },
-    get exhausted() {
-      return exhausted
+      return backoff.failure ? Math.max(0, retryAt - clock.monotonic()) : 0
     },
     get probing() {
       return probes > 0
     },
     attempt() {
-      const probe = failure ? 1 : 0
+      const probe = backoff.failure ? 1 : 0
       probes += probe
       return {
         [Symbol.dispose]() {
@@ -91,7 +85,7 @@ export function createReconnectBackoff(
       }
     },
     failed(error) {
-      failure = error
+      backoff.failure = error
       // The server is up, and nobody knows when somebody will sign in.
       if (error.code === 'AUTH_REQUIRED') {
         retryAt = clock.monotonic() + signInPauseMs
@@ -104,25 +98,20 @@ export function createReconnectBackoff(
     },
     crashed(error, livedMs) {
       // A process that survived a whole window is not a failed start.
-      if (restarts && livedMs >= restarts.window) exhausted = false
+      if (restarts && livedMs >= restarts.window) backoff.exhausted = false
       else used(error)
     },
     succeeded() {
-      failure = undefined
+      backoff.failure = undefined
       failures = 0
     },
     reset() {
-      failure = undefined
-      failures = 0
-      exhausted = false
+      backoff.succeeded()
+      backoff.exhausted = false
       recent = []
     },
   }
-}
-
-/** Reconnects to a server that is down in the background (T5). */
-interface Reconnector extends Disposable {
-  failed(): void
+  return backoff
 }
 
 interface ReconnectorOptions {
@@ -140,7 +129,8 @@ interface ReconnectorOptions {
 /** Jitter may leave no pause at all, which is too eager for a background attempt. */
 const shortestPauseMs = 500
 
-export function createReconnector({ down, pauseMs, wanted, attempt, clock }: ReconnectorOptions): Reconnector {
+/** Reconnects to a server that is down in the background (T5). */
+export function createReconnector({ down, pauseMs, wanted, attempt, clock }: ReconnectorOptions) {
   let timer: Disposable | undefined
   let over = false
 

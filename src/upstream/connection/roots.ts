@@ -1,34 +1,28 @@
 import { hash } from 'node:crypto'
 import type { Peer } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline, waitFor } from '../../core/deadline.ts'
+import { deadline, pause, waitFor } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { RpcConnection } from './rpc-connection.ts'
 
 /**
- * Roots of callers without a session. Each call may come from another program with other roots, while a server asks
- * once and keeps them. So every call is asked for its roots, and uses a connection that was given the same ones.
+ * Returns a function that requests the roots of a call once; undefined if its client does not provide them. For callers
+ * without a session: each call may come from another program with other roots, while a server asks once and keeps them.
+ * So every call is asked for its roots, and uses a connection that was given the same ones.
  */
-export interface ClientRoots {
-  /** The roots of one call, asked once; undefined if its client does not provide them. */
-  of(peer: Peer, signal: AbortSignal): Promise<Json | undefined>
-}
-
-export function createClientRoots(): ClientRoots {
-  const asked = new WeakMap<Peer, Promise<Json | undefined>>()
-  return {
-    of(peer, signal) {
-      const known = asked.get(peer)
-      if (known) return known
-      const roots = peer.ask('roots/list', Json.of({}), signal).catch((thrown) => {
-        // A finished call needs no connection.
-        if (signal.aborted || (thrown instanceof ToolwayError && thrown.code === 'CANCELLED')) throw thrown
-        return undefined
-      })
-      asked.set(peer, roots)
-      return roots
-    },
+export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Json | undefined> {
+  const requested = new WeakMap<Peer, Promise<Json | undefined>>()
+  return (peer, signal) => {
+    const known = requested.get(peer)
+    if (known) return known
+    const roots = peer.ask('roots/list', Json.of({}), signal).catch((thrown) => {
+      // A finished call needs no connection.
+      if (signal.aborted || (thrown instanceof ToolwayError && thrown.code === 'CANCELLED')) throw thrown
+      return undefined
+    })
+    requested.set(peer, roots)
+    return roots
   }
 }
 
@@ -64,5 +58,3 @@ export async function waitForRoots(roots: Promise<void>, clock: Clock, signal: A
     if (signal.aborted) throw error
   })
 }
-
-const pause = (clock: Clock, ms: number): Promise<void> => new Promise((resolve) => void clock.after(ms, resolve))

@@ -5,11 +5,12 @@ import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { toldByServers } from '../../wire/defined-members.ts'
 import { type Id, notificationBytes, type ResultMessage, readMessage, requestBytes } from '../../wire/message.ts'
-import { modernRevision } from '../../wire/revisions.ts'
+import { metaKeys, modernRevision } from '../../wire/revisions.ts'
 import type { CallTurns } from '../requests/call-turns.ts'
 import { createServerRequests, type ServerRequest } from '../requests/server-requests.ts'
 import { createTaskUpdates, type TaskUpdates } from '../requests/tasks.ts'
 import type { Transport, TransportReceiver } from '../transports/transport.ts'
+import { mayHaveRun, unsentError } from '../transports/transport-errors.ts'
 
 /** JSON-RPC over one transport: matches responses to requests, and routes messages to the request they belong to. */
 export interface RpcConnection extends AsyncDisposable {
@@ -65,7 +66,7 @@ export interface RpcRequest {
   /** Called for each progress notification. */
   readonly progressed?: (() => void) | undefined
   /** For a long-lived `subscriptions/listen` request: receives its notifications. */
-  heard?(method: string, params: Buffer | undefined): void
+  readonly heard?: ((method: string, params: Buffer | undefined) => void) | undefined
 }
 
 interface Pending {
@@ -100,20 +101,14 @@ export async function openRpcConnection(
   const questions = createServerRequests(transport, log)
   let lastId = 0
   let closed = false
-  let messages = 0
-  let cancelled = 0
 
-  const connection: RpcConnection = {
+  const connection: RpcConnection & { received: number; cancelledSinceReceived: number } = {
     transport,
     request,
     notify: (method, params) => transport.send({ body: notificationBytes(method, params) }),
     abandon: (why) => failAll(interrupted(why)),
-    get received() {
-      return messages
-    },
-    get cancelledSinceReceived() {
-      return cancelled
-    },
+    received: 0,
+    cancelledSinceReceived: 0,
     taskUpdates: createTaskUpdates(),
     owned: options.owned,
     turns: undefined,
@@ -153,7 +148,7 @@ export async function openRpcConnection(
   function transmit(request: RpcRequest): Promise<ResultMessage> {
     const { headers, signal, repeatable } = request
     // This request was certainly not sent, whatever happened to pending ones.
-    if (closed) return Promise.reject(gone())
+    if (closed) return Promise.reject(unsentError(server, `The connection to ${server} is closed; call again.`))
     if (signal.aborted) return Promise.reject(signal.reason)
     const id = ++lastId
     const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>()
@@ -162,7 +157,7 @@ export async function openRpcConnection(
       if (!pending.delete(id)) return
       if (request.peer) {
         cancelledCalls.set(id, performance.now())
-        cancelled++
+        connection.cancelledSinceReceived++
       }
       if (connection.cancelsByMessage) sendCancellation(id)
       reject(signal.reason)
@@ -199,8 +194,8 @@ export async function openRpcConnection(
 
   function message(body: Buffer, exchange?: number): void {
     const message = readMessage(body)
-    messages++
-    cancelled = 0
+    connection.received++
+    connection.cancelledSinceReceived = 0
     switch (message.kind) {
       case 'response':
         answered(message.id, exchange)?.resolve(message)
@@ -236,11 +231,8 @@ export async function openRpcConnection(
 
   function notified(method: string, received: Buffer | undefined, exchange: number | undefined): void {
     const params = definedNotification(method, received)
-    if (params === undefined) {
-      log.debug({ server, method: method.slice(0, 100) }, 'ignored an unknown notification')
-      return
-    }
-    if (method === 'notifications/progress') {
+    if (params === undefined) log.debug({ server, method: method.slice(0, 100) }, 'ignored an unknown notification')
+    else if (method === 'notifications/progress') {
       const progress = Json.raw<Record<string, unknown>>(params)
       const token = progress.value.progressToken
       const request = typeof token === 'number' ? pending.get(token)?.request : undefined
@@ -265,8 +257,8 @@ export async function openRpcConnection(
     if (first.length === 0 && method !== 'ping') connection.hadUnroutableRequest = true
     if (method === 'roots/list' && exchange === undefined && first.length > 0) {
       const owner = options.roots?.(first)
-      const told = questions.answer(question, () => (owner ? [owner] : addressees(method, exchange)))
-      options.onRoots?.(told)
+      const answered = questions.answer(question, () => (owner ? [owner] : addressees(method, exchange)))
+      options.onRoots?.(answered)
       return
     }
     const { turns } = connection
@@ -321,13 +313,7 @@ export async function openRpcConnection(
   function interrupted(error?: ToolwayError): ToolwayError {
     if (error?.code === 'OUTCOME_UNKNOWN') return error
     const why = error?.message ?? `The connection to ${server} was closed.`
-    const sentence = `${why} The call may have taken effect: check before you repeat it.`
-    return new ToolwayError('OUTCOME_UNKNOWN', sentence, { server, cause: error })
-  }
-
-  function gone(): ToolwayError {
-    const sentence = `The connection to ${server} is closed; call again.`
-    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true })
+    return new ToolwayError('OUTCOME_UNKNOWN', `${why} ${mayHaveRun}`, { server, cause: error })
   }
 
   function garbled(reason: string): ToolwayError {
@@ -359,8 +345,7 @@ const isForEverybody = (method: string): boolean =>
 
 /** Without separate streams, notifications name the `subscriptions/listen` request they belong to. */
 function subscriptionOf(params: Buffer | undefined): number | undefined {
-  if (!params?.includes('io.modelcontextprotocol/subscriptionId')) return undefined
-  const meta = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta
-  const id = meta?.['io.modelcontextprotocol/subscriptionId']
+  if (!params?.includes(metaKeys.subscriptionId)) return undefined
+  const id = Json.raw<{ _meta?: Record<string, unknown> }>(params).value._meta?.[metaKeys.subscriptionId]
   return typeof id === 'number' ? id : undefined
 }

@@ -1,4 +1,5 @@
 import { type Capabilities, profileOf } from '../../core/call.ts'
+import { never } from '../../core/deadline.ts'
 import type { ManagedConnection } from './managed-connection.ts'
 
 /** Open connections that wait for a caller, so that a connection of its own is not slow (`spares`). */
@@ -11,8 +12,6 @@ export interface WarmPool {
   forget(managed: ManagedConnection): void
   readonly all: Iterable<ManagedConnection>
 }
-
-const never = new AbortController().signal
 
 export function createWarmPool(count: number, create: (capabilities: Capabilities) => ManagedConnection): WarmPool {
   const waiting = new Map<string, ManagedConnection[]>()
@@ -28,9 +27,7 @@ export function createWarmPool(count: number, create: (capabilities: Capabilitie
     take(capabilities) {
       const connections = of(capabilities)
       // Skip connections that are in use, and those whose server asked for roots when there was no caller.
-      const free = connections.findIndex(
-        (managed) => !managed.busy && !managed.current?.connection.hadUnroutableRequest,
-      )
+      const free = connections.findIndex(({ busy, current }) => !busy && !current?.connection.hadUnroutableRequest)
       const taken = (free < 0 ? undefined : connections.splice(free, 1)[0]) ?? create(capabilities)
       while (connections.length < count) {
         const spare = create(capabilities)

@@ -69,9 +69,8 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
       .connections()
       .flatMap((managed) => (managed.current ? [[managed, managed.current] as const] : []))
     watched = new Map(open.map(([, current]) => [current, watched.get(current) ?? fresh()]))
-    if (open.length === 0) return
     for (const [managed, current] of open) void look(managed, current)
-    schedule()
+    if (open.length > 0) schedule()
   }
 
   async function look(managed: ManagedConnection, open: InitializedConnection): Promise<void> {
@@ -138,14 +137,9 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
    * Many servers do one thing at a time: a busy one gets the time that its call has. It counts as hung only if calls
    * were cancelled without a response as well.
    */
-  function missed(
-    managed: ManagedConnection,
-    { connection }: InitializedConnection,
-    watch: Watch,
-    error: ToolwayError,
-  ): void {
+  function missed(managed: ManagedConnection, open: InitializedConnection, watch: Watch, error: ToolwayError): void {
     watch.missed++
-    if (!managed.inUse || (watch.missed > 1 && connection.cancelledSinceReceived > 0)) managed.replace(error)
+    if (!managed.inUse || (watch.missed > 1 && open.connection.cancelledSinceReceived > 0)) managed.replace(error)
     else {
       log.debug({ server, missed: watch.missed }, 'health check without a response while a call is running')
       watch.degradation = 'No response to a health check while a call is running.'
@@ -155,14 +149,12 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
 
   function silent(late: boolean): ToolwayError {
     const sentence = `${server} did not answer a health check within ${timeoutMs / 1000} s (health.timeout).`
-    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, ...(late && { late }) })
+    return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, late: late || undefined })
   }
 }
 
 /** A list that the server declares. */
-const listOf = ({ handshake }: InitializedConnection): string | undefined => {
-  const has = (['tools', 'prompts', 'resources'] as const).find((kind) => handshake.capabilities[kind] !== undefined)
-  return has && `${has}/list`
-}
+const listOf = ({ handshake }: InitializedConnection): string | undefined =>
+  ['tools', 'prompts', 'resources'].find((kind) => handshake.capabilities[kind] !== undefined)?.concat('/list')
 
 const fresh = (): Watch => ({ received: 0, missed: 0, running: false, degradation: undefined })

@@ -1,47 +1,45 @@
 import { expect, test } from 'vitest'
+import type { ServerConfig } from '../../config/schema.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { assessHealth, type ServerCondition } from './health.ts'
 
 const connected: ServerCondition = {
-  disabled: false,
+  config: { disabled: false } as ServerConfig,
   paused: false,
-  connected: true,
-  failure: undefined,
-  pauseMs: 0,
-  lost: undefined,
-  listFailure: undefined,
-  missing: [],
-  degradation: undefined,
-  unknownProtocol: undefined,
+  pool: { connected: true, failure: undefined, pauseMs: 0, lost: undefined },
+  listing: { fetched: true, missing: [], failure: undefined, descriptors: undefined },
+  handshake: undefined,
   starting: false,
-  heard: true,
-  knownSince: 0,
+  degradation: undefined,
+  breaker: { state: 'closed' },
 }
+const notConnected = { ...connected, pool: { ...connected.pool, connected: false } }
 const open = { state: 'open', reason: '5 calls in a row failed', retryAfterMs: 14_200 } as const
 
 test('T4, J3: a server whose breaker is open is unhealthy, and the reason says why and when it is tried again', () => {
-  expect(assessHealth(connected, { state: 'closed' })).toEqual({ health: 'healthy', reason: '' })
-  expect(assessHealth(connected, open)).toEqual({
+  expect(assessHealth(connected)).toEqual({ health: 'healthy', reason: '' })
+  expect(assessHealth({ ...connected, breaker: open })).toEqual({
     health: 'unhealthy',
     reason: expect.stringMatching(/breaker open: 5 calls in a row failed.*15 s/),
     heldBack: true,
   })
-  const asleep = { ...connected, connected: false }
-  expect(assessHealth(asleep, open)).toMatchObject({ health: 'unhealthy', heldBack: true })
+  expect(assessHealth({ ...notConnected, breaker: open })).toMatchObject({ health: 'unhealthy', heldBack: true })
 })
 
 test('T4, J3: while one call tries it again, it is degraded', () => {
-  const tried = assessHealth(connected, { state: 'half-open', reason: 'a call failed' })
+  const tried = assessHealth({ ...connected, breaker: { state: 'half-open', reason: 'a call failed' } })
   expect(tried).toEqual({ health: 'degraded', reason: expect.stringContaining('a call failed') })
 })
 
 test('T4: what refuses calls before the breaker keeps its own status', () => {
   const failure = new ToolwayError('SERVER_UNAVAILABLE', 'files is down.')
-  const down = { ...connected, connected: false, failure }
-  expect(assessHealth(down, open)).toMatchObject({
+  const down = { ...notConnected, pool: { ...notConnected.pool, failure }, breaker: open }
+  expect(assessHealth(down)).toMatchObject({
     health: 'unhealthy',
     reason: expect.stringContaining('files is down.'),
   })
-  expect(assessHealth(down, open).heldBack).toBeUndefined()
-  expect(assessHealth({ ...connected, disabled: true }, open).health).toBe('disabled')
+  expect(assessHealth(down).heldBack).toBeUndefined()
+  expect(assessHealth({ ...connected, config: { disabled: true } as ServerConfig, breaker: open }).health).toBe(
+    'disabled',
+  )
 })

@@ -1,5 +1,4 @@
 import type { ServerConfig } from '../../config/schema.ts'
-import type { ToolwayError } from '../../core/errors.ts'
 import type { Health, SourceStatus } from '../../core/source-status.ts'
 import { isKnownRevision, latestLegacy } from '../../wire/revisions.ts'
 import type { ConnectionPool } from '../connection/connection-pool.ts'
@@ -9,28 +8,17 @@ import type { ServerListing } from '../listing/server-listing.ts'
 
 /** The facts that determine a server's health. */
 export interface ServerCondition {
-  readonly disabled: boolean
-  /** Paused by an operator. */
+  readonly config: ServerConfig
   readonly paused: boolean
-  readonly connected: boolean
-  /** Why it cannot be reached, and the milliseconds until the next attempt. */
-  readonly failure: ToolwayError | undefined
-  readonly pauseMs: number
-  /** Why its last connection was lost. */
-  readonly lost: ToolwayError | undefined
-  /** Why its listing could not be fetched, and which lists failed. */
-  readonly listFailure: ToolwayError | undefined
-  readonly missing: readonly string[]
-  /** A problem found by health checks although it responds. */
-  readonly degradation: string | undefined
-  /** The protocol version of the server, if Toolway does not know it. */
-  readonly unknownProtocol: string | undefined
+  readonly pool: Pick<ConnectionPool, 'connected' | 'failure' | 'pauseMs' | 'lost'>
+  readonly listing: Pick<ServerListing, 'fetched' | 'missing' | 'failure' | 'descriptors'>
+  /** The last handshake result, from this run or the cached listing. */
+  readonly handshake: HandshakeResult | undefined
   /** Its first connection or listing in this run is under way. */
   readonly starting: boolean
-  /** Whether it was fetched in this run. */
-  readonly heard: boolean
-  /** When the listing was fetched; undefined without one. */
-  readonly knownSince: number | undefined
+  /** A problem found by health checks although it responds. */
+  readonly degradation: string | undefined
+  readonly breaker: BreakerCondition
 }
 
 interface Assessment extends Pick<SourceStatus, 'heldBack'> {
@@ -46,52 +34,50 @@ export interface BreakerCondition {
 }
 
 /** The health of a server; an open breaker makes it unhealthy, since calls are rejected. */
-export function assessHealth(server: ServerCondition, breaker: BreakerCondition): Assessment {
+export function assessHealth(server: ServerCondition): Assessment {
+  const { breaker } = server
   const assessment = withUnknownProtocol(assessServer(server), server)
   if (breaker.state === 'closed' || refuses.has(assessment.health)) return assessment
   const { reason = 'calls failed', retryAfterMs = 0 } = breaker
   if (breaker.state === 'half-open')
-    return {
-      health: 'degraded',
-      reason: `Circuit breaker half-open (it opened because ${reason}); the next call tries it.`,
-    }
+    return degraded(`Circuit breaker half-open (it opened because ${reason}); the next call tries it.`)
   const next = ` Next attempt in ${Math.ceil(retryAfterMs / 1000)} s.`
   return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
 }
 
 /** A server with an unknown protocol may work, or misread every call (F5). */
-function withUnknownProtocol(assessment: Assessment, { unknownProtocol }: ServerCondition): Assessment {
-  if (assessment.health !== 'healthy' || unknownProtocol === undefined) return assessment
-  const known = `Toolway asked for ${latestLegacy}`
-  return { health: 'degraded', reason: `Unknown protocol version ${unknownProtocol}; ${known}. Calls may fail.` }
+function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondition): Assessment {
+  if (assessment.health !== 'healthy' || !handshake) return assessment
+  const { protocolVersion, era } = handshake
+  if (isKnownRevision(protocolVersion, era)) return assessment
+  const unknown = excerpt(protocolVersion)
+  return degraded(`Unknown protocol version ${unknown}; Toolway asked for ${latestLegacy}. Calls may fail.`)
 }
+
+const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
 
 /** States in which no call is sent anyway, for a reason of their own. */
 const refuses: ReadonlySet<Health> = new Set(['disabled', 'needs-auth', 'unhealthy'])
 
 /** Never "healthy" because of an empty or outdated listing. */
 function assessServer(server: ServerCondition): Assessment {
-  if (server.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
+  const { connected, failure, pauseMs, lost } = server.pool
+  const { fetched, descriptors } = server.listing
+  if (server.config.disabled) return { health: 'disabled', reason: 'disabled in the configuration' }
   if (server.paused) return { health: 'disabled', reason: 'paused by an operator until it is enabled or restarted' }
-  if (server.connected) return assessConnected(server)
-  if (server.failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: server.failure.message }
-  if (server.failure) return { health: 'unhealthy', reason: `${server.failure.message}${again(server.pauseMs)}` }
-  if (server.lost) return { health: 'degraded', reason: `${server.lost.message} The next call reconnects.` }
+  if (connected) return assessConnected(server)
+  if (failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: failure.message }
+  if (failure) return { health: 'unhealthy', reason: `${failure.message}${again(pauseMs)}` }
+  if (lost) return degraded(`${lost.message} The next call reconnects.`)
   if (server.starting) return { health: 'starting', reason: 'connecting for the first time in this run' }
-  if (server.heard) return { health: 'healthy', reason: 'idle; the next call connects' }
-  if (server.knownSince === undefined) return { health: 'stale', reason: 'not connected yet' }
-  return { health: 'stale', reason: `not connected yet; listing of ${new Date(server.knownSince).toISOString()}` }
+  if (fetched) return { health: 'healthy', reason: 'idle; the next call connects' }
+  if (!descriptors) return { health: 'stale', reason: 'not connected yet' }
+  return { health: 'stale', reason: `not connected yet; listing of ${new Date(descriptors.fetchedAt).toISOString()}` }
 }
 
-function assessConnected({
-  failure,
-  pauseMs,
-  listFailure,
-  missing,
-  degradation,
-  starting,
-}: ServerCondition): Assessment {
-  const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
+function assessConnected({ pool, listing, degradation, starting }: ServerCondition): Assessment {
+  const { failure, pauseMs } = pool
+  const { failure: listFailure, missing } = listing
   if (listFailure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: listFailure.message }
   // One of several principals may lack a grant, which does not affect the others.
   if (failure && failure.code !== 'AUTH_REQUIRED')
@@ -104,41 +90,22 @@ function assessConnected({
 
 const again = (pauseMs: number): string => (pauseMs > 0 ? ` Next attempt in ${Math.ceil(pauseMs / 1000)} s.` : '')
 
-interface StatusParts {
-  readonly config: ServerConfig
-  readonly pool: Pick<ConnectionPool, 'connected' | 'failure' | 'pauseMs' | 'lost'>
-  readonly listing: Pick<ServerListing, 'fetched' | 'missing' | 'failure' | 'descriptors'>
-  /** The last handshake result, from this run or the cached listing. */
-  readonly handshake: HandshakeResult | undefined
-  /** Its first connection or listing in this run is under way. */
-  readonly starting: boolean
-  readonly degradation: string | undefined
-  readonly paused: boolean
-  readonly since: number
-  readonly latencyMs: number | undefined
-  readonly breaker: BreakerCondition
-}
-
-export function serverStatus(parts: StatusParts): SourceStatus {
-  const { config, pool, listing, handshake: known, starting, degradation, paused, since, latencyMs, breaker } = parts
-  const { connected, failure, pauseMs, lost } = pool
-  const { fetched: heard, missing, failure: listFailure, descriptors } = listing
-  const line = { connected, failure, pauseMs, lost, starting, degradation }
-  const unknownProtocol =
-    known && !isKnownRevision(known.protocolVersion, known.era) ? excerpt(known.protocolVersion) : undefined
-  const knowledge = { unknownProtocol, listFailure, missing, heard, knownSince: descriptors?.fetchedAt }
-  const lastError = (failure ?? lost)?.message
-  const assessment = assessHealth({ disabled: config.disabled, paused, ...line, ...knowledge }, breaker)
-  const hidden = assessment.reason === '' && hidesEveryTool(config, descriptors?.tools ?? [])
+export function serverStatus(
+  server: ServerCondition & { readonly since: number; readonly latencyMs: number | undefined },
+): SourceStatus {
+  const { config, pool, listing, handshake: known, since, latencyMs, breaker } = server
+  const assessment = assessHealth(server)
+  const hidden = assessment.reason === '' && hidesEveryTool(config, listing.descriptors?.tools ?? [])
   return {
     ...assessment,
-    ...(hidden && { reason: nothingToRead }),
+    reason: hidden ? nothingToRead : assessment.reason,
     since,
     description: text(config.description) ?? text(known?.serverInfo.title) ?? text(known?.serverInfo.name) ?? '',
     transport: config.transport,
-    ...(known && { era: known.era, protocolVersion: known.protocolVersion }),
-    ...(lastError !== undefined && { lastError }),
-    ...(latencyMs !== undefined && { latencyMs: Math.round(latencyMs * 100) / 100 }),
+    era: known?.era,
+    protocolVersion: known?.protocolVersion,
+    lastError: (pool.failure ?? pool.lost)?.message,
+    latencyMs: latencyMs === undefined ? undefined : Math.round(latencyMs * 100) / 100,
     breaker: breaker.state,
   }
 }

@@ -1,7 +1,7 @@
 import type { ServerConfig } from '../../config/schema.ts'
 import type { Definition, Kind, Traits } from '../../core/entry.ts'
 import { hiddenCharacters, withoutHidden } from '../../lib/hidden-characters.ts'
-import { asRecord } from '../../lib/is-record.ts'
+import { asRecord, isRecord } from '../../lib/is-record.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
@@ -9,7 +9,7 @@ export type ListedKind = 'tool' | 'resource' | 'template' | 'prompt'
 
 type Check = (value: unknown) => boolean
 
-const isObject: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isObject: Check = isRecord
 const isText: Check = (value) => typeof value === 'string'
 const isFlag: Check = (value) => typeof value === 'boolean'
 const isNumber: Check = (value) => typeof value === 'number'
@@ -102,13 +102,6 @@ function soundInput(schema: unknown): Readonly<Record<string, unknown>> {
  */
 const schemaObject = (schema: unknown): unknown => (isObject(schema) ? schema : schema === false ? { not: {} } : {})
 
-/** A definition without hidden characters, or why it cannot be shown. */
-interface Shown {
-  /** The same object if nothing changed. */
-  readonly definition: Definition
-  readonly problem?: string
-}
-
 /** The identifying members: calls need them exactly as the server spells them. */
 const identities: Readonly<Record<ListedKind, readonly string[]>> = {
   tool: ['name'],
@@ -118,21 +111,13 @@ const identities: Readonly<Record<ListedKind, readonly string[]>> = {
 }
 
 /** Schema members whose values must stay exact. */
-const verbatim: ReadonlySet<string> = new Set([
-  'enum',
-  'const',
-  'pattern',
-  'required',
-  '$ref',
-  '$dynamicRef',
-  '$anchor',
-])
+const verbatim = ['enum', 'const', 'pattern', 'required', '$ref', '$dynamicRef', '$anchor']
 
 /**
  * Removes invisible characters from all texts of a definition (B5). Names and values that callers must repeat exactly
- * cannot be changed: a definition with hidden characters there is not offered.
+ * cannot be changed: a definition with hidden characters there has a problem and is not offered.
  */
-export function visibleDefinition(kind: ListedKind, definition: Definition): Shown {
+export function visibleDefinition(kind: ListedKind, definition: Definition) {
   let problem: string | undefined
 
   const exact = (text: string, where: string): string => {
@@ -147,34 +132,32 @@ export function visibleDefinition(kind: ListedKind, definition: Definition): Sho
       const items = value.map((item) => cleaned(item, where, isExact))
       return items.some((item, index) => item !== value[index]) ? items : value
     }
-    let changed = false
-    const members = Object.entries(value).map(([key, member]) => {
-      const given = cleaned(member, exact(key, where), isExact || verbatim.has(key) || isArgumentName(where, key))
-      changed ||= given !== member
-      return [key, given]
-    })
-    return changed ? Object.fromEntries(members) : value
+    return mapMembers(value, (key, member) =>
+      cleaned(member, exact(key, where), isExact || verbatim.includes(key) || isArgumentName(where, key)),
+    )
   }
 
   const isArgumentName = (where: string, key: string) => kind === 'prompt' && where === 'arguments' && key === 'name'
 
-  let changed = false
-  const members = Object.entries(definition).map(([key, member]) => {
+  const shown = mapMembers(definition, (key, member) =>
     // For programs, so it stays as it is.
-    const given = key === '_meta' ? member : cleaned(member, key, identities[kind].includes(key))
-    changed ||= given !== member
-    return [key, given]
-  })
-  const shown = changed ? (Object.fromEntries(members) as Definition) : definition
-  return problem === undefined ? { definition: shown } : { definition: shown, problem }
+    key === '_meta' ? member : cleaned(member, key, identities[kind].includes(key)),
+  )
+  return { definition: shown, problem }
+}
+
+/** The same object if no member changes. */
+function mapMembers<T extends object>(value: T, map: (key: string, member: unknown) => unknown): T {
+  const members = Object.entries(value)
+  const mapped = members.map(([key, member]) => [key, map(key, member)])
+  return mapped.some(([, member], index) => member !== members[index]?.[1]) ? (Object.fromEntries(mapped) as T) : value
 }
 
 /** Whether a read-only server has tools, none of which is known to be read-only: none can be used then. */
 export function hidesEveryTool(config: ServerConfig, tools: readonly Definition[]): boolean {
   if (!config.readOnly || tools.length === 0) return false
-  return !tools.some(
-    (tool) => traitsOf('tool', String(tool.name), tool, { server: '', config, timeoutMs: 0, maxTimeoutMs: 0 }).readOnly,
-  )
+  const options = { server: '', config, timeoutMs: 0, maxTimeoutMs: 0 }
+  return !tools.some((tool) => traitsOf('tool', String(tool.name), tool, options).readOnly)
 }
 
 interface TraitOptions {

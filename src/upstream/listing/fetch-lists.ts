@@ -3,6 +3,8 @@ import type { Definition } from '../../core/entry.ts'
 import { ServerError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
+import { isRecord } from '../../lib/is-record.ts'
+import { methodNotFound } from '../../wire/message.ts'
 import { invalidParamHeaders } from '../../wire/param-headers.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import { encodeRequest, type RequestSpec } from '../requests/encode-request.ts'
@@ -25,7 +27,6 @@ const maxItems = 50_000
 const maxBytes = 64 * 1024 * 1024
 /** Upper bound for malformed definitions named in the log. */
 const maxNamed = 20
-const methodNotFound = -32601
 
 /** Fetches every list that the server's capabilities declare. A failure affects only its own list. */
 export async function fetchLists(
@@ -86,30 +87,26 @@ export async function fetchLists(
   return { tools, resources, templates, prompts, exactSchemas: exact, failed }
 }
 
-async function allPages(
-  open: InitializedConnection,
-  method: string,
-  field: string,
-  said: Pick<RequestSpec, 'capabilities' | 'signal'>,
-) {
+type ListOptions = Pick<RequestSpec, 'capabilities' | 'signal'>
+
+async function allPages(open: InitializedConnection, method: string, field: string, options: ListOptions) {
+  const { capabilities, signal } = options
   const items: Definition[] = []
   const exact = new Map<Definition, string>()
   const seen = new Set<string>()
   let members: readonly Buffer[] = []
   let bytes = 0
   while (seen.size < maxPages && items.length < maxItems && bytes < maxBytes) {
-    const { capabilities, signal } = said
-    const { result } = await open.connection.request(
-      encodeRequest(open, { method, members, capabilities, signal, repeatable: true }),
-    )
+    const request = encodeRequest(open, { method, members, capabilities, signal, repeatable: true })
+    const { result } = await open.connection.request(request)
     const page = Json.raw<Record<string, unknown>>(result)
     const body = page.value
     bytes += result.length
     for (const item of Array.isArray(body[field]) ? body[field] : []) items.push(item)
     if (page.exact !== body) noteExactSchemas(body[field], page.exact[field], exact)
     const next = body.nextCursor
-    if (typeof next !== 'string' || next === '' || seen.has(next))
-      return { items: items.slice(0, maxItems), exact, isCut: items.length > maxItems }
+    const isLast = typeof next !== 'string' || next === '' || seen.has(next)
+    if (isLast) return { items: items.slice(0, maxItems), exact, isCut: items.length > maxItems }
     seen.add(next)
     members = [Buffer.from(`"cursor":${JSON.stringify(next)}`)]
   }
@@ -126,17 +123,13 @@ function noteExactSchemas(items: unknown, exactItems: unknown, noted: Map<Defini
 }
 
 function needsSchema({ inputSchema }: Definition): string | undefined {
-  const isObject = typeof inputSchema === 'object' && inputSchema !== null && !Array.isArray(inputSchema)
-  if (!isObject) return 'inputSchema is not an object'
-  const { type = 'object' } = inputSchema as Record<string, unknown>
+  if (!isRecord(inputSchema)) return 'inputSchema is not an object'
+  const { type = 'object' } = inputSchema
   return [type].flat().includes('object') ? undefined : 'inputSchema does not describe an object'
 }
 
 /** Over HTTP, a tool with invalid header annotations must not be offered. */
-const badHeaders = (
-  { connection, handshake }: InitializedConnection,
-  { inputSchema }: Definition,
-): string | undefined =>
+const badHeaders = ({ connection, handshake }: InitializedConnection, { inputSchema }: Definition) =>
   handshake.era === 'modern' && connection.transport.kind === 'http' ? invalidParamHeaders(inputSchema) : undefined
 
 function needsText(item: Definition, field: string): string | undefined {

@@ -16,13 +16,11 @@ const maxAdviceOfAll = 8_000
 /** The joint capabilities and instructions of several servers. */
 export function joinOffers(servers: readonly ServerOffers[]): Offers {
   const extensions = Object.assign({}, ...servers.map(({ capabilities }) => asRecord(capabilities.extensions)))
-  return {
-    capabilities: {
-      ...(servers.some(runTasks) && { tasks: servedTasks }),
-      ...(Object.keys(extensions).length > 0 && { extensions }),
-    },
-    instructions: joined(servers),
+  const capabilities = {
+    ...(servers.some(runTasks) && { tasks: servedTasks }),
+    ...(Object.keys(extensions).length > 0 && { extensions }),
   }
+  return { capabilities, instructions: joined(servers) }
 }
 
 /** Tasks of the session-based protocol. Listing them is not offered: a server lists the tasks of all its callers. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type Capabilities, profileOf } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline } from '../../core/deadline.ts'
+import { deadline, never } from '../../core/deadline.ts'
 import type { Entry } from '../../core/entry.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
@@ -54,22 +54,18 @@ export interface ServerListingOptions {
   readonly log: Log
 }
 
+type ListingState = { -readonly [Key in keyof ServerListing]: ServerListing[Key] }
+
 const listWithinMs = 30_000
 /** How often to check whether somebody has signed in. */
 const signInMs = 5_000
-const never = new AbortController().signal
 
 export function createServerListing(options: ServerListingOptions): ServerListing {
   const { server, capabilities, fingerprint, refreshMs, store, clock, log } = options
   const record = recordName(server, capabilities)
-  let descriptors: Descriptors | undefined
-  let entries: readonly Entry[] = []
-  let fetched = false
   /** When it was fetched in this run, by the monotonic clock. */
   let listedAt = Number.NEGATIVE_INFINITY
-  let failure: ToolwayError | undefined
-  let missing: readonly string[] = []
-  let listing: Promise<void> | undefined
+  let running: Promise<void> | undefined
   let following: Promise<void> | undefined
   const throttle = createRefreshThrottle(clock)
   /** Whether a change was reported since the last fetch began. */
@@ -77,36 +73,26 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   let again: Disposable | undefined
   let timer: Disposable | undefined
 
-  return {
-    get descriptors() {
-      return descriptors
-    },
-    get entries() {
-      return entries
-    },
-    get fetched() {
-      return fetched
-    },
-    get failure() {
-      return failure
-    },
-    get missing() {
-      return missing
-    },
+  const listing: ListingState = {
+    descriptors: undefined,
+    entries: [],
+    fetched: false,
+    failure: undefined,
+    missing: [],
     async recall() {
       const remembered = await store.load(record, fingerprint)
-      if (remembered && !descriptors) learn(remembered)
+      if (remembered && !listing.descriptors) learn(remembered)
     },
     known() {
-      if (!descriptors) return false
-      if (!fetched && !options.down() && isOld()) void refresh()
+      if (!listing.descriptors) return false
+      if (!listing.fetched && !options.down() && isOld()) void refresh()
       return true
     },
     refresh,
     opened(open) {
-      if (!listing) return list(open)
+      if (!running) return list(open)
       // The fetch under way began before this connection; all who arrive meanwhile share the next one.
-      following ??= listing
+      following ??= running
         .catch(() => {})
         .then(() => {
           following = undefined
@@ -117,15 +103,17 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     changed(open) {
       isBehind = true
       // The fetch under way may have missed the change: another one follows.
-      if (!listing && !again) catchUp(open)
+      if (!running && !again) catchUp(open)
     },
     [Symbol.dispose]() {
       timer?.[Symbol.dispose]()
       again?.[Symbol.dispose]()
     },
   }
+  return listing
 
   function isOld(): boolean {
+    const { descriptors, fetched } = listing
     if (descriptors === undefined) return true
     // A listing of an earlier run has only a wall-clock time.
     const ageMs = fetched ? clock.monotonic() - listedAt : clock.now() - descriptors.fetchedAt
@@ -142,12 +130,12 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 
   /** One fetch at a time. */
   function list(open: InitializedConnection, done?: () => void): Promise<void> {
-    listing ??= listOnce(open).finally(() => {
-      listing = undefined
+    running ??= listOnce(open).finally(() => {
+      running = undefined
       done?.()
       if (isBehind && !again) catchUp(open)
     })
-    return listing
+    return running
   }
 
   /** At once, unless the server reports changes continually. */
@@ -167,18 +155,19 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     isBehind = false
     try {
       const offer = await fetchLists(open, { server, capabilities, log, signal: limit.signal })
+      const { failure, missing, fetched, descriptors } = listing
       const recovered = failure !== undefined || missing.join() !== offer.failed.join()
-      missing = offer.failed
-      failure = undefined
+      listing.missing = offer.failed
+      listing.failure = undefined
       const fresh = { ...open.handshake, ...kept(offer), fetchedAt: clock.now() }
       const news = !fetched || recovered || differs(fresh, descriptors)
-      fetched = true
+      listing.fetched = true
       listedAt = clock.monotonic()
       if (news) learn(fresh)
-      else descriptors = fresh
+      else listing.descriptors = fresh
       if (news) await store.save(record, fingerprint, fresh).catch(unsaved)
     } catch (thrown) {
-      failure = ToolwayError.from(thrown)
+      listing.failure = ToolwayError.from(thrown)
       options.news()
       throw thrown
     } finally {
@@ -190,7 +179,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   function schedule(): void {
     timer?.[Symbol.dispose]()
     if (refreshMs === 0) return
-    const soon = failure?.code === 'AUTH_REQUIRED' ? Math.min(refreshMs, signInMs) : refreshMs
+    const soon = listing.failure?.code === 'AUTH_REQUIRED' ? Math.min(refreshMs, signInMs) : refreshMs
     timer = clock.after(soon, () => {
       const open = options.current()
       if (open) list(open).catch(() => {})
@@ -199,6 +188,7 @@ export function createServerListing(options: ServerListingOptions): ServerListin
 
   /** A list that failed keeps its previous content. */
   function kept({ failed, ...offer }: ServerLists): Omit<ServerLists, 'failed'> {
+    const { descriptors } = listing
     const or = (method: string, key: 'tools' | 'resources' | 'templates' | 'prompts') =>
       failed.includes(method) ? (descriptors?.[key] ?? []) : offer[key]
     return {
@@ -211,8 +201,8 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   }
 
   function learn(fresh: Descriptors): void {
-    descriptors = fresh
-    entries = options.entriesOf(fresh)
+    listing.descriptors = fresh
+    listing.entries = options.entriesOf(fresh)
     options.news()
   }
 
@@ -236,13 +226,6 @@ function recordName(server: string, capabilities: Capabilities): string {
   return `${server} ${createHash('sha256').update(profileOf(capabilities)).digest('hex').slice(0, 12)}`
 }
 
-/** Limits how often a listing is refreshed after change notifications. */
-interface RefreshThrottle {
-  /** Milliseconds to wait: grows while notifications follow each other, until there is a quiet period. */
-  next(): number
-  done(): void
-}
-
 /** Allowed without a pause, since changes come in small bursts. */
 const atOnce = 2
 const firstPauseMs = 100
@@ -250,7 +233,8 @@ const maxPauseMs = 30_000
 /** The length of a quiet period, in pauses. */
 const quietPauses = 10
 
-function createRefreshThrottle(clock: Clock): RefreshThrottle {
+/** Limits how often a listing is refreshed after change notifications. */
+function createRefreshThrottle(clock: Clock) {
   let inARow = 0
   let doneAt = Number.NEGATIVE_INFINITY
 
@@ -258,13 +242,14 @@ function createRefreshThrottle(clock: Clock): RefreshThrottle {
     inARow <= atOnce ? 0 : backoffMs(inARow - atOnce - 1, { firstMs: firstPauseMs, maxMs: maxPauseMs })
 
   return {
-    next() {
+    /** Milliseconds to wait: grows while notifications follow each other, until there is a quiet period. */
+    next(): number {
       const sinceMs = clock.monotonic() - doneAt
       const isQuiet = sinceMs > quietPauses * Math.max(pauseMs(), firstPauseMs)
       inARow = isQuiet ? 0 : inARow + 1
       return Math.max(0, pauseMs() - sinceMs)
     },
-    done() {
+    done(): void {
       doneAt = clock.monotonic()
     },
   }

@@ -26,14 +26,12 @@ export function readChallenge(status: number, headers: readonly string[]): Chall
   for (const header of headers) {
     const parameters = header.length > maxLength ? undefined : bearerParameters(header)
     if (!parameters) continue
-    const resourceMetadata = parameters.get('resource_metadata')
     const scopes = scopesIn(parameters.get('scope'))
-    const error = parameters.get('error')
     return {
       status,
-      ...(resourceMetadata !== undefined && { resourceMetadata }),
-      ...(scopes.length > 0 && { scopes }),
-      ...(error !== undefined && { error }),
+      resourceMetadata: parameters.get('resource_metadata'),
+      scopes: scopes.length > 0 ? scopes : undefined,
+      error: parameters.get('error'),
     }
   }
   return { status }
@@ -87,8 +85,8 @@ const offline = 'offline_access'
  */
 export function scopesToAsk({ configured, challenged, supported, more, offered }: ScopesKnown): readonly string[] {
   const base = configured ?? challenged ?? supported ?? []
-  const lasting = offered.includes(offline) ? [offline] : []
-  return [...new Set([...base, ...(more ?? []), ...lasting])]
+  const refreshable = offered.includes(offline) ? [offline] : []
+  return [...new Set([...base, ...(more ?? []), ...refreshable])]
 }
 
 /** The same for a client credentials grant, which needs no refresh token. */
@@ -129,19 +127,13 @@ export function authorizedChannel(channel: HttpChannel, authorize: RequestAuthor
         const head = await channel.request({ ...request, headers }, receive)
         if (head.status !== 401 && head.status !== 403) return head
         const challenge = readChallenge(head.status, head.all('www-authenticate'))
+        // A missing token does not undo that the request was sent.
         const renewed = await authorize.refused(challenge, authorization).catch((error) => {
-          throw afterSending(error)
+          throw ToolwayError.sent(error)
         })
         if (!renewed || again) return head
       }
     },
     [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
   }
-}
-
-/** A missing token does not undo that the request was sent. */
-function afterSending(error: unknown): unknown {
-  if (!(error instanceof ToolwayError) || !error.details.unsent) return error
-  const { unsent: _, ...details } = error.details
-  return new ToolwayError(error.code, error.message, details)
 }

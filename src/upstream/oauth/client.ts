@@ -41,11 +41,8 @@ export async function registerClient(
   scopes: readonly string[],
   { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
 ): Promise<OAuthClient> {
-  if (!register) {
-    throw new OAuthError(
-      `${origin} does not support client registration: register a client there, and set auth.clientId`,
-    )
-  }
+  const advice = 'register a client there, and set auth.clientId'
+  if (!register) throw new OAuthError(`${origin} does not support client registration: ${advice}`)
   // A program on a person's machine cannot keep a secret from them, so prefer none.
   const method = authMethods.includes('none') ? 'none' : preferred.find((one) => authMethods.includes(one))
   const body = JSON.stringify({
@@ -54,38 +51,27 @@ export async function registerClient(
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
     application_type: redirect.protocol === 'https:' ? 'web' : 'native',
-    ...(method !== undefined && { token_endpoint_auth_method: method }),
-    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    token_endpoint_auth_method: method,
+    scope: scopes.length > 0 ? scopes.join(' ') : undefined,
   })
   const answer = await web.post(register, reach, { body, headers: { 'content-type': 'application/json' } })
   const parsed = registered.safeParse(answer.body)
   if (answer.status >= 300 || !parsed.success) {
     const why = codeIn((answer.body as { error?: unknown } | null | undefined)?.error) ?? `HTTP ${answer.status}`
-    throw new OAuthError(
-      `${origin} rejected the client registration (${why}): register a client there, and set auth.clientId`,
-    )
+    throw new OAuthError(`${origin} rejected the client registration (${why}): ${advice}`)
   }
-  const {
-    client_id: id,
-    client_secret: secret,
-    client_secret_expires_at: ends,
-    token_endpoint_auth_method: agreed,
-  } = parsed.data
-  const agreedMethod = agreed ?? (secret === undefined ? 'none' : undefined)
+  const { client_id: id, client_secret: secret, client_secret_expires_at: ends = 0 } = parsed.data
   return {
     id,
     redirects: [redirect.href],
-    ...(secret !== undefined && { secret }),
-    ...(agreedMethod !== undefined && { method: agreedMethod }),
-    ...(ends !== undefined && ends > 0 && { expiresAt: ends * 1000 }),
+    secret,
+    method: parsed.data.token_endpoint_auth_method ?? (secret === undefined ? 'none' : undefined),
+    expiresAt: ends > 0 ? ends * 1000 : undefined,
   }
 }
 
 /** The authentication method for the token endpoint: the registered one, or the best that both support. */
-export function methodOf(
-  { method, secret }: OAuthClient,
-  { authMethods }: Pick<IssuerMetadata, 'authMethods'>,
-): string {
+export function methodOf({ method, secret }: OAuthClient, { authMethods }: Pick<IssuerMetadata, 'authMethods'>) {
   if (method !== undefined && (method === 'none' || secret !== undefined)) return method
   if (secret === undefined) return 'none'
   return preferred.slice(0, 2).find((one) => authMethods.includes(one)) ?? 'client_secret_basic'

@@ -93,9 +93,8 @@ export function createCredential(
     if (kept && bearer(kept) !== sent && !isEnding(kept)) return take(kept) !== undefined
     const lacking = challenge.status === 403
     const demand = await demanded(before, challenge, lacking ? (kept?.scopes ?? []) : undefined)
-    if (!itself && (lacking || !kept)) {
+    if (!itself && (lacking || !kept))
       throw want(lacking ? `needs more rights than it was given${naming(challenge.scopes)}` : 'needs a sign-in')
-    }
     const isNew = (scope: string) => !before.more?.includes(scope) && !kept?.scopes.includes(scope)
     const asksMore = lacking && challenge.scopes?.some(isNew)
     if (!asksMore && clock.monotonic() - forcedAt < believedMs)
@@ -113,18 +112,12 @@ export function createCredential(
   }
 
   /** Stores what the server requires, for the next sign-in. */
-  async function demanded(
-    before: AuthDemand,
-    challenge: Challenge,
-    had: readonly string[] | undefined,
-  ): Promise<AuthDemand> {
+  async function demanded(before: AuthDemand, challenge: Challenge, had?: readonly string[]): Promise<AuthDemand> {
     const { resourceMetadata, scopes } = challenge
-    const demand: AuthDemand = {
-      ...before,
-      ...(resourceMetadata !== undefined && { resourceMetadata }),
-      ...(scopes && !had && { scopes: [...scopes] }),
-      ...(had && { more: [...new Set([...had, ...(scopes ?? [])])] }),
-    }
+    const demand: AuthDemand = { ...before }
+    if (resourceMetadata !== undefined) demand.resourceMetadata = resourceMetadata
+    if (had) demand.more = [...new Set([...had, ...(scopes ?? [])])]
+    else if (scopes) demand.scopes = [...scopes]
     if (JSON.stringify(demand) !== JSON.stringify(before)) await grants.demanded(holder, demand)
     return demand
   }
@@ -149,11 +142,10 @@ export function createCredential(
     } catch (error) {
       const problem = problemOf(error)
       if (problem.unreachable && kept && !isOver(kept)) return take(kept)
-      if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
-      held = undefined
+      if (!problem.unreachable) held = undefined
       // A wrong client secret can be corrected in the configuration; the grant may still be valid then.
-      if (problem.code === 'invalid_grant') await grants.ended(holder, old.issuer)
-      throw want(`needs a new sign-in: ${problem.message}`, error)
+      if (!problem.unreachable && problem.code === 'invalid_grant') await grants.ended(holder, old.issuer)
+      throw refusal(problem, 'needs a new sign-in')
     }
   }
 
@@ -169,9 +161,7 @@ export function createCredential(
       await grants.granted(holder, grant)
       return take(grant)
     } catch (error) {
-      const problem = problemOf(error)
-      if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
-      throw want(`needs a token, and none could be obtained: ${problem.message}`, error)
+      throw refusal(error, 'needs a token, and none could be obtained')
     }
   }
 
@@ -181,15 +171,18 @@ export function createCredential(
     try {
       return await discoverIssuer({ server, challenge, only, before: issuer, web, placeOf })
     } catch (error) {
-      const problem = problemOf(error)
-      if (problem.unreachable) throw tokenUnavailable(holder, problem.message, error)
-      throw want(`does not allow a sign-in: ${problem.message}`, error)
+      throw refusal(error, 'does not allow a sign-in')
     }
+  }
+
+  function refusal(error: unknown, why: string): ToolwayError {
+    const { unreachable, message } = problemOf(error)
+    return unreachable ? tokenUnavailable(holder, message, error) : want(`${why}: ${message}`, error)
   }
 
   async function metadataOf(issuer: string): Promise<IssuerMetadata> {
     if (known?.metadata.issuer === issuer && clock.monotonic() - known.at < believedMs) return known.metadata
-    const metadata = await issuerMetadata(issuer, { web, reach: await reachOf(server, placeOf) })
+    const metadata = await issuerMetadata(issuer, web, await reachOf(server, placeOf))
     known = { metadata, at: clock.monotonic() }
     return metadata
   }

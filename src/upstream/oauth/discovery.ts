@@ -33,15 +33,13 @@ export async function discoverIssuer(options: DiscoverOptions): Promise<Discover
   const reach = await reachOf(server, placeOf)
   const { resource, issuers, scopes } = await resourceMetadata(server, challenge, { web, reach })
   const issuer = chosen(issuers, options)
-  return { resource, ...(scopes && { scopes }), issuer: await issuerMetadata(issuer, { web, reach }) }
+  return { resource, scopes, issuer: await issuerMetadata(issuer, web, reach) }
 }
 
 function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
   if (only !== undefined && !issuers.includes(only)) {
-    const named = quoted(issuers[0])
-    throw new OAuthError(
-      `its authorization server is ${named}, but the client is registered with ${quoted(only)}, so nothing was sent there`,
-    )
+    const registered = `the client is registered with ${quoted(only)}, so nothing was sent there`
+    throw new OAuthError(`its authorization server is ${quoted(issuers[0])}, but ${registered}`)
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
 }
@@ -79,10 +77,7 @@ export interface IssuerMetadata {
 }
 
 /** Fetches the metadata of an issuer, and verifies that it is about exactly this one. */
-export async function issuerMetadata(
-  issuer: string,
-  { web, reach }: { readonly web: OAuthHttp; readonly reach: Reach },
-): Promise<IssuerMetadata> {
+export async function issuerMetadata(issuer: string, web: OAuthHttp, reach: Reach): Promise<IssuerMetadata> {
   const at = safeAddress(issuer, 'its issuer')
   if (at.search !== '' || at.hash !== '') throw new OAuthError(`invalid issuer ${quoted(issuer)}`)
   for (const place of issuerPlaces(at)) {
@@ -107,24 +102,21 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   const parsed = publishedIssuer.safeParse(body)
   if (!parsed.success) throw new OAuthError(`${origin} publishes invalid authorization server metadata`)
   const found = parsed.data
-  if (found.issuer !== issuer) {
+  if (found.issuer !== issuer)
     throw new OAuthError(`the metadata of ${quoted(issuer)} is for another issuer, ${quoted(found.issuer)}`)
-  }
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
     // A public issuer must not name services on this machine.
     if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} is not https`)
     return url
   }
+  const optional = (address: string | undefined, what: string) =>
+    address === undefined ? undefined : endpoint(address, what)
   return {
     issuer,
-    ...(found.authorization_endpoint !== undefined && {
-      authorize: endpoint(found.authorization_endpoint, 'authorization endpoint'),
-    }),
+    authorize: optional(found.authorization_endpoint, 'authorization endpoint'),
     token: endpoint(found.token_endpoint, 'token endpoint'),
-    ...(found.registration_endpoint !== undefined && {
-      register: endpoint(found.registration_endpoint, 'registration endpoint'),
-    }),
+    register: optional(found.registration_endpoint, 'registration endpoint'),
     scopes: found.scopes_supported ?? [],
     pkce: found.code_challenge_methods_supported?.includes('S256') ?? false,
     // The default by the standard.
@@ -140,12 +132,9 @@ const publishedResource = z.looseObject({
   scopes_supported: z.array(z.string()).optional(),
 })
 
-/** Metadata of a protected resource (RFC 9728). */
-interface ResourceMetadata {
-  /** Its identifier exactly as published, for which tokens are requested. */
-  readonly resource: string
+/** Metadata of a protected resource (RFC 9728); its identifier exactly as published, for which tokens are requested. */
+interface ResourceMetadata extends Omit<DiscoveredIssuer, 'issuer'> {
   readonly issuers: readonly string[]
-  readonly scopes?: readonly string[]
 }
 
 const wellKnown = '/.well-known/oauth-protected-resource'
@@ -169,12 +158,11 @@ async function resourceMetadata(
     if (!parsed.success)
       throw new OAuthError(`its metadata at ${place.origin}${place.pathname} is not valid resource metadata`)
     const { resource, authorization_servers: issuers, scopes_supported: scopes } = parsed.data
-    if (!isFor(resource, server)) {
+    if (!isFor(resource, server))
       throw new OAuthError(`its metadata is for another resource, ${quoted(resource)}, where a token could be misused`)
-    }
-    return { resource, issuers, ...(scopes && { scopes: scopesIn(scopes.join(' ')) }) }
+    return { resource, issuers, scopes: scopes && scopesIn(scopes.join(' ')) }
   }
-  return { resource: identifierOf(server), issuers: [server.origin] }
+  return { resource: `${server.origin}${server.pathname === '/' ? '' : server.pathname}`, issuers: [server.origin] }
 }
 
 function resourcePlaces(server: URL, named: string | undefined): URL[] {
@@ -198,10 +186,6 @@ function isFor(resource: string, server: URL): boolean {
   return whole(server.pathname).startsWith(whole(pathname))
 }
 
-function identifierOf(server: URL): string {
-  return `${server.origin}${server.pathname === '/' ? '' : server.pathname}`
-}
-
 const probeWithinMs = 10_000
 
 /** A request that every server answers; one that requires a sign-in rejects it before reading it. */
@@ -215,33 +199,24 @@ const greeting = {
 /** Sends a request without a credential to get the server's challenge; undefined if it requires none. */
 export async function challengeOf(
   server: URL,
-  { headers, kind, clock }: { headers: Readonly<Record<string, string>>; kind: 'http' | 'sse'; clock: Clock },
+  given: Readonly<Record<string, string>>,
+  kind: 'http' | 'sse',
+  clock: Clock,
 ): Promise<Challenge | undefined> {
   await using channel = createHttpChannel(server.origin, clock)
-  using limit = deadline(
-    clock,
-    probeWithinMs,
-    () => new OAuthError(`${server.origin} did not answer within 10 s (a fixed limit)`, { unreachable: true }),
-  )
-  const { authorization: _, ...configured } = configuredHeaders(server, headers)
-  const posts = kind === 'http'
+  const slow = `${server.origin} did not answer within ${probeWithinMs / 1000} s (a fixed limit)`
+  using limit = deadline(clock, probeWithinMs, () => new OAuthError(slow, { unreachable: true }))
+  const { authorization: _, ...configured } = configuredHeaders(server, given)
+  const path = server.pathname + server.search
+  const get = { method: 'GET', path, headers: { ...configured, accept: 'text/event-stream' } } as const
+  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+  const body = Buffer.from(JSON.stringify(greeting))
+  const post = { method: 'POST', path, headers: { ...configured, ...headers }, body } as const
+  const request = { ...(kind === 'http' ? post : get), signal: limit.signal }
   try {
-    const head = await channel.request(
-      {
-        method: posts ? 'POST' : 'GET',
-        path: server.pathname + server.search,
-        headers: posts
-          ? { ...configured, accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
-          : { ...configured, accept: 'text/event-stream' },
-        ...(posts && { body: Buffer.from(JSON.stringify(greeting)) }),
-        signal: limit.signal,
-      },
-      (head) => discardBody(head, clock),
-    )
-    head.abort()
-    return head.status === 401 || head.status === 403
-      ? readChallenge(head.status, head.all('www-authenticate'))
-      : undefined
+    const { status, all, abort } = await channel.request(request, (head) => discardBody(head, clock))
+    abort()
+    return status === 401 || status === 403 ? readChallenge(status, all('www-authenticate')) : undefined
   } catch (cause) {
     throw cause instanceof OAuthError ? cause : unreachable(server, cause)
   }

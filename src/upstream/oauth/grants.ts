@@ -105,12 +105,7 @@ type Key = readonly string[]
 const written = (key: Key): string => JSON.stringify(key)
 const parsed = (key: string): Key => JSON.parse(key)
 
-const grantKey = ({ server, url, principal }: GrantHolder, issuer: string): Key => [
-  'grant',
-  issuer,
-  server,
-  url,
-  principal,
-]
+const holderKey = ({ server, url, principal }: GrantHolder): Key => [server, url, principal]
+const grantKey = (holder: GrantHolder, issuer: string): Key => ['grant', issuer, ...holderKey(holder)]
 /** The issuer is part of the value. */
-const demandKey = ({ server, url, principal }: GrantHolder): Key => ['demand', '', server, url, principal]
+const demandKey = (holder: GrantHolder): Key => ['demand', '', ...holderKey(holder)]

@@ -30,9 +30,7 @@ export async function openLoopback(port = 0): Promise<LoopbackRedirect> {
       signal.addEventListener('abort', stop, { once: true })
       if (signal.aborted) stop()
       server.on('request', (request, response) => {
-        const url = URL.canParse(request.url ?? '', redirect.href)
-          ? new URL(request.url ?? '', redirect.href)
-          : undefined
+        const url = URL.parse(request.url ?? '', redirect.href)
         const taken = request.method === 'GET' && url?.pathname === path ? take(url.searchParams) : undefined
         if (!taken) return answer(response, 404, 'No sign-in is waiting for this response.')
         taken.then(

@@ -6,17 +6,11 @@ export class OAuthError extends Error {
   /** Nobody could be reached, which says nothing about the credential. */
   readonly unreachable: boolean
 
-  constructor(message: string, { code, unreachable = false, cause }: ProblemDetails = {}) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
-    this.unreachable = unreachable
+  constructor(message: string, details: { code?: string | undefined; unreachable?: boolean; cause?: unknown } = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = details.code
+    this.unreachable = details.unreachable ?? false
   }
-}
-
-interface ProblemDetails {
-  readonly code?: string | undefined
-  readonly unreachable?: boolean
-  readonly cause?: unknown
 }
 
 /**

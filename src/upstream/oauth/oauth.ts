@@ -56,7 +56,7 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
 
   const begin: OAuth['begin'] = async (server, config, redirect, principal) => {
     const { settings, holder, headers, kind } = wanted(server, config, principal)
-    const challenge = () => challengeOf(new URL(holder.url), { headers, kind, clock })
+    const challenge = () => challengeOf(new URL(holder.url), headers, kind, clock)
     return beginSignIn({ ...parts, holder, settings, redirect, challenge }).catch((error) => {
       throw refusal(server, error)
     })
@@ -69,7 +69,10 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
       const holder = holderOf(server, config, settings, principal)
       const key = JSON.stringify([holder, settings])
       const credential = credentials.get(key) ?? createCredential({ ...parts, holder, settings, log })
-      keep(credentials, key, credential)
+      credentials.delete(key)
+      credentials.set(key, credential)
+      const [oldest] = credentials.keys()
+      if (oldest !== undefined && credentials.size > maxCredentials) credentials.delete(oldest)
       return credential
     },
     begin,
@@ -101,16 +104,6 @@ export function createOAuth({ vault, locks, placeOf, clock, log }: OAuthOptions)
 /** Beyond this, the least recently used one is dropped. */
 const maxCredentials = 4_096
 
-function keep(credentials: Map<string, RequestAuthorizer>, key: string, credential: RequestAuthorizer): void {
-  credentials.delete(key)
-  credentials.set(key, credential)
-  if (credentials.size <= maxCredentials) return
-  for (const oldest of credentials.keys()) {
-    credentials.delete(oldest)
-    return
-  }
-}
-
 const settingsOf = (config: ServerConfig): OAuthSettings | undefined =>
   config.transport !== 'stdio' && config.auth?.type === 'oauth' ? config.auth : undefined
 
@@ -124,10 +117,8 @@ const holderOf = (server: string, config: ServerConfig, settings: OAuthSettings,
 function wanted(server: string, config: ServerConfig, principal?: string) {
   const settings = settingsOf(config)
   if (!settings || config.transport === 'stdio') {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `${server} does not use OAuth: set mcpServers.${server}.auth.type to oauth.`,
-    )
+    const sentence = `${server} does not use OAuth: set mcpServers.${server}.auth.type to oauth.`
+    throw new ToolwayError('INVALID_ARGUMENTS', sentence)
   }
   if (settings.grant === 'client_credentials') {
     const sentence = `${server} needs no sign-in: Toolway obtains its tokens with the client of mcpServers.${server}.auth.`
@@ -143,37 +134,24 @@ function refusal(server: string, error: unknown): unknown {
   return new ToolwayError(code, `Could not sign in to ${server}: ${error.message}.`, { server, cause: error })
 }
 
-/** A sign-in that will be redirected to this gateway. */
-interface Flow {
-  readonly server: string
-  readonly signIn: SignIn
-  readonly until: number
-}
-
-/** Sign-ins under way; abandoned ones are dropped. */
-interface PendingSignIns {
-  add(server: string, signIn: SignIn): void
-  /** Finishes the matching sign-in; returns the server's name. */
-  finish(answer: URLSearchParams): Promise<string>
-}
-
 const patienceMs = 10 * 60_000
 /** Beyond this, the oldest sign-in is dropped. */
 const maxSignIns = 32
 
-function createPendingSignIns(clock: Clock): PendingSignIns {
-  let flows: readonly Flow[] = []
+/** Sign-ins that will be redirected to this gateway; abandoned ones are dropped. */
+function createPendingSignIns(clock: Clock) {
+  let flows: readonly { readonly server: string; readonly signIn: SignIn; readonly until: number }[] = []
   return {
-    add(server, signIn) {
+    add(server: string, signIn: SignIn): void {
       const living = flows.filter(({ until }) => until > clock.monotonic())
       flows = [...living, { server, signIn, until: clock.monotonic() + patienceMs }].slice(-maxSignIns)
     },
-    async finish(answer) {
+    /** Finishes the matching sign-in; returns the server's name. */
+    async finish(answer: URLSearchParams): Promise<string> {
       const flow = flows.find(({ signIn, until }) => until > clock.monotonic() && sameState(answer, signIn.state))
+      const minutes = patienceMs / 60_000
       if (!flow)
-        throw new OAuthError(
-          `unknown or expired sign-in (valid for ${patienceMs / 60_000} min, a fixed limit): start again`,
-        )
+        throw new OAuthError(`unknown or expired sign-in (valid for ${minutes} min, a fixed limit): start again`)
       flows = flows.filter((one) => one !== flow)
       await flow.signIn.finish(answer)
       return flow.server
@@ -181,24 +159,18 @@ function createPendingSignIns(clock: Clock): PendingSignIns {
   }
 }
 
-/** Access tokens to redact wherever they appear. */
-interface SeenTokens {
-  add(token: string): void
-  /** The most recent ones; a new array after each change. */
-  list(): readonly string[]
-}
-
 /** Each token costs memory and search time; older ones have expired or soon will. */
 const maxTokens = 256
 
-export function createSeenTokens(): SeenTokens {
+/** Access tokens to redact wherever they appear; a new array after each change. */
+export function createSeenTokens() {
   let seen: readonly string[] = []
   return {
-    add(token) {
+    add(token: string): void {
       const part = secretPart(token)
       if (!seen.includes(part)) seen = [...seen, part].slice(-maxTokens)
     },
-    list: () => seen,
+    list: (): readonly string[] => seen,
   }
 }
 

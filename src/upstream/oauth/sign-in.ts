@@ -11,6 +11,7 @@ import {
   type OAuthSettings,
   onlyIssuer,
   requestTokens,
+  scopeParameter,
   signingKey,
 } from './tokens.ts'
 import { type Reach, reachOf } from './web.ts'
@@ -41,10 +42,9 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
   const { holder, settings, redirect, grants, web, placeOf } = options
   const server = new URL(holder.url)
   const demand = await grants.demandOf(holder)
-  const challenge =
-    demand.resourceMetadata === undefined && demand.scopes === undefined
-      ? await options.challenge()
-      : { status: 401, ...(demand.resourceMetadata !== undefined && { resourceMetadata: demand.resourceMetadata }) }
+  const { resourceMetadata } = demand
+  const isKnown = resourceMetadata !== undefined || demand.scopes !== undefined
+  const challenge: Challenge | undefined = isKnown ? { status: 401, resourceMetadata } : await options.challenge()
   const only = onlyIssuer(settings, demand.issuer)
   const found = await discoverIssuer({ server, challenge, only, before: demand.issuer, web, placeOf })
   const { issuer, resource, scopes: supported } = found
@@ -53,13 +53,9 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
     throw new OAuthError(`${quoted(issuer.issuer)} does not support PKCE with S256, without which a code can be stolen`)
   }
   if (settings.issuer !== issuer.issuer) checkPlace(issuer, issuer.authorize)
-  const scopes = scopesToAsk({
-    configured: settings.scopes,
-    challenged: demand.scopes ?? challenge?.scopes,
-    supported,
-    more: demand.more,
-    offered: issuer.scopes,
-  })
+  const challenged = demand.scopes ?? challenge?.scopes
+  const known = { configured: settings.scopes, challenged, supported, more: demand.more, offered: issuer.scopes }
+  const scopes = scopesToAsk(known)
   const reach = await reachOf(server, placeOf)
   const client = await clientFor(found, scopes, options, reach)
   const pkce = createPkce()
@@ -73,7 +69,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
     code_challenge_method: 'S256',
     state,
     resource,
-    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    ...scopeParameter(scopes),
     // Some issue a refresh token only after a new consent.
     ...(scopes.includes('offline_access') && { prompt: 'consent' }),
   }
@@ -104,11 +100,8 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
         reach,
         ...options,
       })
-      const grant = grantFrom(
-        tokens,
-        { issuer: issuer.issuer, resource, client, scopes: [...scopes] },
-        options.clock.now(),
-      )
+      const stored = { issuer: issuer.issuer, resource, client, scopes: [...scopes] }
+      const grant = grantFrom(tokens, stored, options.clock.now())
       const { more: _, ...met } = demand
       await grants.granted(holder, grant)
       await grants.demanded(holder, { ...met, issuer: issuer.issuer })
@@ -141,12 +134,10 @@ export const sameState = (answer: URLSearchParams, state: string): boolean => {
 function codeOf(answer: URLSearchParams, { issuer }: DiscoveredIssuer): string {
   if (new Set(answer.keys()).size < answer.size) throw new OAuthError('the response has a duplicate parameter')
   const from = answer.get('iss')
-  if (from === null && issuer.namesItself) {
+  if (from === null && issuer.namesItself)
     throw new OAuthError(`the response does not name its issuer, ${quoted(issuer.issuer)}`)
-  }
-  if (from !== null && from !== issuer.issuer) {
+  if (from !== null && from !== issuer.issuer)
     throw new OAuthError(`the response is from another authorization server, ${quoted(from)}`)
-  }
   if (answer.has('error')) {
     const code = codeIn(answer.get('error'))
     throw new OAuthError(`the authorization server rejected the sign-in${code ? ` (${code})` : ''}`, { code })
@@ -168,9 +159,8 @@ async function clientFor(
 ): Promise<OAuthClient> {
   const configured = configuredClient(settings)
   if (configured) return configured
-  if (settings.clientMetadata !== undefined && issuer.clientDocuments) {
+  if (settings.clientMetadata !== undefined && issuer.clientDocuments)
     return { id: settings.clientMetadata, method: 'none' }
-  }
   const known = await grants.clientOf(holder.server, issuer.issuer)
   const expired = known?.expiresAt !== undefined && known.expiresAt <= clock.now()
   if (known && !expired && known.redirects?.includes(redirect.href)) return known
@@ -187,12 +177,7 @@ export function knownPort(client: OAuthClient | undefined): number | undefined {
 }
 
 /** Proof that the same client asked for the code and redeems it (RFC 7636). */
-interface Pkce {
-  readonly verifier: string
-  readonly challenge: string
-}
-
-function createPkce(): Pkce {
+function createPkce() {
   const verifier = unguessable()
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }

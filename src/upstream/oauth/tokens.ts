@@ -22,12 +22,8 @@ const answered = z.object({
 /** Upper bound for the lifetime of a token. */
 const maxSeconds = 10 * 365 * 24 * 3_600
 
-export interface TokenSet {
-  readonly accessToken: string
-  /** In milliseconds since the epoch, if known. */
-  readonly expiresAt?: number
-  readonly refreshToken?: string
-  /** If other scopes were granted than requested. */
+/** The expiry is in milliseconds since the epoch; scopes are set if others were granted than requested. */
+export interface TokenSet extends Pick<Grant, 'accessToken' | 'expiresAt' | 'refreshToken'> {
   readonly scopes?: readonly string[]
 }
 
@@ -66,10 +62,7 @@ export async function requestTokens(request: TokenRequest): Promise<TokenSet> {
   }
 }
 
-interface Shown {
-  readonly headers: Readonly<Record<string, string>>
-  readonly parameters: Readonly<Record<string, string>>
-}
+type Shown = Readonly<Record<'headers' | 'parameters', Readonly<Record<string, string>>>>
 
 async function authenticated(request: TokenRequest): Promise<Shown> {
   const { client, signing, issuer } = request
@@ -162,32 +155,23 @@ export async function obtainGrant(
   const client = configuredClient(settings)
   if (!client) throw new OAuthError('auth.clientId is not set')
   const { more, scopes: challenged } = demand
-  const scopes = scopesForClientCredentials({
-    configured: settings.scopes,
-    challenged,
-    supported,
-    more,
-    offered: issuer.scopes,
-  })
+  const configured = settings.scopes
+  const scopes = scopesForClientCredentials({ configured, challenged, supported, more, offered: issuer.scopes })
   const tokens = await requestTokens({
     issuer,
     client,
     signing: signingKey(settings),
-    parameters: {
-      grant_type: 'client_credentials',
-      resource,
-      ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    },
+    parameters: { grant_type: 'client_credentials', resource, ...scopeParameter(scopes) },
     reach: await reachOf(server, parts.placeOf),
     ...parts,
   })
   // The secret stays in the configuration.
-  return grantFrom(
-    tokens,
-    { issuer: issuer.issuer, resource, client: { id: client.id }, scopes: [...scopesIn(scopes.join(' '))] },
-    parts.clock.now(),
-  )
+  const stored = { issuer: issuer.issuer, resource, client: { id: client.id }, scopes: [...scopesIn(scopes.join(' '))] }
+  return grantFrom(tokens, stored, parts.clock.now())
 }
+
+export const scopeParameter = (scopes: readonly string[]): Record<string, string> =>
+  scopes.length > 0 ? { scope: scopes.join(' ') } : {}
 
 /** The OAuth section of a server's configuration. */
 export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth'], { type: 'oauth' }>
@@ -203,7 +187,7 @@ export interface OAuthParts {
 
 /** The configured client, if any. */
 export const configuredClient = ({ clientId: id, clientSecret: secret }: OAuthSettings): OAuthClient | undefined =>
-  id === undefined ? undefined : { id, ...(secret !== undefined && { secret }) }
+  id === undefined ? undefined : { id, secret }
 
 export const signingKey = ({ privateKey: key, signingAlgorithm: algorithm }: OAuthSettings): SigningKey | undefined =>
   key === undefined ? undefined : { key, algorithm }

@@ -1,11 +1,11 @@
 import { lookup } from 'node:dns/promises'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
 import type { Clock } from '../../core/clock.ts'
 import { deadline } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
-import { ProxyError, proxyFor, type WebProxy } from '../../lib/proxy.ts'
-import { NoResponse, readWholeBody } from '../transports/http-channel.ts'
-import { createHttpChannel } from '../transports/http1/channel.ts'
+import { parseJson } from '../../lib/parse-json.ts'
+import { ProxyError, proxyFor } from '../../lib/proxy.ts'
+import { NoResponse } from '../transports/http-channel.ts'
 import { OAuthError, quoted, safeAddress } from './oauth-error.ts'
 
 /** A response; the body is undefined if it is not JSON. */
@@ -66,27 +66,25 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     },
   }
 
-  async function ask(
-    url: URL,
-    reach: Reach,
-    request: Asked,
-  ): Promise<OAuthHttpResponse & { readonly location?: string }> {
+  async function ask(url: URL, reach: Reach, request: Asked): Promise<OAuthHttpResponse & { location?: string }> {
     safeAddress(url.href, 'a URL of the authorization server')
-    using limit = deadline(
-      clock,
-      withinMs,
-      () =>
-        new OAuthError(`${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`, {
-          unreachable: true,
-        }),
-    )
-    const asked = { ...request, signal: limit.signal }
+    const slow = `${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`
+    using limit = deadline(clock, withinMs, () => new OAuthError(slow, { unreachable: true }))
+    const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
+    const accepts = (status: number) => status < 300 || status >= 400
     try {
-      const proxy = proxyFor(url, env)
-      const vetted = await vet(url, reach, proxy !== undefined)
-      if (proxy === undefined) return await askDirectly(vetted, url, asked)
-      const { status, text, location } = await askThrough(proxy, url, asked, { maxBytes, clock })
-      return location === undefined ? { status, body: json(text) } : { status, body: undefined, location }
+      const { createHttpClient, pinnedLookup } = await import('../../lib/http-client.ts')
+      const checked = await vet(url, reach, proxyFor(url, env) !== undefined)
+      // Connects to the checked addresses only: the name may resolve differently the next time.
+      await using client = createHttpClient(url, { connections: 1, connect: { lookup: pinnedLookup(checked) } }, env)
+      const path = url.pathname + url.search
+      const response = await client.fetchText(
+        { ...request, path, signal: limit.signal },
+        { maxBytes, tooLarge, accepts },
+      )
+      const { status, headers, text } = response
+      if (text === undefined) return { status, body: undefined, location: String(headers.location ?? '') }
+      return { status, body: parseJson(text) }
     } catch (thrown) {
       throw thrown instanceof OAuthError ? thrown : unreachable(url, thrown)
     }
@@ -97,17 +95,14 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
    * case.
    */
   async function vet({ hostname }: URL, reach: Reach, byProxy: boolean): Promise<readonly Address[]> {
-    const host = hostname.replace(/^\[|\]$/g, '')
-    const found = isIP(host) ? [{ address: host, family: isIP(host) }] : await addresses(host, byProxy)
+    const found = await addresses(hostname, byProxy)
     const bad = found.find(({ address }) => {
       const place = placeOf(address)
       return place === 'reserved' || (place === 'private' && reach === 'public')
     })
-    if (bad)
-      throw new OAuthError(
-        `${quoted(hostname)} resolves to a private or reserved address, but was named by a public server`,
-      )
-    return found
+    if (!bad) return found
+    const sentence = `${quoted(hostname)} resolves to a private or reserved address, but was named by a public server`
+    throw new OAuthError(sentence)
   }
 }
 
@@ -122,7 +117,9 @@ interface Asked {
   readonly body?: string
 }
 
-async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]> {
+async function addresses(hostname: string, mayBeUnknown: boolean): Promise<Address[]> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  if (isIP(host)) return [{ address: host, family: isIP(host) }]
   try {
     // Both families of localhost may belong to different programs: use a fixed order.
     return await lookup(host, { all: true, order: 'ipv4first' })
@@ -132,81 +129,12 @@ async function addresses(host: string, mayBeUnknown: boolean): Promise<Address[]
   }
 }
 
-/** Connects to the checked addresses: the name may resolve differently the next time. */
-async function askDirectly(vetted: readonly Address[], url: URL, asked: Asked & { readonly signal: AbortSignal }) {
-  const { createHttpClient } = await import('../../lib/http-client.ts')
-  const [first] = vetted as [Address, ...Address[]]
-  const pinned: LookupFunction = (_, options, done) =>
-    options.all ? done(null, [...vetted]) : done(null, first.address, first.family)
-  await using client = createHttpClient(url, { connections: 1, connect: { lookup: pinned } }, {})
-  const { method, headers, body, signal } = asked
-  const path = url.pathname + url.search
-  const accepts = (status: number) => status < 300 || status >= 400
-  const tooLarge = () => new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)
-  const response = await client.fetchText(
-    { path, method, headers, body: body ?? null, signal },
-    { maxBytes, tooLarge, accepts },
-  )
-  const { status, text } = response
-  if (text === undefined) return { status, body: undefined, location: String(response.headers.location ?? '') }
-  return { status, body: json(text) }
-}
-
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
 /** A private server may name private addresses, a public one may not. */
 export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
-  const host = server.hostname.replace(/^\[|\]$/g, '')
-  const found = isIP(host) ? [host] : (await lookup(host, { all: true }).catch(() => [])).map(({ address }) => address)
+  const found = await addresses(server.hostname, true)
   // A server with one public address counts as public.
-  const inside = found.length > 0 && found.every((address) => placeOf(address) === 'private')
+  const inside = found.length > 0 && found.every(({ address }) => placeOf(address) === 'private')
   return inside ? 'private' : 'public'
-}
-
-interface ProxiedRequest {
-  readonly method: 'GET' | 'POST'
-  readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly signal: AbortSignal
-}
-
-interface ProxiedResponse {
-  readonly status: number
-  readonly text: string
-  /** Redirect target. */
-  readonly location: string | undefined
-}
-
-/** Sends a request through a proxy, which resolves the host. */
-async function askThrough(
-  proxy: WebProxy,
-  url: URL,
-  { method, headers, body, signal }: ProxiedRequest,
-  { maxBytes, clock }: { readonly maxBytes: number; readonly clock: Clock },
-): Promise<ProxiedResponse> {
-  await using channel = createHttpChannel(url.origin, clock, { proxy })
-  const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  // Not awaited if there is no response head.
-  promise.catch(() => {})
-  const path = url.pathname + url.search
-  const sent = body === undefined ? {} : { body: Buffer.from(body) }
-  const head = await channel.request({ method, path, headers, ...sent, signal }, (head) =>
-    readWholeBody(head, {
-      maxLength: maxBytes,
-      done: resolve,
-      lost: (error) => reject(signal.aborted ? signal.reason : error),
-      tooLong: () => reject(new OAuthError(`${url.origin} responded with more than ${maxBytes / 1024} KiB`)),
-    }),
-  )
-  const { status } = head
-  if (status >= 300 && status < 400) return { status, text: '', location: head.header('location') ?? '' }
-  return { status, text: (await promise).toString(), location: undefined }
 }
 
 /** The error for a host that cannot be reached, or a proxy on the way. */

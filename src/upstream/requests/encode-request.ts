@@ -3,12 +3,7 @@ import type { TraceContext } from '../../core/trace-context.ts'
 import { asRecord } from '../../lib/is-record.ts'
 import { definedMembers } from '../../wire/check-members.ts'
 import { fromClients } from '../../wire/defined-members.ts'
-import {
-  type HandshakeResult,
-  type InitializedConnection,
-  modernMeta,
-  standardHeaders,
-} from '../connection/handshake.ts'
+import { type InitializedConnection, modernMeta, standardHeaders } from '../connection/handshake.ts'
 import type { RpcRequest } from '../connection/rpc-connection.ts'
 
 /** A request before it is encoded for the server's protocol revision. */
@@ -38,40 +33,37 @@ export interface RequestSpec {
 }
 
 /** Encodes a request for the protocol revision of this connection. */
-export function encodeRequest({ handshake, identity }: InitializedConnection, said: RequestSpec): RpcRequest {
-  const { method, meta = {}, peer, trace, progressed } = said
-  const members = [...(said.members ?? []), ...restOf(said, handshake)]
-  const modern = handshake.era === 'modern'
+export function encodeRequest(open: InitializedConnection, spec: RequestSpec): RpcRequest {
+  const { method, name, meta = {}, signal, repeatable, peer, trace, progressed, heard } = spec
+  const members = [...(spec.members ?? []), ...restOf(spec, open)]
+  const modern = open.handshake.era === 'modern'
   const wantsProgress = meta.progressToken !== undefined
   return {
     method,
-    ...(said.name !== undefined && { name: said.name }),
+    name,
     params(id) {
       const whole = {
         ...meta,
         // The caller's trace state belongs to another span.
         ...(trace && { tracestate: undefined, ...trace }),
         ...((wantsProgress || progressed) && { progressToken: id }),
-        ...(modern && modernMeta(identity, said.capabilities, peer?.logLevel)),
+        ...(modern && modernMeta(open.identity, spec.capabilities, peer?.logLevel)),
       }
       return paramsOf(members, whole)
     },
-    ...(modern && { headers: { ...standardHeaders(method, said.name), ...said.headers, ...trace } }),
-    ...(!modern && trace && { headers: { ...trace } }),
-    signal: said.signal,
-    repeatable: said.repeatable,
-    ...(peer && { peer }),
+    headers: modern ? { ...standardHeaders(method, name), ...spec.headers, ...trace } : trace && { ...trace },
+    signal,
+    repeatable,
+    peer,
     ownProgress: !wantsProgress,
     progressed,
-    ...(said.heard && { heard: said.heard }),
+    heard,
   }
 }
 
 /** The other members as one more piece, without those that the server's revision does not define (V1). */
-function restOf(
-  { method, rest, capabilities }: RequestSpec,
-  { protocolVersion, capabilities: offered }: HandshakeResult,
-): Buffer[] {
+function restOf({ method, rest, capabilities }: RequestSpec, { handshake }: InitializedConnection): Buffer[] {
+  const { protocolVersion, capabilities: offered } = handshake
   const level = rest && fromClients[method]
   if (!level) return []
   const extension = (name: string) => declares(capabilities, name) && declares(offered, name)

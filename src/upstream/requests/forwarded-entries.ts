@@ -53,13 +53,13 @@ export function forwardedEntries(descriptors: Descriptors, options: ForwardedEnt
         server,
         name,
         definition,
-        ...(definition !== listed && { verbatim: listed }),
-        ...(kind === 'tool' && exactSchemas && exactSchemaOf(exactSchemas, name)),
+        verbatim: definition === listed ? undefined : listed,
+        exactSchema: kind === 'tool' ? exactSchemaOf(exactSchemas, name) : undefined,
         traits: traitsOf(kind, name, definition, options),
         run: forward(about(name, definition), options),
-        ...(kind === 'tool' && { relay: (method, call) => relay(method, call, options) }),
-        ...(ref && capabilities.completions !== undefined && { complete: completion(ref(name), options) }),
-        ...(key.startsWith('uri') && { subscribe: subscriptions.subscribe }),
+        relay: kind === 'tool' ? (method, call) => relay(method, call, options) : undefined,
+        complete: ref && capabilities.completions !== undefined ? completion(ref(name), options) : undefined,
+        subscribe: key.startsWith('uri') ? subscriptions.subscribe : undefined,
       }
     }
   }
@@ -73,10 +73,10 @@ export function forwardedEntries(descriptors: Descriptors, options: ForwardedEnt
   ]
 }
 
-function exactSchemaOf(schemas: Readonly<Record<string, string>>, tool: string): Pick<Entry, 'exactSchema'> {
-  if (!Object.hasOwn(schemas, tool)) return {}
+function exactSchemaOf(schemas: Descriptors['exactSchemas'], tool: string): Entry['exactSchema'] {
+  if (!schemas || !Object.hasOwn(schemas, tool)) return undefined
   const inputSchema = parseExactly(schemas[tool] as string) as Record<string, unknown>
-  return { exactSchema: repairedDefinition('tool', { inputSchema }).inputSchema as Record<string, unknown> }
+  return repairedDefinition('tool', { inputSchema }).inputSchema
 }
 
 type Ref = (name: string) => object
@@ -91,7 +91,7 @@ const aboutTool = (name: string, { inputSchema }: Definition): About => {
     method: 'tools/call',
     name,
     members: [start, input.arguments.bytes],
-    ...(inHeaders && { headers: paramHeaders(inputSchema, input.arguments.exact) }),
+    headers: inHeaders ? paramHeaders(inputSchema, input.arguments.exact) : undefined,
   })
 }
 
@@ -101,11 +101,9 @@ const aboutPrompt = (name: string): About => {
 }
 
 const aboutResource = (name: string): About => {
-  return ({ input: { uri = name } }) => ({
-    method: 'resources/read',
-    name: uri,
-    members: [Buffer.from(`"uri":${JSON.stringify(uri)}`)],
-  })
+  return ({ input: { uri = name } }) => {
+    return { method: 'resources/read', name: uri, members: [Buffer.from(`"uri":${JSON.stringify(uri)}`)] }
+  }
 }
 
 /** Upper bound for rounds of input in one call. */
@@ -120,7 +118,7 @@ const forward = (about: About, options: ForwardedEntryOptions): Handler => {
   return async (call) => {
     const rest = call.input.rest && unsealedRest(call.input.rest, options.seal, bindingOf(call))
     const used: UsedConnection = {}
-    const answer = await sendAbout(about, call, rest, options, used)
+    const answer = await send({ ...about(call), rest }, call, options, used)
     if (!answer.notes.special && rest === undefined) return resultFrom(answer, options)
     return untilComplete(answer, rest, about, call, options, used)
   }
@@ -149,8 +147,9 @@ async function untilComplete(
       return { body: sealedResult(result, options.seal, bindingOf(call)), isError: false }
     }
     rest = { ...rest, ...(await askCaller(result, call)) }
-    answer = await sendAbout(about, call, rest, options, used).catch((error) => {
-      throw notUnsent(error)
+    // An unsent request does not undo the rounds before it.
+    answer = await send({ ...about(call), rest }, call, options, used).catch((error) => {
+      throw ToolwayError.sent(error)
     })
   }
 }
@@ -159,23 +158,6 @@ async function untilComplete(
 const bindingOf = ({ entry, caller }: Call): string =>
   [entry.server, entry.kind, entry.name, caller.principal].join('\n')
 
-/** An unsent request does not undo the rounds before it. */
-function notUnsent(error: unknown): unknown {
-  if (!(error instanceof ToolwayError) || !error.details.unsent) return error
-  const { unsent: _, ...details } = error.details
-  return new ToolwayError(error.code, error.message, details)
-}
-
-function sendAbout(
-  about: About,
-  call: Call,
-  rest: Call['input']['rest'],
-  options: ForwardedEntryOptions,
-  used: UsedConnection,
-): Promise<ResultMessage> {
-  return send({ ...about(call), rest }, call, options, used)
-}
-
 /** Sends a request on behalf of a call. */
 function send(
   what: Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
@@ -183,17 +165,16 @@ function send(
   options: ForwardedEntryOptions,
   used: UsedConnection = {},
 ): Promise<ResultMessage> {
-  const { caller, signal, peer, trace } = call
-  const { capabilities } = caller
+  const { signal, peer, trace } = call
+  const { capabilities } = call.caller
   const { readOnly, idempotent } = call.entry.traits
   const repeatable = readOnly || idempotent
   const meta = foreign(call.input.meta)
   const progressed = what.method === 'tools/call' ? call.progressed : undefined
   return useWithProgress(call, options, (open) => {
     used.connection = open
-    return open.connection.request(
-      encodeRequest(open, { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }),
-    )
+    const spec = { ...what, meta, trace, capabilities, signal, repeatable, peer, progressed }
+    return open.connection.request(encodeRequest(open, spec))
   })
 }
 
@@ -231,30 +212,26 @@ const relay = async (method: string, call: Call, options: ForwardedEntryOptions)
 const completion = (ref: object, { use }: ForwardedEntryOptions): Handler => {
   return async (call) => {
     const members = [Buffer.from(`"ref":${JSON.stringify(ref)},`), call.input.arguments.bytes.subarray(1, -1)]
-    const { caller, trace, signal } = call
-    const { capabilities } = caller
-    const { result } = await use(call, (open) =>
-      open.connection.request(
-        encodeRequest(open, { method: 'completion/complete', members, trace, capabilities, signal, repeatable: true }),
-      ),
-    )
+    const { trace, signal } = call
+    const { capabilities } = call.caller
+    const spec = { method: 'completion/complete', members, trace, capabilities, signal, repeatable: true }
+    const { result } = await use(call, (open) => open.connection.request(encodeRequest(open, spec)))
     return { body: Json.raw(result), isError: false }
   }
 }
 
-const resultFrom = (
-  { result, notes: { isError, special } }: ResultMessage,
-  { servedUri }: ForwardedEntryOptions,
-): Result => {
+const resultFrom = ({ result, notes }: ResultMessage, { servedUri }: ForwardedEntryOptions): Result => {
+  const { isError, special } = notes
   const body = servedResult(Json.raw<ResultBody>(result), servedUri)
   return special ? { body, isError } : { body, isError, plain: true }
 }
 
 /** The caller's `_meta` without the members for Toolway. */
 function foreign(meta: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  const keys = Object.keys(meta)
-  if (!keys.some((key) => key.startsWith('dev.toolway/'))) return meta
-  return Object.fromEntries(Object.entries(meta).filter(([key]) => !key.startsWith('dev.toolway/')))
+  const isOurs = (key: string) => key.startsWith('dev.toolway/')
+  return Object.keys(meta).some(isOurs)
+    ? Object.fromEntries(Object.entries(meta).filter(([key]) => !isOurs(key)))
+    : meta
 }
 
 /**
@@ -273,11 +250,9 @@ export const servedTaskResult = (body: Json<ResultBody>, served: (uri: string) =
     return uris.sort((a, b) => a.byteOffset - b.byteOffset)
   })
 
-function withServedUris(
-  body: Json<ResultBody>,
-  served: (uri: string) => string,
-  urisOf: (bytes: Buffer) => Iterable<Buffer>,
-): Json<ResultBody> {
+type UrisOf = (bytes: Buffer) => Iterable<Buffer>
+
+function withServedUris(body: Json<ResultBody>, served: (uri: string) => string, urisOf: UrisOf): Json<ResultBody> {
   const { bytes } = body
   if (!bytes.includes('"uri"')) return body
   const replacements: Replacement[] = []

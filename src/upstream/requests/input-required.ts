@@ -59,21 +59,15 @@ export function unsealedRest(rest: Rest, seal: Seal, binding: string): Rest {
   if (rest?.requestState === undefined) return rest
   const requestState = typeof rest.requestState === 'string' ? seal.open(rest.requestState, binding) : undefined
   if (requestState !== undefined) return { ...rest, requestState }
-  throw new ServerError(
-    Json.of({
-      code: -32602,
-      message: 'Invalid or expired requestState: start the call again.',
-      data: { reason: 'invalid_request_state' },
-    }),
-  )
+  const message = 'Invalid or expired requestState: start the call again.'
+  throw new ServerError(Json.of({ code: -32602, message, data: { reason: 'invalid_request_state' } }))
 }
 
 /** Asks a caller that cannot retry the call for all requested input at once. */
 export async function askCaller(result: Buffer, { peer, signal }: Call): Promise<Record<string, unknown>> {
   const { inputRequests, requestState } = Json.raw<Record<string, unknown>>(result).value
-  const questions = Object.entries(asRecord(inputRequests))
   const answers = await Promise.all(
-    questions.map(async ([key, question]) => {
+    Object.entries(asRecord(inputRequests)).map(async ([key, question]) => {
       const { method, params } = asRecord(question)
       const answer = await peer.ask(String(method), Json.of(params ?? {}), signal)
       return [key, answer.value] as const

@@ -4,7 +4,7 @@ import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
 import { AmbiguousMember, definedBytes } from '../../wire/check-members.ts'
 import { fromServers } from '../../wire/defined-members.ts'
-import { errorBytes, type Id, resultBytes } from '../../wire/message.ts'
+import { errorBytes, type Id, methodNotFound, resultBytes } from '../../wire/message.ts'
 import { latestLegacy } from '../../wire/revisions.ts'
 import type { Transport } from '../transports/transport.ts'
 
@@ -44,11 +44,8 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   }
 
   /** If the call through which the caller was asked ends first, ask again through the caller's next call. */
-  const answered = async (
-    { method, params }: ServerRequest,
-    addressees: () => readonly Peer[],
-    signal: AbortSignal,
-  ) => {
+  const answered = async (question: ServerRequest, addressees: () => readonly Peer[], signal: AbortSignal) => {
+    const { method, params = Buffer.from('{}') } = question
     const tried = new Set<Peer>()
     let failure: unknown
     for (;;) {
@@ -56,7 +53,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
       if (!peer) throw failure
       tried.add(peer)
       try {
-        return await peer.ask(method, Json.raw(params ?? Buffer.from('{}')), signal)
+        return await peer.ask(method, Json.raw(params), signal)
       } catch (thrown) {
         if (!(thrown instanceof ToolwayError && thrown.code === 'CANCELLED') || signal.aborted) throw thrown
         failure = thrown
@@ -105,7 +102,7 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
 function definedQuestion(question: ServerRequest): ServerRequest | RpcErrorObject {
   const { method, params } = question
   const level = Object.hasOwn(fromServers, method) ? fromServers[method] : undefined
-  if (level === undefined) return { code: -32601, message: `Method not found: ${method.slice(0, 100)}` }
+  if (level === undefined) return { code: methodNotFound, message: `Method not found: ${method.slice(0, 100)}` }
   try {
     return { ...question, params: params && definedBytes(params, level, { revision: latestLegacy }, []) }
   } catch (thrown) {
@@ -119,7 +116,7 @@ const tooMany = { code: -32600, message: 'Too many open requests, or duplicate r
 /** A client's error reaches the server unchanged. */
 function errorOf(thrown: unknown) {
   if (thrown instanceof ServerError) return thrown.error
-  if (thrown instanceof UnsupportedRequest) return { code: -32601, message: thrown.message }
+  if (thrown instanceof UnsupportedRequest) return { code: methodNotFound, message: thrown.message }
   const error = ToolwayError.from(thrown)
   return { code: error.kind.rpc, message: error.message, data: error.data }
 }

@@ -1,9 +1,10 @@
 import type { Caller } from '../../core/call.ts'
 import type { Clock } from '../../core/clock.ts'
-import { deadline } from '../../core/deadline.ts'
+import { deadline, never } from '../../core/deadline.ts'
 import { ServerError, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { asRecord } from '../../lib/is-record.ts'
+import { methodNotFound } from '../../wire/message.ts'
 import type { InitializedConnection } from '../connection/handshake.ts'
 import type { ManagedConnection } from '../connection/managed-connection.ts'
 import { encodeRequest } from './encode-request.ts'
@@ -42,7 +43,6 @@ interface Followed {
 const askWithinMs = 10_000
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
-const never = new AbortController().signal
 
 export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOptions): UpstreamSubscriptions {
   const { server, clock, log } = options
@@ -130,10 +130,10 @@ export function createUpstreamSubscriptions(options: UpstreamSubscriptionsOption
   }
 }
 
-const tooSlow = (server: string, method: string) =>
-  new ToolwayError('TIMEOUT', `${server} did not answer ${method} within ${askWithinMs / 1000} s (a fixed limit).`, {
-    server,
-  })
+function tooSlow(server: string, method: string): ToolwayError {
+  const sentence = `${server} did not answer ${method} within ${askWithinMs / 1000} s (a fixed limit).`
+  return new ToolwayError('TIMEOUT', sentence, { server })
+}
 
 /** The `subscriptions/listen` stream of a stateless server, one for all callers. */
 export interface ChangeStream extends Disposable {
@@ -149,8 +149,6 @@ interface ChangeStreamOptions {
   readonly clock: Clock
   readonly log: Log
 }
-
-const methodNotFound = -32601
 
 export function createChangeStream(open: InitializedConnection, options: ChangeStreamOptions): ChangeStream {
   const { server, missed, clock, log } = options
@@ -173,19 +171,14 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
     const filter = { ...lists, ...(uris.length > 0 && { resourceSubscriptions: uris }) }
     if (over || Object.keys(filter).length === 0) return
     const controller = new AbortController()
+    const { signal } = controller
     current = controller
     const members = [Buffer.from(`"notifications":${JSON.stringify(filter)}`)]
-    const request = encodeRequest(open, {
-      method: 'subscriptions/listen',
-      members,
-      capabilities: {},
-      heard,
-      signal: controller.signal,
-    })
-    open.connection.request(request).then(
+    const spec = { method: 'subscriptions/listen', members, capabilities: {}, heard, signal }
+    open.connection.request(encodeRequest(open, spec)).then(
       () => later(controller),
       (error) => {
-        if (controller.signal.aborted) return
+        if (signal.aborted) return
         log.debug({ server, err: error }, 'change stream ended')
         if (error instanceof ServerError && error.error.value.code === methodNotFound) return
         later(controller)
@@ -218,11 +211,8 @@ export function createChangeStream(open: InitializedConnection, options: ChangeS
 const replaced = new Error('replaced by a new subscriptions/listen request')
 
 /** Lists that the server says may change; the others are refreshed periodically. */
-function listsOf({ handshake }: InitializedConnection): Record<string, true> {
+function listsOf({ handshake }: InitializedConnection): Record<string, boolean> {
   const changes = (name: string) => asRecord(handshake.capabilities[name]).listChanged === true
-  return {
-    ...(changes('tools') && { toolsListChanged: true as const }),
-    ...(changes('prompts') && { promptsListChanged: true as const }),
-    ...(changes('resources') && { resourcesListChanged: true as const }),
-  }
+  const changing = ['tools', 'prompts', 'resources'].filter(changes)
+  return Object.fromEntries(changing.map((name) => [`${name}ListChanged`, true]))
 }

@@ -60,10 +60,8 @@ function withTaskIds(result: Buffer, served: (id: string) => string): Buffer {
     const id = textOf(slice)
     return slice && id !== undefined ? [[slice, bytesOf(served(id))]] : []
   })
-  return splice(
-    result,
-    replacements.sort(([a], [b]) => a.byteOffset - b.byteOffset),
-  )
+  replacements.sort(([a], [b]) => a.byteOffset - b.byteOffset)
+  return splice(result, replacements)
 }
 
 const inside = (bytes: Buffer | undefined) => bytes && members(bytes)

@@ -1,9 +1,10 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { statSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
-import { ToolwayError } from '../../core/errors.ts'
+import { settles } from '../../core/deadline.ts'
+import type { ToolwayError } from '../../core/errors.ts'
 import { type OrphanReaper, rememberGroup, signalGroup, sweepGroup } from '../connection/orphan-reaper.ts'
-import { settles } from './transport.ts'
+import { unsentError } from './transport-errors.ts'
 
 export interface ServerProcessOptions {
   /** The name of the server in the configuration. */
@@ -38,8 +39,7 @@ const killedMs = 1_000
 
 /** Starts a process; rejects with SERVER_UNAVAILABLE and advice. */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcessHandle> {
-  const { clock } = options
-  const { endMs, terminateMs } = options.closing ?? { endMs: 1_000, terminateMs: 2_000 }
+  const { clock, closing: { endMs, terminateMs } = { endMs: 1_000, terminateMs: 2_000 } } = options
   await options.orphanReaper?.reaped
   const registration = options.orphanReaper?.register()
   const process = await spawned(options, registration?.environment)
@@ -81,10 +81,7 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
   }
 }
 
-async function spawned(
-  options: ServerProcessOptions,
-  mark?: Readonly<Record<string, string>>,
-): Promise<ChildProcessWithoutNullStreams> {
+async function spawned(options: ServerProcessOptions, mark?: Readonly<Record<string, string>>) {
   const { command, args, cwd, env } = options
   try {
     const child = spawn(command, args, {
@@ -104,20 +101,13 @@ async function spawned(
 
 function cannotStart({ name, command, cwd }: ServerProcessOptions, error: NodeJS.ErrnoException): ToolwayError {
   const setting = `mcpServers.${name}`
-  const say = (why: string) =>
-    new ToolwayError('SERVER_UNAVAILABLE', `Could not start ${name}: ${why}`, {
-      server: name,
-      unsent: true,
-      cause: bare(error),
-    })
+  const say = (why: string) => unsentError(name, `Could not start ${name}: ${why}`, bare(error))
   if (cwd !== undefined && !isFolder(cwd))
     return say(`the folder ${cwd} does not exist. Create it, or correct ${setting}.cwd.`)
-  if (error.code === 'ENOENT') {
+  if (error.code === 'ENOENT')
     return say(`the command "${command}" was not found. Install it, or give its full path in ${setting}.command.`)
-  }
-  if (error.code === 'EACCES') {
+  if (error.code === 'EACCES')
     return say(`the command "${command}" is not executable. Make it executable, or correct ${setting}.command.`)
-  }
   return say(`the command "${command}" failed with ${error.code ?? error.name}. Check ${setting}.`)
 }
 

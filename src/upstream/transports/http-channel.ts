@@ -12,8 +12,10 @@ export interface HttpChannel extends AsyncDisposable {
    * Resolves with the head of the response; `receive` chooses the reader of the body at that moment. Rejects with
    * `NoResponse`, or with the signal's reason.
    */
-  request(request: ChannelRequest, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
+  request(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
 }
+
+export type ReceiveBody = (head: ResponseHead) => ResponseBodyReader
 
 export interface ChannelRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
@@ -124,28 +126,19 @@ export function readWholeBody(
 }
 
 /** Headers that belong to the protocol or to HTTP itself. */
-const ours = new Set([
-  'accept',
-  'connection',
-  'content-length',
-  'content-type',
-  'last-event-id',
-  'mcp-protocol-version',
-  'mcp-session-id',
-  'transfer-encoding',
-])
+const ours = [
+  ...['accept', 'connection', 'content-length', 'content-type', 'transfer-encoding'],
+  ...['last-event-id', 'mcp-protocol-version', 'mcp-session-id'],
+]
 
 /** The configured headers without reserved ones; credentials in the URL become an Authorization header. */
-export function configuredHeaders(
-  url: URL,
-  headers: Readonly<Record<string, string | undefined>>,
-): Record<string, string> {
+export function configuredHeaders(url: URL, headers: Readonly<Record<string, string | undefined>>) {
   const kept: Record<string, string> = {}
   const authorization = basicAuthOf(url)
   if (authorization !== undefined) kept.authorization = authorization
   for (const [name, value] of Object.entries(headers)) {
     const lower = name.toLowerCase()
-    if (value !== undefined && !ours.has(lower)) kept[lower] = value
+    if (value !== undefined && !ours.includes(lower)) kept[lower] = value
   }
   return kept
 }

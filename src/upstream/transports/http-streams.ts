@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
+import { pause } from '../../core/deadline.ts'
 import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
-import { discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
-import { pause } from './transport.ts'
+import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 
 /** What a response stream needs from its transport. */
 export interface ResponseStreamOptions {
@@ -13,7 +13,7 @@ export interface ResponseStreamOptions {
   signal(): AbortSignal
   deliver(data: Buffer): void
   /** Resumes the stream after the event with this id. */
-  reopen(lastEventId: string, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
+  reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
   /** The response has arrived, or will not, with the reason. Called once. */
   done(failure?: string): void
 }
@@ -72,7 +72,7 @@ export function readResponseStream(first: ResponseHead, exchange: ResponseStream
     if (lastId === undefined) return finish('ended the stream without a response')
     if (++fruitless > maxFruitless) return finish('closed the stream and could not be reached again')
     const backoff = { firstMs: Math.max(pauseMs, shortestPauseMs), maxMs: maxPauseMs }
-    await pause(backoffMs(fruitless - 1, backoff), clock, signal)
+    await pause(clock, backoffMs(fruitless - 1, backoff), signal).catch(() => {})
     if (signal.aborted) return finish()
     try {
       const head = await exchange.reopen(lastId, (head) => (isStream(head) ? read(head) : discardBody(head, clock)))
@@ -109,7 +109,7 @@ export async function keepServerStream(options: {
   readonly clock: Clock
   readonly log: Log
   readonly signal: AbortSignal
-  open(lastEventId: string | undefined, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
+  open(lastEventId: string | undefined, receive: ReceiveBody): Promise<ResponseHead>
   deliver(data: Buffer): void
   /** The server had a stream and no longer knows the session. */
   forgotten(): void
@@ -151,7 +151,7 @@ export async function keepServerStream(options: {
     } catch (error) {
       if (!signal.aborted) log.debug({ server, err: error }, 'could not open the GET stream')
     }
-    await pause(nextPauseMs, clock, signal)
+    await pause(clock, nextPauseMs, signal).catch(() => {})
     nextPauseMs = Math.min(nextPauseMs * 2, maxPauseMs)
   }
 }

@@ -1,22 +1,23 @@
 import type { Clock } from '../../core/clock.ts'
-import { deadline } from '../../core/deadline.ts'
+import { deadline, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { Json } from '../../core/json.ts'
 import type { Log } from '../../core/log.ts'
-import { maxMessage, readMessage } from '../../wire/message.ts'
+import { maxMessage, methodNotFound, readMessage } from '../../wire/message.ts'
 import { authorizedChannel, type RequestAuthorizer } from '../oauth/authorization.ts'
 import {
   configuredHeaders,
   discardBody,
   isHeaderValue,
   NoResponse,
+  type ReceiveBody,
   type ResponseBodyReader,
   type ResponseHead,
   readWholeBody,
 } from './http-channel.ts'
 import { isResponse, isStream, keepServerStream, readResponseStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
-import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
+import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
 import {
   closedByUs,
   connectionLost,
@@ -24,7 +25,6 @@ import {
   rejectedRequest,
   rejectedSession,
   sessionEnded,
-  type TransportState,
 } from './transport-errors.ts'
 
 export interface HttpTransportOptions {
@@ -64,7 +64,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   let receiver: TransportReceiver | undefined
   let session: string | undefined
   let version: string | undefined
-  let headers: { readonly post: Headers; readonly get: Headers } = { post: {}, get: {} }
+  let headers: Readonly<Record<'post' | 'get', Headers>> = { post: {}, get: {} }
   let disposing: Promise<void> | undefined
   /** Whether nothing but the handshake was answered in this session. */
   let fresh = true
@@ -119,40 +119,32 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       const error = noResponse(place(), thrown)
       // An unreachable server is down: the next call must reconnect.
       const down = version !== undefined && thrown instanceof NoResponse && !thrown.written
-      if (down && error instanceof ToolwayError) endLine(error)
+      if (down && error instanceof ToolwayError) endConnection(error)
       throw error
     }
   }
 
-  async function post(
-    { body, exchange, signal, ...message }: OutgoingMessage,
-    until: AbortSignal | undefined,
-  ): Promise<void> {
+  async function post(message: OutgoingMessage, until: AbortSignal | undefined): Promise<void> {
+    const { body, exchange, signal, repeatable } = message
     const within = session
     const all = message.headers ? { ...headers.post, ...message.headers } : headers.post
-    const { head, said } = await asked(body, all, until, (head) => answer(head, exchange, signal))
+    const { head, text } = await asked(body, all, until, (head) => answer(head, exchange, signal))
     if (head.status < 300) {
       if (exchange !== undefined && !isReadable(head))
         throw connectionLost(place(), `responded with ${what(head)} instead of a message`)
       return
     }
-    const forgotten = within !== undefined && forgets(head, said)
-    if (!forgotten && passOn(said, body, exchange)) return
+    const forgotten = within !== undefined && forgets(head, text)
+    if (!forgotten && passOn(text, body, exchange)) return
     settled(exchange)
-    if (!forgotten) throw rejectedRequest(place(), head, said?.toString('latin1'))
-    const { repeatable } = message
-    const error = rejectedSession(place(), head, { fresh, repeatable })
+    if (!forgotten) throw rejectedRequest(place(), head, text?.toString('latin1'))
+    const error = rejectedSession(name, head.status, fresh, repeatable)
     endSession()
     throw error
   }
 
   /** POSTs a message. The body of a rejection is read here, any other by the reader that `receive` returns. */
-  async function asked(
-    body: Buffer,
-    headers: Headers,
-    signal: AbortSignal | undefined,
-    receive: (head: ResponseHead) => ResponseBodyReader,
-  ): Promise<{ readonly head: ResponseHead; readonly said: Buffer | undefined }> {
+  async function asked(body: Buffer, headers: Headers, signal: AbortSignal | undefined, receive: ReceiveBody) {
     let refusal: Promise<Buffer | undefined> | undefined
     const head = await channel.request({ method: 'POST', path, headers, body, signal }, (head) => {
       if (head.status < 300) return receive(head)
@@ -161,10 +153,10 @@ export function httpTransport(options: HttpTransportOptions): Transport {
       const nothing = () => resolve(undefined)
       return readWholeBody(head, { maxLength: maxRefusal, done: resolve, lost: nothing, tooLong: nothing })
     })
-    if (head.status < 300) return { head, said: undefined }
+    if (head.status < 300) return { head, text: undefined }
     const prompt = refusal !== undefined && (await settles(refusal, promptlyMs, clock))
     if (!prompt) head.abort()
-    return { head, said: prompt ? await refusal : undefined }
+    return { head, text: prompt ? await refusal : undefined }
   }
 
   /**
@@ -187,16 +179,12 @@ export function httpTransport(options: HttpTransportOptions): Transport {
 
   async function check(): Promise<void> {
     using limit = deadline(clock, checkMs, tooSlow)
-    const { head, said } = await asked(sessionCheck, headers.post, limit.signal, (head) => discardBody(head, clock))
-    if (head.status >= 300 && forgets(head, said)) endSession()
+    const { head, text } = await asked(sessionCheck, headers.post, limit.signal, (head) => discardBody(head, clock))
+    if (head.status >= 300 && forgets(head, text)) endSession()
   }
 
   /** Chooses the reader of a response that is not a rejection. */
-  function answer(
-    head: ResponseHead,
-    exchange: number | undefined,
-    signal: AbortSignal | undefined,
-  ): ResponseBodyReader {
+  function answer(head: ResponseHead, exchange?: number, signal?: AbortSignal): ResponseBodyReader {
     const id = head.header('mcp-session-id')
     if (version === undefined && session === undefined && isHeaderValue(id)) {
       session = id
@@ -233,34 +221,30 @@ export function httpTransport(options: HttpTransportOptions): Transport {
   }
 
   /** A server's JSON-RPC error reaches the caller unchanged, whatever the HTTP status. */
-  function passOn(said: Buffer | undefined, asked: Buffer, exchange: number | undefined): boolean {
-    if (exchange === undefined || said === undefined) return false
-    const error = readMessage(said)
+  function passOn(text: Buffer | undefined, asked: Buffer, exchange: number | undefined): boolean {
+    if (exchange === undefined || text === undefined) return false
+    const error = readMessage(text)
     const request = readMessage(asked)
     if (error.kind !== 'error' || request.kind !== 'request' || error.id !== request.id) return false
     settled(exchange)
-    receiver?.message(said, exchange)
+    receiver?.message(text, exchange)
     return true
   }
 
-  function get(
-    lastEventId: string | undefined,
-    receive: (head: ResponseHead) => ResponseBodyReader,
-    signal?: AbortSignal,
-  ): Promise<ResponseHead> {
+  function get(lastEventId: string | undefined, receive: ReceiveBody, signal?: AbortSignal) {
     const all = isHeaderValue(lastEventId) ? { ...headers.get, 'last-event-id': lastEventId } : headers.get
     return channel.request({ method: 'GET', path, headers: all, signal }, receive)
   }
 
   function endSession(): void {
-    endLine(sessionEnded(place()))
+    endConnection(sessionEnded(place()))
   }
 
   /**
    * The server is gone or has forgotten the session: pending requests may still be answered, then the connection is
    * replaced.
    */
-  function endLine(error: ToolwayError): void {
+  function endConnection(error: ToolwayError): void {
     if (over) return
     over = error
     session = undefined
@@ -285,11 +269,8 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     disposal.abort()
     if (session !== undefined) {
       const request = { method: 'DELETE', path, headers: headers.get } as const
-      await settles(
-        channel.request(request, (head) => discardBody(head, clock)),
-        goodbyeMs,
-        clock,
-      )
+      const ended = channel.request(request, (head) => discardBody(head, clock))
+      await settles(ended, goodbyeMs, clock)
     }
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
   }
@@ -307,7 +288,7 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     }
   }
 
-  function place(): TransportState {
+  function place() {
     return { name, origin: url.origin, established: version !== undefined }
   }
 
@@ -320,15 +301,13 @@ export function httpTransport(options: HttpTransportOptions): Transport {
  * Whether a rejection means that the server does not know the session. Many servers respond 400 where the protocol
  * requires 404, and some 404 for an unknown method.
  */
-function forgets({ status }: ResponseHead, said: Buffer = Buffer.alloc(0)): boolean {
-  const message = readMessage(said)
+function forgets({ status }: ResponseHead, text: Buffer = Buffer.alloc(0)): boolean {
+  const message = readMessage(text)
   if (message.kind === 'error' && message.id !== null) {
     return status === 404 && Json.raw<{ code: number }>(message.error).value.code !== methodNotFound
   }
-  return status === 404 || (status === 400 && /session/i.test(said.toString('latin1')))
+  return status === 404 || (status === 400 && /session/i.test(text.toString('latin1')))
 }
-
-const methodNotFound = -32601
 
 /** A response that contains messages, or promises them for later. */
 const isReadable = (head: ResponseHead): boolean =>

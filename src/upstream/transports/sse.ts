@@ -1,4 +1,4 @@
-import { deadline } from '../../core/deadline.ts'
+import { deadline, settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
@@ -7,8 +7,8 @@ import type { HttpTransportOptions } from './http.ts'
 import { configuredHeaders, discardBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 import { isStream } from './http-streams.ts'
 import { createHttpChannel } from './http1/channel.ts'
-import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
-import { closedByUs, connectionLost, noResponse, rejectedRequest, type TransportState } from './transport-errors.ts'
+import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
+import { closedByUs, connectionLost, noResponse, rejectedRequest, unsentError } from './transport-errors.ts'
 
 /** POSTs are only accepted, not executed, so they return quickly. */
 const promptlyMs = 10_000
@@ -103,29 +103,21 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   /** Messages, and the credential with them, only go to the configured origin. */
   function named(address: string): void {
     const target = URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
-    if (target?.origin === url.origin) {
-      endpoint.resolve(target.pathname + target.search)
-      return
-    }
     const where = target ? `at another origin, ${target.origin}` : 'that is not a URL'
     const sentence = `${name} names an endpoint ${where}. Check mcpServers.${name}.url.`
-    endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
+    if (target?.origin === url.origin) endpoint.resolve(target.pathname + target.search)
+    else endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
   }
 
   async function send({ body, signal, headers: more }: OutgoingMessage): Promise<void> {
     if (over) throw over
-    if (path === undefined) throw unavailable('is not open yet')
-    using limit = deadline(
-      clock,
-      promptlyMs,
-      () => connectionLost(place(), `did not accept a message within ${promptlyMs / 1000} s (a fixed limit)`),
-      signal,
-    )
+    if (path === undefined) throw unsentError(name, `${name} is not open yet.`)
+    const slow = `did not accept a message within ${promptlyMs / 1000} s (a fixed limit)`
+    using limit = deadline(clock, promptlyMs, () => connectionLost(place(), slow), signal)
     const headers = { ...configured, ...more, 'content-type': 'application/json' }
+    const request = { method: 'POST', path, headers, body, signal: limit.signal } as const
     try {
-      const head = await channel.request({ method: 'POST', path, headers, body, signal: limit.signal }, (head) =>
-        discardBody(head, clock),
-      )
+      const head = await channel.request(request, (head) => discardBody(head, clock))
       if (head.status >= 300) throw rejectedRequest(place(), head)
     } catch (thrown) {
       throw noResponse(place(), thrown)
@@ -135,7 +127,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   function down(what: string, cause?: unknown): void {
     if (over) return
     const error = connectionLost(place(), what, cause)
-    over = unavailable(`${what}; call again`)
+    over = unsentError(name, `${name} ${what}; call again.`)
     endpoint.reject(error)
     setImmediate(() => {
       if (path !== undefined) receiver?.closed(error)
@@ -150,11 +142,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     await settles(channel[Symbol.asyncDispose](), goodbyeMs, clock)
   }
 
-  function unavailable(what: string): ToolwayError {
-    return new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}.`, { server: name, unsent: true })
-  }
-
-  function place(): TransportState {
+  function place() {
     return { name, origin: url.origin, established }
   }
 }

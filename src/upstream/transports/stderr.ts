@@ -34,7 +34,7 @@ export function createProcessOutput(options: {
   readonly clock: Clock
   readonly log: Log
 }): ProcessOutput {
-  const { server, redact = asItIs, clock, log } = options
+  const { server, redact = (text: string) => text, clock, log } = options
   const secrets = options.secrets
     .filter((secret) => secret.length >= minSecretLength)
     .toSorted((a, b) => b.length - a.length)
@@ -82,8 +82,6 @@ export function createProcessOutput(options: {
   }
 }
 
-const asItIs: RedactLine = (text) => text
-
 const textOf = (bytes: Buffer): string => bytes.toString('utf8', 0, maxLoggedLine + beyond)
 
 const SPACE = 0x20
@@ -104,39 +102,25 @@ const plain = (text: string): string =>
     .replace(/[\u0000-\u0020\u007f-\u009f]+/g, ' ')
     .trim()
 
-/** The last lines of output; kept after the process has ended, because they may say why. */
-interface RecentLines {
-  push(line: string): void
-  /** Oldest first. */
-  lines(): readonly string[]
-}
-
-/** Enough for a stack trace and its cause. */
-const maxLines = 200
-
-export function createRecentLines(most = maxLines): RecentLines {
+/** The last lines of output, oldest first; kept after the process has ended, because they may say why. */
+export function createRecentLines(maxLines = 200) {
   let kept: string[] = []
   return {
-    push(line) {
+    push(line: string): void {
       kept.push(line)
       // Truncate occasionally instead of every time.
-      if (kept.length > 2 * most) kept = kept.slice(-most)
+      if (kept.length > 2 * maxLines) kept = kept.slice(-maxLines)
     },
-    lines: () => kept.slice(-most),
+    lines: (): readonly string[] => kept.slice(-maxLines),
   }
 }
 
 /** The last bytes of a stream, in a fixed-size ring buffer. */
-interface ByteTail {
-  push(chunk: Buffer): void
-  text(): string
-}
-
-export function createByteTail(size: number): ByteTail {
+export function createByteTail(size: number) {
   const ring = Buffer.alloc(size)
   let total = 0
   return {
-    push(chunk) {
+    push(chunk: Buffer): void {
       const last = chunk.subarray(Math.max(0, chunk.length - size))
       const at = (total + chunk.length - last.length) % size
       const fits = Math.min(last.length, size - at)
@@ -144,7 +128,7 @@ export function createByteTail(size: number): ByteTail {
       last.copy(ring, 0, fits)
       total += chunk.length
     },
-    text() {
+    text(): string {
       const at = total % size
       const bytes = total <= size ? ring.subarray(0, total) : Buffer.concat([ring.subarray(at), ring.subarray(0, at)])
       return bytes.toString('utf8')

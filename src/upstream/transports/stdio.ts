@@ -1,12 +1,13 @@
 import type { Writable } from 'node:stream'
+import { settles } from '../../core/deadline.ts'
 import { ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { createLineReader, toOneLine } from '../../wire/bytes.ts'
 import { maxMessage } from '../../wire/message.ts'
 import { type ServerProcessHandle, type ServerProcessOptions, startServerProcess } from './child-process.ts'
 import { createByteTail, createProcessOutput, maxStderr, type RedactLine } from './stderr.ts'
-import { type OutgoingMessage, settles, type Transport, type TransportReceiver } from './transport.ts'
-import { brokenConnectionCode, closedByUs, mayHaveRun } from './transport-errors.ts'
+import type { OutgoingMessage, Transport, TransportReceiver } from './transport.ts'
+import { brokenConnectionCode, closedByUs, mayHaveRun, unsentError } from './transport-errors.ts'
 
 export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
@@ -28,7 +29,7 @@ const graceMs = 250
 /** A server as a child process with newline-delimited messages on stdin and stdout. */
 export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   const { name, redact, wrote, clock, log } = options
-  const chatter = createProcessOutput({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
+  const output = createProcessOutput({ server: name, secrets: Object.values(options.env), redact, wrote, clock, log })
   const tail = createByteTail(maxStderr)
   let starting: Promise<ServerProcessHandle> | undefined
   let child: ServerProcessHandle | undefined
@@ -80,7 +81,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
       skipsEmpty: true,
       line: (bytes) => {
         if (looksLikeMessage(bytes)) receiver?.message(bytes)
-        else chatter.line('stdout', bytes)
+        else output.line('stdout', bytes)
       },
       // We cannot know which request it was the response to.
       tooLong: () => giveUp(`sent a line longer than ${maxMessage / 1024 / 1024} MiB and was stopped`),
@@ -88,7 +89,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     const written = createLineReader({
       maxLength: maxStderr,
       skipsEmpty: true,
-      line: (bytes) => chatter.line('stderr', bytes),
+      line: (bytes) => output.line('stderr', bytes),
       tooLong: () => {},
     })
     stdout.on('data', lines.push)
@@ -148,16 +149,15 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
 
   /** Notifies the receiver once, after unwritten messages were rejected. */
   function report(what: string): void {
-    const told = receiver
+    const notified = receiver
     receiver = undefined
-    if (!told || disposing) return
-    const lastWords = chatter.last === '' ? '' : ` It last wrote: "${chatter.last}".`
+    if (!notified || disposing) return
+    const lastLine = output.last === '' ? '' : ` It last wrote: "${output.last}".`
     const advice = established ? mayHaveRun : 'Run its command by hand to see why.'
-    const error = new ToolwayError(brokenConnectionCode(established), `${name} ${what}.${lastWords} ${advice}`, {
-      server: name,
-    })
+    const sentence = `${name} ${what}.${lastLine} ${advice}`
+    const error = new ToolwayError(brokenConnectionCode(established), sentence, { server: name })
     setImmediate(() => {
-      if (!disposing) told.closed(error)
+      if (!disposing) notified.closed(error)
     })
   }
 
@@ -174,7 +174,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
   }
 
   function unavailable(what: string): ToolwayError {
-    return new ToolwayError('SERVER_UNAVAILABLE', `${name} ${what}; call again.`, { server: name, unsent: true })
+    return unsentError(name, `${name} ${what}; call again.`)
   }
 }
 
@@ -188,18 +188,7 @@ function looksLikeMessage(line: Buffer): boolean {
   return false
 }
 
-/**
- * Queue of messages for a pipe. Messages of one event loop turn leave in one write while that is small enough to be
- * atomic. So a failed write tells exactly which messages cannot have been read: their line ends never left.
- */
-interface Outbox {
-  /** Bytes that the other side has not read yet. */
-  readonly waiting: number
-  /** Resolves when the pipe has accepted the whole line; a message cancelled in the queue is never written. */
-  send(body: Buffer, signal?: AbortSignal): Promise<void>
-  /** Rejects queued and future messages. */
-  close(): void
-}
+type Outbox = ReturnType<typeof createOutbox>
 
 interface QueuedMessage {
   readonly body: Buffer
@@ -214,8 +203,12 @@ const lineFeed = Buffer.from([LINE_FEED])
 /** POSIX guarantees that a write of this size to a pipe is atomic. */
 const atomicBytes = 4096
 
-/** `refuse` receives the reject function of a message that was certainly not read, and decides why and when. */
-export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void): Outbox {
+/**
+ * Queue of messages for a pipe. Messages of one event loop turn leave in one write while that is small enough to be
+ * atomic. So a failed write tells exactly which messages cannot have been read: their line ends never left. `refuse`
+ * receives the reject function of a message that was certainly not read, and decides why and when.
+ */
+export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) => void) => void) {
   /** Queued messages, with a cancel listener where the wait may be long. */
   const queue = new Map<QueuedMessage, (() => void) | undefined>()
   let queued = 0
@@ -223,10 +216,12 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
   let closed = false
 
   return {
-    get waiting() {
+    /** Bytes that the other side has not read yet. */
+    get waiting(): number {
       return queued + pipe.writableLength
     },
-    send(body, signal) {
+    /** Resolves when the pipe has accepted the whole line; a message cancelled in the queue is never written. */
+    send(body: Buffer, signal?: AbortSignal): Promise<void> {
       const { promise, resolve, reject } = Promise.withResolvers<void>()
       if (closed) refuse(reject)
       else {
@@ -238,23 +233,23 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
     close,
   }
 
-  function wait(letter: QueuedMessage): void {
+  function wait(message: QueuedMessage): void {
     const long = pipe.writableLength > 0
-    queue.set(letter, long ? calledOff : undefined)
-    queued += letter.body.length
-    if (long) letter.signal?.addEventListener('abort', calledOff, { once: true })
+    queue.set(message, long ? cancelled : undefined)
+    queued += message.body.length
+    if (long) message.signal?.addEventListener('abort', cancelled, { once: true })
 
-    function calledOff(): void {
-      take(letter)
-      letter.reject(letter.signal?.reason)
+    function cancelled(): void {
+      take(message)
+      message.reject(message.signal?.reason)
     }
   }
 
-  function take(letter: QueuedMessage): void {
-    const calledOff = queue.get(letter)
-    if (calledOff) letter.signal?.removeEventListener('abort', calledOff)
-    queue.delete(letter)
-    queued -= letter.body.length
+  function take(message: QueuedMessage): void {
+    const cancelled = queue.get(message)
+    if (cancelled) message.signal?.removeEventListener('abort', cancelled)
+    queue.delete(message)
+    queued -= message.body.length
   }
 
   /** At the end of the turn, so that concurrent messages share a write. */
@@ -269,31 +264,31 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
 
   function next(): void {
     while (queue.size > 0 && pipe.writableLength === 0 && !closed) {
-      const letters = bundle()
-      if (letters.length > 0) write(letters)
+      const messages = bundle()
+      if (messages.length > 0) write(messages)
     }
   }
 
   /** The first messages that fit into one atomic write. */
   function bundle(): QueuedMessage[] {
-    const letters: QueuedMessage[] = []
+    const messages: QueuedMessage[] = []
     let bytes = 0
-    for (const letter of queue.keys()) {
-      const { body, signal, reject } = letter
+    for (const message of queue.keys()) {
+      const { body, signal, reject } = message
       if (!signal?.aborted) {
         bytes += body.length + 1
-        if (letters.length > 0 && bytes > atomicBytes) break
-        letters.push(letter)
+        if (messages.length > 0 && bytes > atomicBytes) break
+        messages.push(message)
       } else reject(signal.reason)
-      take(letter)
+      take(message)
     }
-    return letters
+    return messages
   }
 
-  function write(letters: readonly QueuedMessage[]): void {
+  function write(messages: readonly QueuedMessage[]): void {
     const written = (error?: Error | null) => {
       if (error) {
-        for (const { reject } of letters) refuse(reject)
+        for (const { reject } of messages) refuse(reject)
         close()
       } else {
         resolve()
@@ -301,10 +296,10 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
       }
     }
     const resolve = () => {
-      for (const letter of letters) letter.resolve()
+      for (const message of messages) message.resolve()
     }
-    const [first] = letters as [QueuedMessage]
-    if (first.body.length < atomicBytes) pipe.write(joined(letters), written)
+    const [first] = messages as [QueuedMessage]
+    if (first.body.length < atomicBytes) pipe.write(joined(messages), written)
     else {
       pipe.cork()
       pipe.write(first.body)
@@ -317,19 +312,19 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
 
   function close(): void {
     closed = true
-    for (const letter of queue.keys()) {
-      take(letter)
-      refuse(letter.reject)
+    for (const message of queue.keys()) {
+      take(message)
+      refuse(message.reject)
     }
   }
 }
 
 /** All lines with their line ends. */
-function joined(letters: readonly QueuedMessage[]): Buffer {
-  const bytes = letters.reduce((sum, { body }) => sum + body.length + 1, 0)
+function joined(messages: readonly QueuedMessage[]): Buffer {
+  const bytes = messages.reduce((sum, { body }) => sum + body.length + 1, 0)
   const lines = Buffer.allocUnsafe(bytes)
   let at = 0
-  for (const { body } of letters) {
+  for (const { body } of messages) {
     lines.set(body, at)
     at += body.length
     lines[at++] = LINE_FEED

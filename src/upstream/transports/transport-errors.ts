@@ -31,11 +31,12 @@ export const brokenConnectionCode = (established: boolean): ErrorCode =>
 /** The end of an error message about a call that may have run. */
 export const mayHaveRun = 'The call may have taken effect: check before you repeat it.'
 
+/** The error for a request that certainly did not reach the server. */
+export const unsentError = (server: string, sentence: string, cause?: unknown): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', sentence, { server, unsent: true, cause })
+
 export const closedByUs = (name: string): ToolwayError =>
-  new ToolwayError('SERVER_UNAVAILABLE', `Toolway has closed its connection to ${name}; call again.`, {
-    server: name,
-    unsent: true,
-  })
+  unsentError(name, `Toolway has closed its connection to ${name}; call again.`)
 
 /** The error for a request that was sent without a known outcome. */
 export function connectionLost({ name, established }: TransportState, what: string, cause?: unknown): ToolwayError {
@@ -47,14 +48,12 @@ export function connectionLost({ name, established }: TransportState, what: stri
 export function noResponse(place: TransportState, thrown: unknown): unknown {
   if (!(thrown instanceof NoResponse)) return thrown
   const { name, origin } = place
-  if (thrown.cause instanceof ProxyError) {
-    const details = { server: name, unsent: true, cause: thrown.cause } as const
-    return new ToolwayError('SERVER_UNAVAILABLE', `Could not reach ${name}: ${thrown.cause.message}`, details)
-  }
-  const why = reason(thrown.cause)
-  if (thrown.written) return connectionLost(place, `closed the connection before it responded (${why})`, thrown.cause)
+  const { cause, written } = thrown
+  if (cause instanceof ProxyError) return unsentError(name, `Could not reach ${name}: ${cause.message}`, cause)
+  const why = reason(cause)
+  if (written) return connectionLost(place, `closed the connection before it responded (${why})`, cause)
   const sentence = `Could not reach ${name} at ${origin} (${why}). Check that it is running, and that mcpServers.${name}.url and its headers are correct.`
-  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name, unsent: true, cause: thrown.cause })
+  return unsentError(name, sentence, cause)
 }
 
 /** The error for a response with an error status; `said` is its body. */
@@ -64,30 +63,21 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
   const code = didNotRun(status, said) ? 'SERVER_UNAVAILABLE' : brokenConnectionCode(established)
   const waitMs = retryAfterMs(head.header('retry-after'), Date.now())
   const relayed = head.relay === undefined ? '' : ` The response may come from the proxy ${head.relay}.`
-  return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, {
-    server: name,
-    retryAfterMs: waitMs,
-    cause: new HttpStatus(status),
-  })
+  const details = { server: name, retryAfterMs: waitMs, cause: new HttpStatus(status) }
+  return new ToolwayError(code, `${name} ${sentence(place, head, said)}${relayed}`, details)
 }
 
 /** For requests after the server has ended the session: they were not sent. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
-  new ToolwayError('SERVER_UNAVAILABLE', `${name} has ended our session; call again.`, { server: name, unsent: true })
+  unsentError(name, `${name} has ended our session; call again.`)
 
 /** For a request that was rejected because the server does not know its session; some servers run it first. */
-export function rejectedSession(
-  { name }: TransportState,
-  { status }: ResponseHead,
-  { fresh, repeatable }: { readonly fresh: boolean; readonly repeatable: boolean | undefined },
-): ToolwayError {
-  const what = fresh
-    ? `rejected the session that it has just opened (HTTP ${status})`
-    : `ended our session (HTTP ${status})`
-  return new ToolwayError('OUTCOME_UNKNOWN', `${name} ${what}. ${mayHaveRun}`, {
-    server: name,
+export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
+  const what = fresh ? 'rejected the session that it has just opened' : 'ended our session'
+  return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}). ${mayHaveRun}`, {
+    server,
     sessionEnded: fresh ? 'fresh' : 'established',
-    ...(repeatable && !fresh && { resendable: true }),
+    resendable: repeatable && !fresh ? true : undefined,
     cause: new HttpStatus(status),
   })
 }
@@ -114,16 +104,13 @@ const didNotRun = (status: number, said: string): boolean =>
 function sentence({ name, established }: TransportState, head: ResponseHead, said: string): string {
   const { status } = head
   const setting = `mcpServers.${name}`
-  if (status < 300)
-    return `responded with HTTP ${status} and no message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
-  if (status === 303)
-    return `responded with a redirect instead of a message. ${established ? mayHaveRun : `Check ${setting}.url.`}`
-  if (status < 400) {
+  const advice = established ? mayHaveRun : `Check ${setting}.url.`
+  if (status < 300) return `responded with HTTP ${status} and no message. ${advice}`
+  if (status === 303) return `responded with a redirect instead of a message. ${advice}`
+  if (status < 400)
     return `redirects to ${originOf(head.header('location'))}, and redirects are not followed. Set ${setting}.url to the final URL.`
-  }
-  if (status === 401 || status === 403) {
+  if (status === 401 || status === 403)
     return `rejected the credential (HTTP ${status}). Check ${setting}.auth and ${setting}.headers.`
-  }
   if (!didNotRun(status, said)) return `failed (HTTP ${status}). ${established ? mayHaveRun : 'See its log.'}`
   if (status === 429 || status === 503) return `is too busy (HTTP ${status}); the call did not run. Try again later.`
   return `rejected the request (HTTP ${status}). ${established ? 'Call again.' : `Check ${setting}.url.`}`

@@ -1,4 +1,3 @@
-import type { Clock } from '../../core/clock.ts'
 import type { ToolwayError } from '../../core/errors.ts'
 
 /** Moves whole JSON-RPC messages to and from one server, without interpreting them. */
@@ -43,33 +42,4 @@ export interface TransportReceiver {
   failed(exchange: number, error: ToolwayError): void
   /** The connection is down: pending requests will not be answered. Called once, and not after disposal. */
   closed(error: ToolwayError): void
-}
-
-/** Waits until the time is over or the signal aborts. */
-export function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) {
-      resolve()
-      return
-    }
-    const done = () => {
-      timer[Symbol.dispose]()
-      signal.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(ms, done)
-    signal.addEventListener('abort', done, { once: true })
-  })
-}
-
-/** Whether a promise settles, either way, within this time. */
-export function settles(promise: PromiseLike<unknown>, ms: number, clock: Clock): Promise<boolean> {
-  return new Promise((resolve) => {
-    const timer = clock.after(ms, () => resolve(false))
-    const done = () => {
-      timer[Symbol.dispose]()
-      resolve(true)
-    }
-    promise.then(done, done)
-  })
 }

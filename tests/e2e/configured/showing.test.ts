@@ -77,7 +77,7 @@ test('B6: a secret that is filled into the arguments of a server is warned of at
   const mcpServers = { one: { command: 'nothing', args: ['--quick', '${file:./token}'] } }
   await using toolway = await startToolway({ mcpServers }, { folder })
   const warnings = toolway.log.lines.filter(({ level }) => level === 'warn').map(({ message }) => message)
-  expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.one\.args\[1\]: .* pass it by mcpServers\.one\.env/)])
+  expect(warnings).toEqual([expect.stringMatching(/^mcpServers\.one\.args\[1\]: .*mcpServers\.one\.env/)])
   expect(JSON.stringify(toolway.log.lines)).not.toContain('not-to-be-told')
 })
 

@@ -100,7 +100,7 @@ withPart('redis-server', 'B10: what replicas own together', () => {
     await holders[0]?.call('execute_code', program('let kept = 7', 'of a session'))
     const { content, isError } = (await holders[1]?.call('execute_code', program('kept', 'of a session'))) ?? {}
     expect(isError).toBe(true)
-    expect(content).toMatchObject([{ text: expect.stringContaining('lives in another process of this gateway') }])
+    expect(content).toMatchObject([{ text: expect.stringContaining('belongs to another process') }])
     const through = open.use(await connectCaller('v1', { url: balancer.url, token }))
     await through.call('execute_code', program('let own = 1', 'through the balancer'))
     for (let value = 2; value < 4; value++) {

@@ -133,7 +133,7 @@ export const running = {
       'An unexpected error in Toolway. The cause is only in the log, because it may contain data that callers should not see.',
     ],
     model: ['Do not repeat the call: it would fail again, and it may have had an effect. Tell the user.'],
-    operator: ['Look for "A request failed unexpectedly" in the log, and report it.'],
+    operator: ['Look for "request failed unexpectedly" in the log, and report it.'],
     keys: ['telemetry.log'],
     commands: ['toolway serve --log debug'],
     related: ['AUDIT_UNAVAILABLE'],

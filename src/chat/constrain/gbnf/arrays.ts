@@ -19,8 +19,8 @@ export const arrays: Conversion = (context, schema, at, level) => {
 function boundsOf(context: GrammarContext, schema: JsonSchemaObject, at: string, places: number) {
   const min = numberIn(schema.minItems) ?? 0
   if (min > maxUnrolledItems) throw new CannotExpress(at, 'minItems', 'is too large')
-  const most = Math.max(context.limits.items, min, places)
-  return { min, max: Math.min(numberIn(schema.maxItems) ?? most, maxUnrolledItems) }
+  const defaultMax = Math.max(context.limits.items, min, places)
+  return { min, max: Math.min(numberIn(schema.maxItems) ?? defaultMax, maxUnrolledItems) }
 }
 
 function rowOfItems(context: GrammarContext, schema: JsonSchemaObject, at: string, level: ConversionDepth): Sequence {
@@ -38,7 +38,7 @@ function rowOfItems(context: GrammarContext, schema: JsonSchemaObject, at: strin
   const extra = isWhole ? context.convert(wanted, step(at, restName), level) : undefined
   return {
     parts: placed.map((expression) => ({ expression, required: true })),
-    extra: extra && { expression: context.rules.define('item', extra), most: Math.max(0, bounds.max - placed.length) },
+    extra: extra && { expression: context.rules.define('item', extra), max: Math.max(0, bounds.max - placed.length) },
     ...bounds,
   }
 }
@@ -70,7 +70,7 @@ const quiet = new Set(['enum', 'const', 'type', 'title', 'description', 'default
 interface Sequence {
   readonly parts: readonly { readonly expression: Expression; readonly required: boolean }[]
   /** May follow the parts any number of times. */
-  readonly extra?: { readonly expression: Expression; readonly most: number } | undefined
+  readonly extra?: { readonly expression: Expression; readonly max: number } | undefined
   /** Minimum and maximum number of all elements. */
   readonly min: number
   readonly max: number
@@ -82,9 +82,9 @@ const comma = all(text(','), optional(text(' ')))
 export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Expression | undefined {
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
-  const most = parts.length + (extra?.most ?? 0)
+  const maxElements = parts.length + (extra?.max ?? 0)
   /** Count elements only if the bounds require it; otherwise track only whether a comma is needed. */
-  const counts = min > required || max < most
+  const counts = min > required || max < maxElements
   const known = new Map<string, Expression | undefined>()
 
   const from = (index: number, count: number): Expression | undefined => {
@@ -111,7 +111,7 @@ export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Ex
 
   const rest = (count: number): Expression | undefined => {
     const low = counts ? Math.max(0, min - count) : 0
-    const high = Math.min(extra?.most ?? 0, counts ? max - count : Number.POSITIVE_INFINITY)
+    const high = Math.min(extra?.max ?? 0, counts ? max - count : Number.POSITIVE_INFINITY)
     if (high < low) return undefined
     if (!extra || high === 0) return nothing
     const next = all(comma, extra.expression)

@@ -25,8 +25,8 @@ const maxBranches = 256
 /** `anyOf` or `oneOf`, each branch merged with the keywords beside it. */
 export const choices: Conversion = (context, schema, at, level) => {
   const keyword = schema.anyOf === undefined ? 'oneOf' : 'anyOf'
-  const { [keyword]: given, ...beside } = schema
-  const branches = schemasIn(given)
+  const { [keyword]: options, ...beside } = schema
+  const branches = schemasIn(options)
   if (branches.length > maxBranches) throw new CannotExpress(at, keyword, 'has too many branches')
   const isAlone = Object.keys(beside).every((name) => remarks.has(name))
   const whole = branches.map((branch, index) => {

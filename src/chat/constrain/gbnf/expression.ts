@@ -14,7 +14,7 @@ export type Expression =
   | { readonly kind: 'times'; readonly inner: Expression; readonly min: number; readonly max: number }
   | { readonly kind: 'rule'; readonly name: string }
 
-export const text = (given: string): Expression => ({ kind: 'text', text: given })
+export const text = (content: string): Expression => ({ kind: 'text', text: content })
 
 export const nothing: Expression = text('')
 

@@ -33,7 +33,7 @@ const refused = [
   ...['contains', '$dynamicRef', '$recursiveRef'],
 ]
 
-const deepest = 64
+const maxDepth = 64
 
 /**
  * Converts a schema to a GBNF grammar that produces only valid JSON for it. The grammar may be narrower: strings,
@@ -53,14 +53,14 @@ export function toGrammar(
   if (!root) throw new CannotExpress('', 'the schema', 'allows no finite value')
   return rules.grammar(root)
 
-  function convert(given: AnySchema, at: string, level: ConversionDepth): Expression | undefined {
-    if (level.nesting > deepest) throw new CannotExpress(at, 'the schema', 'nests too deeply')
+  function convert(subschema: AnySchema, at: string, level: ConversionDepth): Expression | undefined {
+    if (level.nesting > maxDepth) throw new CannotExpress(at, 'the schema', 'nests too deeply')
     budget.spend(stepsPerSchema, at)
-    if (given === false) return undefined
+    if (subschema === false) return undefined
     const inner = { ...level, nesting: level.nesting + 1 }
-    if (given === true) return anyValue(context)
-    if (typeof given.$ref === 'string' && isOnlyReference(given)) return referred(given.$ref, at, inner)
-    const flat = flatten(given, at)
+    if (subschema === true) return anyValue(context)
+    if (typeof subschema.$ref === 'string' && isOnlyReference(subschema)) return referred(subschema.$ref, at, inner)
+    const flat = flatten(subschema, at)
     return isSchemaObject(flat) ? allowed(context, flat, at, inner) : convert(flat, at, inner)
   }
 
@@ -169,14 +169,14 @@ function anyValue(context: GrammarContext, depth = context.limits.freeDepth): Ex
   const inner = anyValue(context, depth - 1)
   const key = rules.define('name', anyString(sign, 1, maxKeyCharacters))
   const pair = rules.define('pair', all(key, text(':'), optional(text(' ')), inner))
-  const listed = (expression: Expression, most: number) =>
-    sequenceOf(rules, 'row', { parts: [], extra: { expression, most }, min: 0, max: most }) as Expression
+  const listOf = (expression: Expression, max: number) =>
+    sequenceOf(rules, 'row', { parts: [], extra: { expression, max }, min: 0, max }) as Expression
   return rules.define(
     'any',
     any(
       scalar,
-      all(text('['), listed(inner, limits.items), text(']')),
-      all(text('{'), listed(pair, limits.members), text('}')),
+      all(text('['), listOf(inner, limits.items), text(']')),
+      all(text('{'), listOf(pair, limits.members), text('}')),
     ) as Expression,
   )
 }

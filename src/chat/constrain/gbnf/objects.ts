@@ -36,13 +36,13 @@ export const objects: Conversion = (context, schema, at, level) => {
   }
   const min = numberIn(schema.minProperties) ?? 0
   const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
-  const most = Math.max(context.limits.members, min)
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
     // A repeated name counts once.
     throw new CannotExpress(at, 'minProperties', 'requires more members than are named')
   }
-  const row = sequenceOf(context.rules, 'members', { parts, min, max, extra: extra && { expression: extra, most } })
+  const others = extra && { expression: extra, max: Math.max(context.limits.members, min) }
+  const row = sequenceOf(context.rules, 'members', { parts, min, max, extra: others })
   return row && all(text('{'), row, text('}'))
 }
 

@@ -2,15 +2,15 @@ import { CannotExpress } from '../conversion.ts'
 import { complement } from './characters.ts'
 import { type CodePointRange, rangesOf } from './expression.ts'
 
-const deepest = 32
-const longest = 2_000
+const maxDepth = 32
+const maxLength = 2_000
 
 /** Parses a regular expression. Refuses lookarounds, back-references, word boundaries and Unicode properties. */
 export function parsePattern(pattern: string, at: string): PatternNode {
   const refuse = (why: string): never => {
     throw new CannotExpress(at, 'pattern', why)
   }
-  if (pattern.length > longest) refuse('is too long')
+  if (pattern.length > maxLength) refuse('is too long')
   const cursor: PatternCursor = { signs: [...pattern], at: 0, refuse }
   const node = parseChoice(cursor, 0)
   if (cursor.at < cursor.signs.length) refuse('has an unmatched parenthesis')
@@ -18,7 +18,7 @@ export function parsePattern(pattern: string, at: string): PatternNode {
 }
 
 function parseChoice(cursor: PatternCursor, depth: number): PatternNode {
-  if (depth > deepest) cursor.refuse('nests too deeply')
+  if (depth > maxDepth) cursor.refuse('nests too deeply')
   const parts: PatternNode[] = [parseRow(cursor, depth)]
   while (cursor.signs[cursor.at] === '|') {
     cursor.at++
@@ -179,8 +179,8 @@ export function lengthOf(node: PatternNode): LengthRange {
 }
 
 /** Limits every repetition to `most`, unless its minimum is higher. */
-export function capped(node: PatternNode, most: number): PatternNode {
-  if ('parts' in node) return { ...node, parts: node.parts.map((part) => capped(part, most)) }
+export function capped(node: PatternNode, limit: number): PatternNode {
+  if ('parts' in node) return { ...node, parts: node.parts.map((part) => capped(part, limit)) }
   if (node.kind !== 'repeat') return node
-  return { ...node, inner: capped(node.inner, most), max: Math.max(node.min, Math.min(node.max, most)) }
+  return { ...node, inner: capped(node.inner, limit), max: Math.max(node.min, Math.min(node.max, limit)) }
 }

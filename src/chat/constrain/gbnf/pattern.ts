@@ -50,8 +50,8 @@ function sized(node: PatternNode, length: LengthRange, at: string): PatternNode 
     if (lengthOf(capped(fitting, middle)).max <= length.max) low = middle
     else high = middle - 1
   }
-  const held = capped(fitting, low)
-  if (lengthOf(held).max <= length.max) return held
+  const shortened = capped(fitting, low)
+  if (lengthOf(shortened).max <= length.max) return shortened
   throw new CannotExpress(at, 'pattern', 'exceeds maxLength and cannot be shortened')
 }
 

@@ -12,7 +12,7 @@ export interface GrammarRules {
 }
 
 /** Larger grammars are refused. */
-const longest = 512 * 1024
+const maxLength = 512 * 1024
 
 export function createGrammarRules(): GrammarRules {
   const bodies = new Map<string, string>()
@@ -37,7 +37,7 @@ export function createGrammarRules(): GrammarRules {
 
   const grow = (by: number): void => {
     length += by
-    if (length > longest) throw new CannotExpress('', 'the schema', 'produces too large a grammar')
+    if (length > maxLength) throw new CannotExpress('', 'the schema', 'produces too large a grammar')
   }
 
   const written = (meaning: Expression): string => print(hoisted(meaning, (group) => define('part', group)))
@@ -67,7 +67,7 @@ export function createGrammarRules(): GrammarRules {
 }
 
 /** llama.cpp refuses a group whose rules times repetitions exceed 2,000; other parsers may allow less. */
-const most = 200
+const maxUnfolded = 200
 
 /**
  * Moves large repeated groups into rules of their own: parsers unfold a repeated group, but count a rule name as one
@@ -78,7 +78,7 @@ function hoisted(expression: Expression, define: (group: Expression) => Expressi
   if (expression.kind !== 'times') return expression
   const inner = hoisted(expression.inner, define)
   const unfolded = isGroup(inner) ? (1 + rulesOf(inner)) * expression.max : 0
-  return { ...expression, inner: unfolded > most ? define(inner) : inner }
+  return { ...expression, inner: unfolded > maxUnfolded ? define(inner) : inner }
 }
 
 /** Whether a repetition needs parentheses. A text counts as one symbol. */

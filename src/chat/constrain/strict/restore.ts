@@ -15,8 +15,8 @@ export function restorer(root: JsonSchemaObject, added: WeakMap<object, Readonly
     typeof schema.$ref === 'string' ? (resolve(root, schema.$ref, '') as JsonSchemaObject) : schema
 
   /** Strict branches differ in types, listed values and member names. */
-  const fits = (given: JsonSchemaObject, value: unknown): boolean => {
-    const schema = target(given)
+  const fits = (schemaOrReference: JsonSchemaObject, value: unknown): boolean => {
+    const schema = target(schemaOrReference)
     if (Array.isArray(schema.anyOf))
       return schemasIn(schema.anyOf).some((branch) => isSchemaObject(branch) && fits(branch, value))
     if (Array.isArray(schema.enum)) return schema.enum.some((one) => JSON.stringify(one) === JSON.stringify(value))
@@ -42,8 +42,8 @@ export function restorer(root: JsonSchemaObject, added: WeakMap<object, Readonly
     return others.length === 0 ? only : undefined
   }
 
-  const restore = (given: JsonSchemaObject, value: unknown): unknown => {
-    const schema = target(given)
+  const restore = (schemaOrReference: JsonSchemaObject, value: unknown): unknown => {
+    const schema = target(schemaOrReference)
     if (Array.isArray(schema.anyOf)) {
       const branch = branchOf(schemasIn(schema.anyOf).filter(isSchemaObject), value)
       return branch ? restore(branch, value) : value

@@ -51,11 +51,12 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     throw new CannotExpress(at, keyword, why)
   }
 
-  function convert(given: AnySchema, at: string, depth: number): JsonSchemaObject {
+  function convert(subschema: AnySchema, at: string, depth: number): JsonSchemaObject {
     meter.schema(at, depth)
-    if (!isSchemaObject(given)) return refuse(at, 'the schema', 'has no constraints')
-    if (typeof given.$ref === 'string' && (cycles.has(given.$ref) || isBare(given))) return referred(given, at)
-    const flat = flatten(given, at)
+    if (!isSchemaObject(subschema)) return refuse(at, 'the schema', 'has no constraints')
+    if (typeof subschema.$ref === 'string' && (cycles.has(subschema.$ref) || isBare(subschema)))
+      return referred(subschema, at)
+    const flat = flatten(subschema, at)
     if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'allows nothing or everything')
     const unknown = unknownType(flat)
     if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
@@ -64,9 +65,9 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     return Array.isArray(flat.enum) || Object.hasOwn(flat, 'const') ? values(flat) : typed(flat, at, depth)
   }
 
-  function referred(given: JsonSchemaObject, at: string): JsonSchemaObject {
-    if (!isBare(given)) refuse(at, '$ref', 'is recursive and has other keywords beside it')
-    const reference = given.$ref as string
+  function referred(subschema: JsonSchemaObject, at: string): JsonSchemaObject {
+    if (!isBare(subschema)) refuse(at, '$ref', 'is recursive and has other keywords beside it')
+    const reference = subschema.$ref as string
     if (reference === '#') return { $ref: '#' }
     if (!names.has(reference)) {
       const name = freshName(reference)
@@ -86,9 +87,9 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
   }
 
   function choice(keyword: 'anyOf' | 'oneOf', schema: JsonSchemaObject, at: string, depth: number): JsonSchemaObject {
-    const { [keyword]: given, title: _title, description, $defs: _defs, definitions: _old, ...beside } = schema
+    const { [keyword]: options, title: _title, description, $defs: _defs, definitions: _old, ...beside } = schema
     const isAlone = Object.keys(beside).length === 0
-    const branches = schemasIn(given).filter((branch) => branch !== false)
+    const branches = schemasIn(options).filter((branch) => branch !== false)
     const anyOf = branches.map((branch, index) => {
       const place = step(at, keyword, index)
       const inner = isSchemaObject(branch) ? flatten(branch, place) : branch

@@ -16,37 +16,33 @@ export const notInstalled = (name: string, cause: unknown): ToolwayError =>
   unavailable(name, `needs node-llama-cpp, which is not installed. Install it beside Toolway: ${command}`, cause)
 
 export const noBuild = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `has no build of node-llama-cpp for this platform. Install one: ${command}`, cause)
+  unavailable(name, `needs a build of node-llama-cpp for this platform. Install it: ${command}`, cause)
 
 export const noFile = (name: string, path: string, cause: unknown): ToolwayError =>
-  unavailable(name, `cannot read its file ${path} (${codeOf(cause)}). Check models.${name}.path.`, cause)
+  unavailable(name, `cannot be loaded: reading ${path} failed (${codeOf(cause)}). Check models.${name}.path.`, cause)
 
 export const noGguf = (name: string, path: string): ToolwayError =>
-  unavailable(name, `is not a GGUF file: ${path}. Check models.${name}.path, or convert the model.`)
+  unavailable(name, `cannot be loaded: ${path} is not a GGUF file. Check models.${name}.path, or convert the model.`)
 
 /** Quotes llama.cpp, which knows the reason best. */
-export const cannotLoad = (name: string, path: string, said: string, cause: unknown): ToolwayError =>
-  unavailable(
-    name,
-    `cannot be loaded from ${path}. The file may be damaged, incomplete, or unsupported by this version of node-llama-cpp.${said === '' ? '' : ` llama.cpp says: ${said}`}`,
-    cause,
-  )
+export function cannotLoad(name: string, path: string, logged: string, cause: unknown): ToolwayError {
+  const why = 'The file may be damaged, incomplete, or unsupported by this version of node-llama-cpp.'
+  const quote = logged === '' ? '' : ` llama.cpp says: ${logged}`
+  return unavailable(name, `cannot be loaded from ${path}. ${why}${quote}`, cause)
+}
+
+const useLess = (name: string) => `Use a smaller model, or lower models.${name}.context.`
 
 export const noMemory = (name: string, needed: number, free: number): ToolwayError =>
-  unavailable(
-    name,
-    `needs ${gibibytes(needed)} of memory, but only ${gibibytes(free)} are free. Use a smaller model, or lower models.${name}.context.`,
-  )
+  unavailable(name, `needs ${gibibytes(needed)} of memory, but only ${gibibytes(free)} are free. ${useLess(name)}`)
 
 export const outOfMemory = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `does not fit into memory. Use a smaller model, or lower models.${name}.context.`, cause)
+  unavailable(name, `does not fit into memory. ${useLess(name)}`, cause)
 
-export const failed = (name: string, cause: unknown): ToolwayError =>
-  unavailable(
-    name,
-    `failed while generating an answer (${cause instanceof Error ? cause.message : cause}). Try again.`,
-    cause,
-  )
+export function failed(name: string, cause: unknown): ToolwayError {
+  const why = cause instanceof Error ? cause.message : cause
+  return unavailable(name, `failed while generating an answer (${why}). Try again.`, cause)
+}
 
 export const closed = (name: string): ToolwayError =>
   unavailable(name, 'is being closed. Try again after Toolway has restarted.')
@@ -72,9 +68,8 @@ export const tooSlow = (name: string, ms: number): ToolwayError =>
     `The model ${name} did not answer within ${ms / 1000} s. Ask for less, or raise models.${name}.timeout.`,
   )
 
-function unavailable(name: string, what: string, cause?: unknown): ToolwayError {
-  return new ToolwayError('SERVER_UNAVAILABLE', `The model ${name} ${what}`, cause === undefined ? {} : { cause })
-}
+const unavailable = (name: string, what: string, cause?: unknown): ToolwayError =>
+  new ToolwayError('SERVER_UNAVAILABLE', `The model ${name} ${what}`, { cause })
 
 const gibibytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} GiB`
 

@@ -30,7 +30,7 @@ export async function generate(loaded: LoadedModel, request: GenerateRequest): P
   const prompt = promptFor(loaded, request)
   const room = context - prompt.length
   if (room < leastRoom) throw request.tooLong(prompt.length)
-  const most = Math.min(request.maxTokens ?? room, room - 1)
+  const maxTokens = Math.min(request.maxTokens ?? room, room - 1)
   // The last token is evaluated together with the answer.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)
   for (let at = sequence.nextTokenIndex; prompt.length - at > slice; at += slice) {
@@ -39,8 +39,8 @@ export async function generate(loaded: LoadedModel, request: GenerateRequest): P
   }
   signal.throwIfAborted()
   const { completionTokens, isCut } = await (request.gbnf === undefined
-    ? generateFreely(loaded, request, most)
-    : generateConstrained(loaded, request, request.gbnf, prompt.slice(sequence.nextTokenIndex), most))
+    ? generateFreely(loaded, request, maxTokens)
+    : generateConstrained(loaded, request, request.gbnf, prompt.slice(sequence.nextTokenIndex), maxTokens))
   return { isCut, promptTokens: prompt.length, completionTokens }
 }
 
@@ -63,7 +63,7 @@ async function generateConstrained(
   { sampling, signal, emit }: GenerateRequest,
   gbnf: string,
   prompt: readonly TokenId[],
-  most: number,
+  maxTokens: number,
 ): Promise<Written> {
   const grammar = await llama.createGrammar({ grammar: gbnf })
   const grammarEvaluationState = new library.LlamaGrammarEvaluationState({ model, grammar })
@@ -79,7 +79,7 @@ async function generateConstrained(
       emit('text', text)
       emitted = generated.length
     }
-    if (generated.length >= most) return { isCut: true, completionTokens: generated.length }
+    if (generated.length >= maxTokens) return { isCut: true, completionTokens: generated.length }
   }
   return { isCut: false, completionTokens: generated.length }
 }
@@ -88,14 +88,14 @@ async function generateConstrained(
 async function generateFreely(
   { library, sequence, wrapper }: LoadedModel,
   { history, sampling, signal, emit }: GenerateRequest,
-  most: number,
+  maxTokens: number,
 ): Promise<Written> {
   const chat = new library.LlamaChat({ contextSequence: sequence, chatWrapper: wrapper })
   const before = sequence.tokenMeter.usedOutputTokens
   try {
     const { metadata } = await chat.generateResponse(history, {
       ...sampling,
-      maxTokens: most,
+      maxTokens,
       signal,
       contextShift: { size: 1 },
       onResponseChunk: ({ segmentType, text }) => emit(segmentType === undefined ? 'text' : 'thinking', text),

@@ -15,7 +15,7 @@ import { createRequestQueue, keepLoaded } from './keep-loaded.ts'
 import { type HistoryItem, importLibrary, type LlamaLibrary } from './llama-library.ts'
 import { loadLlamaModel } from './load-model.ts'
 
-export type GgufModelConfig = Extract<Config['models'][string], { kind: 'gguf' }>
+type GgufModelConfig = Extract<Config['models'][string], { kind: 'gguf' }>
 
 export interface GgufModelOptions {
   readonly name: string
@@ -73,10 +73,10 @@ export function ggufModel(options: GgufModelOptions): Model {
     using total = deadline(clock, config.timeout, () => tooSlow(name, config.timeout), request.signal)
     const signal = AbortSignal.any([total.signal, closing.signal, left.signal])
     const plan = plansFor(request, known).next().value as RequestPlan
-    const slot = await queue.take(signal)
+    const release = await queue.take(signal)
     const objects = createAsyncQueue<object>()
     // The consumer can leave at once; the slot stays taken until the model has stopped.
-    const work = answer(request, plan, signal, objects.push).finally(slot.release)
+    const work = answer(request, plan, signal, objects.push).finally(release)
     work.then(objects.end, objects.fail)
     try {
       yield* deltasOf(objects.read(signal), plan)
@@ -119,12 +119,12 @@ export function ggufModel(options: GgufModelOptions): Model {
 
 /** Converts a conversation to the library's format. Calls and results become text. */
 function historyOf(name: string, messages: readonly ChatMessage[]): readonly HistoryItem[] {
-  const told = withoutToolMessages(messages).map((message): HistoryItem => {
+  const items = withoutToolMessages(messages).map((message): HistoryItem => {
     const text = textOf(name, message.content ?? '')
     if (message.role === 'assistant') return { type: 'model', response: [text] }
     return { type: message.role === 'system' ? 'system' : 'user', text }
   })
-  return [...told, { type: 'model', response: [] }]
+  return [...items, { type: 'model', response: [] }]
 }
 
 function textOf(name: string, content: Exclude<ChatMessage['content'], null>): string {
@@ -138,15 +138,7 @@ function textOf(name: string, content: Exclude<ChatMessage['content'], null>): s
 }
 
 /** A queue between a producer and an asynchronous consumer. */
-interface AsyncQueue<Item> {
-  push(told: Item): void
-  end(): void
-  fail(thrown: unknown): void
-  /** Yields all items; aborting the signal ends it at once. */
-  read(signal: AbortSignal): AsyncGenerator<Item>
-}
-
-function createAsyncQueue<Item>(): AsyncQueue<Item> {
+function createAsyncQueue<Item>() {
   let kept: Item[] = []
   let ended: { readonly thrown?: unknown } | undefined
   let news = Promise.withResolvers<void>()
@@ -155,25 +147,24 @@ function createAsyncQueue<Item>(): AsyncQueue<Item> {
     news.resolve()
     news = Promise.withResolvers()
   }
+  const end = (how: typeof ended) => {
+    ended = how
+    wake()
+  }
 
   return {
-    push(told) {
-      kept.push(told)
+    push(item: Item): void {
+      kept.push(item)
       wake()
     },
-    end() {
-      ended = {}
-      wake()
-    },
-    fail(thrown) {
-      ended = { thrown }
-      wake()
-    },
-    async *read(signal) {
+    end: () => end({}),
+    fail: (thrown: unknown) => end({ thrown }),
+    /** Yields all items; aborting the signal ends it at once. */
+    async *read(signal: AbortSignal): AsyncGenerator<Item> {
       for (;;) {
-        const told = kept
+        const items = kept
         kept = []
-        yield* told
+        yield* items
         if (kept.length > 0) continue
         if (ended && 'thrown' in ended) throw ended.thrown
         if (ended) return

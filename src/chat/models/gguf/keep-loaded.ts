@@ -1,11 +1,8 @@
 import type { Clock } from '../../../core/clock.ts'
-
-interface Loaded {
-  dispose(): Promise<void>
-}
+import { waitFor } from '../../../core/deadline.ts'
 
 /** A large resource that is in memory only while needed. */
-export interface LoadedResource<Kept> extends AsyncDisposable {
+interface LoadedResource<Kept> extends AsyncDisposable {
   /**
    * Runs work with the resource, loading it first if necessary. One at a time. Work that continues long after its
    * signal aborted is abandoned together with the resource.
@@ -17,13 +14,7 @@ export interface LoadedResource<Kept> extends AsyncDisposable {
 const stuckAfterMs = 15_000
 
 /** Keeps the resource loaded until it has been idle for `idleMs`; 0 means forever. A failed load is retried. */
-export function keepLoaded<Kept extends Loaded>({
-  load,
-  idleMs,
-  stuck,
-  unloaded,
-  clock,
-}: {
+export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
   load(): Promise<Kept>
   readonly idleMs: number
   /** Called when the resource was abandoned. */
@@ -31,6 +22,7 @@ export function keepLoaded<Kept extends Loaded>({
   unloaded(): void
   readonly clock: Clock
 }): LoadedResource<Kept> {
+  const { load, idleMs, stuck, unloaded, clock } = options
   let kept: Kept | undefined
   let timer: Disposable | undefined
   /** Serializes loading, use and unloading. */
@@ -103,52 +95,32 @@ export function keepLoaded<Kept extends Loaded>({
   }
 }
 
-/** A first-in, first-out lock. */
-interface RequestQueue {
-  /** Waits for the lock. Rejects when the signal aborts first. */
-  take(signal: AbortSignal): Promise<{ release(): void }>
-}
-
-/** A queue with at most `most` waiting requests; further ones fail with `full()`. */
-export function createRequestQueue(most: number, full: () => Error): RequestQueue {
-  const waiting = new Set<() => void>()
-  let taken = false
-
-  const slot = (): { release(): void } => {
-    let isGivenBack = false
-    return {
-      release() {
-        if (isGivenBack) return
-        isGivenBack = true
-        const [next] = waiting
-        if (next) next()
-        else taken = false
-      },
-    }
-  }
-
+/** A first-in, first-out lock with at most `maxWaiting` waiting requests; further ones fail with `full()`. */
+export function createRequestQueue(maxWaiting: number, full: () => Error) {
+  let last: Promise<void> = Promise.resolve()
+  /** Requests that hold the lock or wait for it. */
+  let count = 0
   return {
-    async take(signal) {
+    /** Waits for the lock and returns a function that releases it. Rejects when the signal aborts first. */
+    async take(signal: AbortSignal): Promise<() => void> {
       signal.throwIfAborted()
-      if (!taken) {
-        taken = true
-        return slot()
-      }
-      if (waiting.size >= most) throw full()
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const begin = () => {
-        waiting.delete(begin)
-        signal.removeEventListener('abort', leave)
+      if (count > maxWaiting) throw full()
+      count++
+      const before = last
+      const { promise: done, resolve } = Promise.withResolvers<void>()
+      // A cancelled request keeps its place until its predecessors are done.
+      last = before.then(() => done)
+      const release = () => {
+        count--
         resolve()
       }
-      const leave = () => {
-        waiting.delete(begin)
-        reject(signal.reason)
+      try {
+        await waitFor(before, signal)
+      } catch (error) {
+        release()
+        throw error
       }
-      waiting.add(begin)
-      signal.addEventListener('abort', leave, { once: true })
-      await promise
-      return slot()
+      return release
     },
   }
 }

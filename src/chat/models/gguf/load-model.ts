@@ -60,11 +60,8 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     log.info({ model: name, bytes: size, context: context.contextSize }, 'model loaded')
     const samplerFault = catchSamplerFaults(context)
     failing.move()
-    return {
-      samplerFault,
-      ...{ library, llama, model, wrapper, context: context.contextSize, sequence: context.getSequence() },
-      dispose: () => model.dispose(),
-    }
+    const tokens = { context: context.contextSize, sequence: context.getSequence() }
+    return { library, llama, model, wrapper, samplerFault, ...tokens, dispose: () => model.dispose() }
   } catch (thrown) {
     if (signal.aborted) throw signal.reason
     if (thrown instanceof ToolwayError) throw thrown
@@ -89,9 +86,9 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   let fault: unknown
   const sample = native?.sampleToken
   if (native && sample) {
-    const caught = async (...given: unknown[]) => {
+    const caught = async (...args: unknown[]) => {
       try {
-        return await sample.apply(native, given)
+        return await sample.apply(native, args)
       } catch (thrown) {
         fault = thrown
         return noToken
@@ -120,7 +117,7 @@ async function sizeOf(name: string, path: string): Promise<number> {
   throw noGguf(name, path)
 }
 
-async function begin({ name, load }: LoadModelOptions): Promise<LlamaRuntime & { readonly library: LlamaLibrary }> {
+async function begin({ name, load }: LoadModelOptions) {
   const library = await load().catch((cause) => {
     throw notInstalled(name, cause)
   })
@@ -131,17 +128,11 @@ async function begin({ name, load }: LoadModelOptions): Promise<LlamaRuntime & {
   }
 }
 
-interface LlamaRuntime {
-  readonly llama: Llama
-  /** Receives llama.cpp's error log. */
-  readonly listeners: Set<(line: string) => void>
-}
-
-const started = new WeakMap<LlamaLibrary, Promise<LlamaRuntime>>()
-const longest = 300
+const started = new WeakMap<LlamaLibrary, ReturnType<typeof start>>()
+const maxLogLine = 300
 
 /** Starts llama.cpp once per process: it takes longer than loading a small model. */
-function startLlama(library: LlamaLibrary): Promise<LlamaRuntime> {
+function startLlama(library: LlamaLibrary): ReturnType<typeof start> {
   const before = started.get(library)
   if (before) return before
   const now = start(library)
@@ -151,7 +142,8 @@ function startLlama(library: LlamaLibrary): Promise<LlamaRuntime> {
   return now
 }
 
-async function start(library: LlamaLibrary): Promise<LlamaRuntime> {
+async function start(library: LlamaLibrary) {
+  /** Receive llama.cpp's error log. */
   const listeners = new Set<(line: string) => void>()
   const llama = await library.getLlama({
     gpu: false,
@@ -162,7 +154,7 @@ async function start(library: LlamaLibrary): Promise<LlamaRuntime> {
     progressLogs: false,
     logLevel: 'error',
     logger(_level, message) {
-      const line = message.trim().slice(0, longest)
+      const line = message.trim().slice(0, maxLogLine)
       if (line !== '') for (const listener of listeners) listener(line)
     },
   })

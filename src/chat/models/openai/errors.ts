@@ -65,8 +65,8 @@ export const isBusy = (status: number): boolean => status === 429 || status === 
 export const notACompletion = (server: ModelServer, what: string): ToolwayError =>
   failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`)
 
-export const tooLong = (server: ModelServer, most: number): ToolwayError =>
-  failed(server, `sent more than ${Math.round(most / 1024)} KiB in one answer. ${look(server)}`)
+export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
+  failed(server, `sent more than ${Math.round(bytes / 1024)} KiB in one answer. ${look(server)}`)
 
 /** The server reported an error in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
@@ -167,7 +167,7 @@ const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
 
 /** A number out of range is the caller's mistake and says nothing about support for the field. */
 const isOutOfBounds =
-  /too (?:large|big|high|small|low)|must be|should be|at (?:most|least)|(?:less|greater|larger) than|out of range|between/i
+  /too (?:large|big|high|small|low)|must be|should be|at (?:bytes|least)|(?:less|greater|larger) than|out of range|between/i
 const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
 
 /** Whether the server complained about the value of an optional field. */

@@ -25,7 +25,7 @@ export interface ExportOptions extends CommonOptions, LogLocationOptions, Filter
 /** Oldest first; waits for slow readers. */
 export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const { format, raw } = options
-  if (raw && format === 'csv') throw new UsageError('Records come as JSON lines; --raw goes with --format jsonl.')
+  if (raw && format === 'csv') throw new UsageError('--raw prints JSON lines; it needs --format jsonl.')
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
   const write = (lines: Lines) => writeLines(lines, shell, options, output)

@@ -23,7 +23,7 @@ export interface LogLocationOptions {
   readonly postgres?: boolean
 }
 
-export function count(text: string): number {
+export function recordCount(text: string): number {
   const number = Number(text)
   if (/^\d+$/.test(text) && number <= 1_000_000) return number
   throw new InvalidArgumentError('Expected a number from 0 to 1000000.')
@@ -39,25 +39,25 @@ function decision(text: string): string {
 export const withLogOptions = (command: Command): Command =>
   command
     .option('--path <folder>', 'folder of the log (default: as configured)')
-    .option('--postgres', 'the records of all replicas in PostgreSQL instead, in the order in which they arrived')
+    .option('--postgres', 'read the records of all replicas from PostgreSQL, in the order of arrival')
 
 /** Includes the options of `withLogOptions`. */
 export const withFilterOptions = (command: Command): Command =>
   withLogOptions(command)
     .option('--since <when>', 'not older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')
     .option('--until <when>', 'older than this')
-    .option('--agent <name>', 'of this agent; * stands for anything, here and below')
-    .option('--principal <name>', 'of this credential')
+    .option('--agent <name>', 'by this agent; * is a wildcard, here and below')
+    .option('--principal <name>', 'by this principal')
     .option('--server <name>', 'on this server')
     .option('--tool <name>', 'of this tool, as tool or server.tool')
-    .addOption(new Option('--decision <decision>', 'that ended like this').choices(decisions).argParser(decision))
+    .addOption(new Option('--decision <decision>', 'with this decision').choices(decisions).argParser(decision))
     .option('--reason <word>', 'for this reason')
     .option('--operation <name>', 'call_tool, read_resource, list …')
     .option('--code <code>', 'with this error code')
     .option('--call <id>', 'with this id')
-    .option('--parent <id>', 'that this one caused')
+    .option('--parent <id>', 'made within this call')
     .option('--text <text>', 'with this text in the arguments; also as name=value')
-    .option('--errors', 'whose tool said that it failed')
+    .option('--errors', 'where the tool reported an error')
 
 export interface TailOptions extends CommonOptions, LogLocationOptions, FilterOptions {
   readonly lines: number

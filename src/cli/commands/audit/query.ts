@@ -55,9 +55,9 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   }
   const archive = await configuredArchive(shell, options)
   let hasLog = true
-  const local = async (asked: AuditPageQuery) => {
+  const local = async (query: AuditPageQuery) => {
     hasLog = hasRecords(folder, output, shell)
-    const page = hasLog ? await showingProgress(shell, (progress) => searchLog(folder, asked, progress)) : emptyPage
+    const page = hasLog ? await showingProgress(shell, (progress) => searchLog(folder, query, progress)) : emptyPage
     return archive ? { ...page, source: 'local' as const } : page
   }
   const page = await searchAudit({ local, ...fromArchive(options.local ? undefined : archive, output) }, query)

@@ -31,14 +31,14 @@ export function hasRecords(folder: string, output: Output, { cwd }: Shell): bool
 export function filterOf(options: FilterOptions, nowMs: number): AuditFilter {
   const { since, until, decision, errors, agent, principal, server, tool } = options
   const { reason, operation, code, call, parent, text } = options
-  const given = {
+  const filter = {
     ...{ agent, principal, server, tool, reason, operation, code, call, parent, text },
     since: since === undefined ? undefined : moment(since, nowMs, '--since'),
     until: until === undefined ? undefined : moment(until, nowMs, '--until'),
     decision: decision?.toUpperCase(),
     is_error: errors,
   }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as AuditFilter
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined)) as AuditFilter
 }
 
 const calendar = /^\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?$/i
@@ -74,7 +74,7 @@ export async function configuredArchive(
   return {
     where: displayAddress(url),
     async ask(question) {
-      await using connection = await connectPostgres({ url })
+      await using connection = await connectPostgres(url)
       return await question(createArchive(connection))
     },
   }

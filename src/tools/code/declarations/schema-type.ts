@@ -1,9 +1,10 @@
+import { isRecord } from '../../../lib/is-record.ts'
 import { quoted } from '../text.ts'
 import {
+  all,
   atom,
   closed,
   intersection,
-  isSchema,
   listOf,
   literalType,
   remarks,
@@ -21,7 +22,7 @@ const maxValues = 50
 /** The closest TypeScript type to a JSON Schema. Returns a valid type for any input. */
 export function schemaType(schema: unknown, place: SchemaPosition): TypeText {
   if (schema === false) return atom('never')
-  if (!isSchema(schema) || place.depth > deepest || place.allowance.spent) return unknownType
+  if (!isRecord(schema) || place.depth > deepest || place.allowance.spent) return unknownType
   place.allowance.spend(2)
   const inner = { ...place, depth: place.depth + 1 }
   const parts = [
@@ -49,13 +50,8 @@ function valueType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
 }
 
 function constants(values: readonly unknown[], allowance: TextBudget): TypeText | undefined {
-  const types: TypeText[] = []
-  for (const value of values) {
-    const text = literalType(value, allowance)
-    if (text === undefined) return undefined
-    types.push(atom(text))
-  }
-  return union(types)
+  const types = all(values, (value) => literalType(value, allowance))
+  return types && union(types.map(atom))
 }
 
 function namedTypes(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
@@ -80,9 +76,9 @@ function namedType(name: unknown, schema: ToolJsonSchema, place: SchemaPosition)
     case 'integer':
       return atom('number')
     case 'object':
-      return objectType(schema, place, schemaType)
+      return objectType(schema, place)
     case 'array':
-      return arrayType(schema, place, schemaType)
+      return arrayType(schema, place)
     default:
       return unknownType
   }
@@ -108,18 +104,16 @@ export interface SchemaPosition {
   readonly through: readonly string[]
 }
 
-export type WriteSchema = (schema: unknown, place: SchemaPosition) => TypeText
-
 const maxTuple = 32
 
 /** `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in older drafts). */
-function arrayType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText {
+function arrayType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
   const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
-  if (places.length === 0) return atom(`${closed(write(itemsOf(schema), place))}[]`)
+  if (places.length === 0) return atom(`${closed(schemaType(itemsOf(schema), place))}[]`)
   const needed = typeof schema.minItems === 'number' ? schema.minItems : 0
-  const types = places.map((item, at) => `${closed(write(item, place))}${at < needed ? '' : '?'}`)
+  const types = places.map((item, at) => `${closed(schemaType(item, place))}${at < needed ? '' : '?'}`)
   const rest = schema.prefixItems === undefined ? schema.additionalItems : schema.items
-  return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(write(rest, place))}[]`])].join(', ')}]`)
+  return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(schemaType(rest, place))}[]`])].join(', ')}]`)
 }
 
 /** An empty list of item schemas does not restrict the items. */
@@ -128,8 +122,8 @@ const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? 
 const maxKey = 200
 const maxLine = 100
 
-function objectType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText {
-  const properties = isSchema(schema.properties) ? schema.properties : {}
+function objectType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
+  const properties = isRecord(schema.properties) ? schema.properties : {}
   const required = new Set(listOf(schema.required).slice(0, 1000))
   const members: string[] = []
   const keys = place.allowance.keys(properties)
@@ -139,15 +133,15 @@ function objectType(schema: ToolJsonSchema, place: SchemaPosition, write: WriteS
   }
   const untold = keys.length - members.length
   if (untold > 0) members.push(`/* and ${untold} more */ [key: string]: unknown`)
-  const rest = others(schema, place, write)
+  const rest = others(schema, place)
   if (keys.length === 0) return rest ?? atom(schema.additionalProperties === false ? '{}' : 'Record<string, unknown>')
   return intersection([atom(body(members)), ...(rest ? [rest] : [])])
 
   function member(key: string, value: unknown, needed: boolean): string {
-    const comment = isSchema(value) ? remarks(value) : ''
+    const comment = isRecord(value) ? remarks(value) : ''
     const name = `${propertyName(key)}${needed ? '' : '?'}`
     place.allowance.spend(name.length + comment.length + 4)
-    const { text } = write(value, place)
+    const { text } = schemaType(value, place)
     return comment === '' ? `${name}: ${text}` : `/** ${comment} */\n${name}: ${text}`
   }
 }
@@ -160,14 +154,14 @@ export function body(members: readonly string[]): string {
   return `{\n${members.map((text) => `  ${text.replaceAll('\n', '\n  ')};`).join('\n')}\n}`
 }
 
-function others(schema: ToolJsonSchema, place: SchemaPosition, write: WriteSchema): TypeText | undefined {
-  const patterns = isSchema(schema.patternProperties) ? schema.patternProperties : {}
+function others(schema: ToolJsonSchema, place: SchemaPosition): TypeText | undefined {
+  const patterns = isRecord(schema.patternProperties) ? schema.patternProperties : {}
   const types: TypeText[] = []
   for (const key of place.allowance.keys(patterns)) {
     if (place.allowance.spent) break
-    types.push(write(patterns[key], place))
+    types.push(schemaType(patterns[key], place))
   }
-  if (isSchema(schema.additionalProperties)) types.push(write(schema.additionalProperties, place))
+  if (isRecord(schema.additionalProperties)) types.push(schemaType(schema.additionalProperties, place))
   if (types.length === 0) return undefined
   return atom(`Record<string, ${union(types).text}>`)
 }

@@ -1,7 +1,8 @@
 import type { Definition } from '../../../core/entry.ts'
+import { isRecord } from '../../../lib/is-record.ts'
 import { commentText, quoted } from '../text.ts'
 import { body, propertyName, schemaType } from './schema-type.ts'
-import { createTextBudget, isSchema } from './type-text.ts'
+import { createTextBudget } from './type-text.ts'
 
 const maxDescription = 1000
 /** Share of the budget for the result. Arguments get all of it: a program must get those right. */
@@ -17,7 +18,7 @@ export interface Declared {
 export function toolDeclaration({ identifier, name, definition }: Declared, characters: number): string {
   const { description, inputSchema, outputSchema } = definition
   const args = typeOf(inputSchema, characters)
-  const result = isSchema(outputSchema) ? typeOf(outputSchema, characters * resultShare) : 'any'
+  const result = isRecord(outputSchema) ? typeOf(outputSchema, characters * resultShare) : 'any'
   const exact = identifier === name ? [] : [`Exact name: ${quoted(name)}.`]
   const comment = commentText([...exact, description ?? ''].join(' '), maxDescription)
   const signature = `${propertyName(identifier)}(args${needsSome(inputSchema) ? '' : '?'}: ${args}): Promise<${result}>`
@@ -28,7 +29,7 @@ const typeOf = (schema: unknown, characters: number): string =>
   schemaType(schema, { root: schema, allowance: createTextBudget(characters), depth: 0, through: [] }).text
 
 const needsSome = (schema: unknown): boolean =>
-  isSchema(schema) && Array.isArray(schema.required) && schema.required.length > 0
+  isRecord(schema) && Array.isArray(schema.required) && schema.required.length > 0
 
 export function declare(servers: ReadonlyMap<string, readonly string[]>): string {
   if (servers.size === 0) return ''

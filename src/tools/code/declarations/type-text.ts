@@ -28,24 +28,20 @@ const distinct = (types: readonly TypeText[]): readonly TypeText[] => [
   ...new Map(types.map((type) => [type.text, type])).values(),
 ]
 
-/** Bounds the work by the size of the output: with references, a small schema of a server can expand without end. */
-export interface TextBudget {
-  readonly spent: boolean
-  spend(count: number): void
-  /** The keys of an object. Reading them costs budget even if they are not written. */
-  keys(object: object): readonly string[]
-}
+export type TextBudget = ReturnType<typeof createTextBudget>
 
-export function createTextBudget(characters: number): TextBudget {
+/** Bounds the work by the size of the output: with references, a small schema of a server can expand without end. */
+export function createTextBudget(characters: number) {
   let left = characters
   return {
     get spent() {
       return left <= 0
     },
-    spend(count) {
+    spend(count: number): void {
       left -= count
     },
-    keys(object) {
+    /** The keys of an object. Reading them costs budget even if they are not written. */
+    keys(object: object): readonly string[] {
       const keys = Object.keys(object)
       left -= Math.min(keys.length / 10, 500)
       return keys
@@ -55,9 +51,6 @@ export function createTextBudget(characters: number): TextBudget {
 
 /** A JSON Schema from a server, not validated. */
 export type ToolJsonSchema = Readonly<Record<string, unknown>>
-
-export const isSchema = (value: unknown): value is ToolJsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
@@ -90,7 +83,7 @@ function simpleLiteral(value: unknown): string | undefined {
   return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
 }
 
-function all<T>(values: readonly T[], write: (value: T) => string | undefined): string[] | undefined {
+export function all<T>(values: readonly T[], write: (value: T) => string | undefined): string[] | undefined {
   const written: string[] = []
   for (const value of values) {
     const type = write(value)

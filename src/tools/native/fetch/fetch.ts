@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { NativeConfig } from '../../../config/schema.ts'
-import { ToolwayError } from '../../../core/errors.ts'
+import { invalidArguments } from '../../../core/errors.ts'
 import { type Result, resultOf } from '../../../core/result.ts'
 import { defineTool, type Tool } from '../../define-tool.ts'
 import { withoutHidden } from '../../hidden-characters.ts'
@@ -55,51 +55,42 @@ export const fetchTool = ({ vet, config }: FetchOptions): Tool =>
       const page = form === 'html' && !raw ? await readableText(source, got.url, signal) : { title: '', text: source }
       const part = slice(withoutHidden(page.text), start, max_chars)
       const title = withoutHidden(page.title)
-      return answer(got, { ...(title && { title }), ...part, truncated: part.next_start !== undefined || got.cut })
+      return answer(got, { title, ...part, truncated: part.next_start !== undefined || got.cut })
     },
   })
 
-interface Told {
-  readonly text: string
+interface Page extends ReturnType<typeof slice> {
+  readonly title: string
   readonly truncated: boolean
-  readonly next_start?: number
-  readonly total_chars: number
-  readonly title?: string
 }
 
 /** Returns the body of an error response such as 404 too: it may say why. */
-function answer({ url, status, contentType }: Got, told: Told): Result {
-  const { title, text, truncated, next_start, total_chars } = told
+function answer({ url, status, contentType }: Got, page: Page): Result {
+  const { title, text, truncated, next_start, total_chars } = page
   const more = next_start === undefined ? 'the rest was too large to read' : `go on with start: ${next_start}`
   const head = status >= 400 ? `HTTP ${status}\n\n` : ''
   const tail = truncated ? `\n\n[of ${total_chars} characters; ${more}]` : ''
   return resultOf({
-    content: [{ type: 'text', text: `${head}${title === undefined ? '' : `${title}\n\n`}${text}${tail}` }],
-    structuredContent: { url: url.href, status, contentType, ...told },
-    ...(status >= 400 && { isError: true }),
+    content: [{ type: 'text', text: `${head}${title && `${title}\n\n`}${text}${tail}` }],
+    structuredContent: { url: url.href, status, contentType, ...page, title: title || undefined },
+    isError: status >= 400 || undefined,
   })
 }
 
 function imageResult({ url, status, bytes, cut }: Got, mimeType: string): Result {
-  if (cut) {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `This ${mimeType} is larger than ${bytes.length} bytes, which is too large to hand on; try a smaller version.`,
-    )
-  }
+  if (cut)
+    throw invalidArguments(`This ${mimeType} is too large (more than ${bytes.length} bytes); try a smaller version.`)
   return resultOf({
     content: [{ type: 'image', data: bytes.toString('base64'), mimeType }],
     structuredContent: { url: url.href, status, contentType: mimeType, text: '', truncated: false, total_chars: 0 },
-    ...(status >= 400 && { isError: true }),
+    isError: status >= 400 || undefined,
   })
 }
 
-const unreadable = (type: string) =>
-  new ToolwayError(
-    'INVALID_ARGUMENTS',
-    `This is ${/^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : 'neither text nor an image'}, which fetch does not read; ` +
-      'it takes pages, text, JSON, XML and images.',
-  )
+function unreadable(type: string) {
+  const what = /^[\w.+-]+\/[\w.+-]+$/.test(type) ? type : 'neither text nor an image'
+  return invalidArguments(`This is ${what}, which fetch does not read; it reads pages, text, JSON, XML and images.`)
+}
 
 /** Does not split surrogate pairs. */
 function slice(text: string, start: number, most: number) {
@@ -107,11 +98,7 @@ function slice(text: string, start: number, most: number) {
   const to = boundary(text, Math.min(text.length, from + most))
   // With a limit of one, a surrogate pair would otherwise never be passed.
   const end = to === from && from < text.length ? Math.min(text.length, from + 2) : to
-  return {
-    text: text.slice(from, end),
-    total_chars: text.length,
-    ...(end < text.length && { next_start: end }),
-  }
+  return { text: text.slice(from, end), total_chars: text.length, next_start: end < text.length ? end : undefined }
 }
 
 function boundary(text: string, at: number): number {

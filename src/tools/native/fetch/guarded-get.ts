@@ -73,27 +73,23 @@ async function vetted(text: string, { vet, signal }: GetOptions): ReturnType<Vet
 
 /** Another origin may have another owner: the caller must request it explicitly, and it is vetted like the first. */
 function elsewhere(from: URL, location: string): URL {
-  const target = URL.canParse(location, from.href) ? new URL(location, from.href) : undefined
+  const target = URL.parse(location, from.href)
   if (target?.origin === from.origin) return target
-  const named = target && /^https?:$/.test(target.protocol) ? shown(target) : 'somewhere that is no web page'
-  throw new ToolwayError(
-    'UNSAFE_URL',
-    `It redirects to another site, which is not followed: ${named}. Fetch that URL itself if you want it.`,
-  )
+  const named = target && /^https?:$/.test(target.protocol) ? shown(target) : 'not a web page'
+  const sentence = `It redirects to another site, which is not followed: ${named}. Fetch that URL if you want it.`
+  throw new ToolwayError('UNSAFE_URL', sentence)
 }
 
 const shown = ({ origin, pathname, search }: URL) => `${origin}${pathname}${search}`.slice(0, 500)
 
 /** Omits the path, which may hold a secret. */
-const cannotReach = ({ host }: URL, thrown: unknown): ToolwayError =>
-  new ToolwayError(
-    'SERVER_UNAVAILABLE',
-    `${host} could not be read (${reason(thrown)}). Check the URL, or try again later.`,
-    { cause: thrown },
-  )
+function cannotReach({ host }: URL, thrown: unknown): ToolwayError {
+  const sentence = `${host} could not be read (${reason(thrown)}). Check the URL, or try again later.`
+  return new ToolwayError('SERVER_UNAVAILABLE', sentence, { cause: thrown })
+}
 
 /** A host with several addresses fails with one error per address. */
-function reason(thrown: unknown): string {
+export function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
   return (error as NodeJS.ErrnoException).code ?? error.message
@@ -139,10 +135,7 @@ export async function readBody(
   encoding: string,
   maxBytes: number,
 ): Promise<{ readonly bytes: Buffer; readonly truncated: boolean }> {
-  const codings = encoding
-    .toLowerCase()
-    .split(',')
-    .map((coding) => coding.trim())
+  const codings = encoding.toLowerCase().split(/[,\s]+/)
   const known = codings.filter((coding) => coding !== '' && coding !== 'identity')
   const create = decoders[known[0] ?? '']
   if (known.length > 1 || (known.length === 1 && !create)) {

@@ -1,4 +1,4 @@
-import { ToolwayError } from '../../../core/errors.ts'
+import { invalidArguments } from '../../../core/errors.ts'
 import type { Moment } from './moment.ts'
 import { type Wall, wallAt } from './zone.ts'
 
@@ -99,9 +99,6 @@ function fill(pattern: string, moment: Moment): string {
 
 function field(known: typeof letters, name: string, spelling: string): (shown: Shown) => string {
   if (Object.hasOwn(known, name)) return known[name]!
-  throw new ToolwayError(
-    'INVALID_ARGUMENTS',
-    `"${spelling}" in "format" means nothing here; use ${formatNames.join(', ')}, a pattern such as ` +
-      '"yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M", and \'quotes\' around words.',
-  )
+  const patterns = 'a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M", and \'quotes\' around words.'
+  throw invalidArguments(`"${spelling}" in "format" is unknown; use ${formatNames.join(', ')}, ${patterns}`)
 }

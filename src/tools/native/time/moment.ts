@@ -1,4 +1,4 @@
-import { ToolwayError } from '../../../core/errors.ts'
+import { invalidArguments } from '../../../core/errors.ts'
 import { instantOf, utcOf, type Wall, wallAt, wallInUtc, type Zone, zoneNamed } from './zone.ts'
 
 /** An instant, and the zone it was written in. */
@@ -28,20 +28,15 @@ export function momentFrom(value: string | number, zone: Zone, now: number): Mom
   const text = String(value).trim()
   if (text.toLowerCase() === 'now') return { instant: now, zone }
   const moment = fromNumber(text, zone) ?? fromForms(text, zone, now)
-  if (!moment) {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `"${text.slice(0, 60)}" is not a time that can be read; write it as "2026-11-15T10:30:00+01:00", "2026-11-15" or "10:30", ` +
-        'or as seconds since 1970.',
-    )
-  }
-  return checked(moment)
+  if (moment) return checked(moment)
+  const forms = 'write it as "2026-11-15T10:30:00+01:00", "2026-11-15" or "10:30", or as seconds since 1970.'
+  throw invalidArguments(`"${text.slice(0, 60)}" is not a known form of a time; ${forms}`)
 }
 
 /** Rejects times outside the years 1 to 9999, where calendars and clients no longer agree. */
 function checked(moment: Moment): Moment {
   if (moment.instant >= earliest && moment.instant <= latest) return moment
-  throw new ToolwayError('INVALID_ARGUMENTS', 'That time lies outside the years 1 to 9999.')
+  throw invalidArguments('That time is outside the years 1 to 9999.')
 }
 
 /** Seconds since 1970, or milliseconds if seconds would be thousands of years away. Eight digits are a date. */
@@ -78,7 +73,7 @@ function monthNumber(written: string, text: string): number {
   if (/^\d/.test(written)) return Number(written)
   const short = written.slice(0, 3).toLowerCase()
   const month = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'].indexOf(short) + 1
-  if (month === 0) throw new ToolwayError('INVALID_ARGUMENTS', `"${text}" names no month: "${written}" is not one.`)
+  if (month === 0) throw invalidArguments(`"${written}" in "${text}" is not a month.`)
   return month
 }
 
@@ -86,13 +81,9 @@ function checkWall(wall: Wall, text: string) {
   const { year, month, day, hour, minute, second } = wall
   const there = new Date(utcOf(wall))
   const isDate = month >= 1 && month <= 12 && there.getUTCFullYear() === year && there.getUTCMonth() + 1 === month
-  if (!isDate || day < 1) throw new ToolwayError('INVALID_ARGUMENTS', `"${text}" is not a day of the calendar.`)
-  if (hour > 23 || minute > 59 || second > 59) {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
-      `"${text}" is not a time of day: hours end at 23, minutes and seconds at 59.`,
-    )
-  }
+  if (!isDate || day < 1) throw invalidArguments(`"${text}" is not a day of the calendar.`)
+  if (hour > 23 || minute > 59 || second > 59)
+    throw invalidArguments(`"${text}" is not a time of day: hours end at 23, minutes and seconds at 59.`)
 }
 
 /** Months and days follow the calendar and the local clock; milliseconds are exact. */
@@ -122,18 +113,16 @@ const units: readonly (readonly [RegExp, Partial<Duration>])[] = [
 export function durationFrom(text: string): Duration {
   const unsigned = text.trim().replace(/^[+-]/, '').trim().toLowerCase()
   const parts = unsigned.startsWith('p') ? isoParts(unsigned) : wordParts(unsigned)
-  if (!parts || parts.length === 0) {
-    throw new ToolwayError(
-      'INVALID_ARGUMENTS',
+  if (!parts || parts.length === 0)
+    throw invalidArguments(
       `"${text.slice(0, 60)}" is not a duration; write it as "P1DT2H30M", "90m" or "2 hours 30 minutes".`,
     )
-  }
   const sign = text.trim().startsWith('-') ? -1 : 1
   const total = (unit: keyof Duration) =>
     sign * parts.reduce((sum, [count, size]) => sum + count * (size[unit] ?? 0), 0)
   const duration = { months: total('months'), days: total('days'), milliseconds: Math.round(total('milliseconds')) }
   if (Number.isInteger(duration.months) && Number.isInteger(duration.days)) return duration
-  throw new ToolwayError('INVALID_ARGUMENTS', `"${text.slice(0, 60)}" has part of a day in it; give the hours instead.`)
+  throw invalidArguments(`"${text.slice(0, 60)}" has a fraction of a day; give the hours instead.`)
 }
 
 type Part = readonly [count: number, size: Partial<Duration>]
@@ -181,13 +170,9 @@ export function describeDifference(milliseconds: number): { duration: string; te
   const words = Object.entries(counts)
     .filter(([, count]) => count !== 0)
     .map(([unit, count]) => `${count} ${unit}${count === 1 ? '' : 's'}`)
-  const timeOfDay = [
-    counts.hour && `${counts.hour}H`,
-    counts.minute && `${counts.minute}M`,
-    counts.second && `${counts.second}S`,
-  ]
-  const time = timeOfDay.filter(Boolean).join('')
-  const iso = `P${counts.day ? `${counts.day}D` : ''}${time && `T${time}`}`
+  const part = (count: number, letter: string) => (count === 0 ? '' : `${count}${letter}`)
+  const time = part(counts.hour, 'H') + part(counts.minute, 'M') + part(counts.second, 'S')
+  const iso = `P${part(counts.day, 'D')}${time && `T${time}`}`
   const sign = milliseconds < 0
   return {
     duration: distance === 0 ? 'PT0S' : `${sign ? '-' : ''}${iso}`,

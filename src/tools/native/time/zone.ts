@@ -1,4 +1,4 @@
-import { ToolwayError } from '../../../core/errors.ts'
+import { invalidArguments } from '../../../core/errors.ts'
 import { nearMisses } from '../../../lib/near.ts'
 
 /** A local date and time without a zone. Months count from 1. */
@@ -39,7 +39,7 @@ function canonicalName(spelling: string | undefined): string {
     return new Intl.DateTimeFormat('en-US', { timeZone: spelling }).resolvedOptions().timeZone
   } catch {
     const repeated = (spelling as string).slice(0, 60)
-    throw new ToolwayError('INVALID_ARGUMENTS', `"${repeated}" is not a time zone${suggestion(repeated)}`)
+    throw invalidArguments(`"${repeated}" is not a time zone${suggestion(repeated)}`)
   }
 }
 
@@ -49,14 +49,10 @@ function suggestion(spelling: string): string {
   const wanted = place(spelling).toLowerCase()
   const here = all.filter((name) => place(name).toLowerCase() === wanted)
   const nearPlaces = nearMisses(wanted, all.map(place))
-  const near = [here, nearMisses(spelling, all), all.filter((name) => nearPlaces.includes(place(name)))].find(
-    (names) => names.length > 0,
-  )
+  const lists = [here, nearMisses(spelling, all), all.filter((name) => nearPlaces.includes(place(name)))]
+  const near = lists.find((names) => names.length > 0)?.slice(0, 3)
   if (!near) return '; use an IANA name such as "Europe/Berlin", or an offset such as "+02:00".'
-  return `; did you mean ${near
-    .slice(0, 3)
-    .map((name) => `"${name}"`)
-    .join(' or ')}?`
+  return `; did you mean ${near.map((name) => `"${name}"`).join(' or ')}?`
 }
 
 function offsetsOf(timeZone: string): Zone['offsetAt'] {

@@ -15,11 +15,6 @@ export interface IsolatedPluginOptions {
   readonly log: Log
 }
 
-/** The child process of one plugin: starts with the first call, stays warm, and is killed when it hangs. */
-export interface IsolatedPlugin extends AsyncDisposable {
-  run(tool: string, call: Call): Promise<Result>
-}
-
 const startMs = 20_000
 /** How long a cancelled call may take to stop. */
 const graceMs = 1_000
@@ -32,7 +27,8 @@ interface Running {
   readonly waiting: Map<number, PromiseWithResolvers<Result>>
 }
 
-export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPlugin {
+/** The child process of one plugin: starts with the first call, stays warm, and is killed when it hangs. */
+export function createIsolatedPlugin(options: IsolatedPluginOptions) {
   const { file, clock, log } = options
   let current: Running | undefined
   let idle: Disposable | undefined
@@ -52,13 +48,12 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
     const running: Running = { process, ready: ready.promise, waiting: new Map() }
     ready.promise.catch(() => {})
     for (const stream of [process.stdout, process.stderr]) {
-      stream?.on('data', (said: Buffer) =>
-        log.debug({ plugin: file, said: said.toString('utf8', 0, 2_000) }, 'a plugin says'),
+      stream?.on('data', (output: Buffer) =>
+        log.debug({ plugin: file, output: output.toString('utf8', 0, 2_000) }, 'plugin output'),
       )
     }
     process.on('message', (message: unknown) => {
-      if (!isFromChild(message))
-        log.debug({ plugin: file }, 'a plugin says something to the gateway that means nothing')
+      if (!isFromChild(message)) log.debug({ plugin: file }, 'plugin sent an invalid message')
       else if (message.kind === 'ready') ready.resolve()
       else if (message.kind === 'broken') ready.reject(new ToolwayError('SERVER_UNAVAILABLE', message.problem))
       else settle(running, message)
@@ -70,15 +65,12 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
       ready.reject(error)
       for (const { reject } of running.waiting.values()) reject(error)
     })
-    tell(running, { kind: 'load', file, library: library.href })
+    send(running, { kind: 'load', file, library: library.href })
     return running
   }
 
   const gone = (how: string) =>
-    new ToolwayError(
-      'OUTCOME_UNKNOWN',
-      `The process of this tool has ended (${how}) before it had answered; what it did until then is not known.`,
-    )
+    new ToolwayError('OUTCOME_UNKNOWN', `The process of this tool ended (${how}) before it returned; it may have run.`)
 
   function settle(running: Running, message: Extract<FromChild, { id: number }>): void {
     const waiting = running.waiting.get(message.id)
@@ -93,17 +85,17 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
   }
 
   /** Cancels a call. Kills the child, with all its other calls, if the call does not stop. */
-  function callOff(running: Running, id: number): void {
-    tell(running, { kind: 'cancel', id })
+  function cancel(running: Running, id: number): void {
+    send(running, { kind: 'cancel', id })
     clock.after(graceMs, () => {
       if (!running.waiting.has(id)) return
-      log.warn({ plugin: file }, 'a tool does not stop when it is called off; its process is ended')
+      log.warn({ plugin: file }, 'plugin tool did not stop when cancelled; killing its process')
       end(running)
     })
   }
 
   return {
-    async run(tool, call) {
+    async run(tool: string, call: Call): Promise<Result> {
       const { signal, caller, input } = call
       signal.throwIfAborted()
       if (over) throw gone('it is no longer needed')
@@ -116,18 +108,11 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
       // The caller may be gone by the time it rejects.
       answer.promise.catch(() => {})
       running.waiting.set(id, answer)
-      const stop = () => callOff(running, id)
+      const stop = () => cancel(running, id)
       signal.addEventListener('abort', stop, { once: true })
-      const { peer: _, ...told } = caller
-      tell(running, {
-        kind: 'call',
-        id,
-        tool,
-        callId: call.id,
-        arguments: input.arguments.value,
-        meta: input.meta,
-        caller: told,
-      })
+      const { peer: _, ...sent } = caller
+      const { meta, arguments: args } = input
+      send(running, { kind: 'call', id, tool, callId: call.id, arguments: args.value, meta, caller: sent })
       try {
         return await waitFor(answer.promise, signal)
       } finally {
@@ -146,12 +131,8 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
   }
 
   async function readyInTime(running: Running, signal: AbortSignal): Promise<void> {
-    const tooSlow = () =>
-      new ToolwayError(
-        'TIMEOUT',
-        `The process of the plugin ${file} did not start within ${startMs / 1000} s, which is a fixed limit.`,
-      )
-    using limit = deadline(clock, startMs, tooSlow, signal)
+    const sentence = `The process of the plugin ${file} did not start within ${startMs / 1000} s (a fixed limit).`
+    using limit = deadline(clock, startMs, () => new ToolwayError('TIMEOUT', sentence), signal)
     try {
       await waitFor(running.ready, limit.signal)
     } catch (thrown) {
@@ -174,7 +155,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions): IsolatedPl
 }
 
 /** Does nothing if the child is gone: its exit rejects all pending calls. */
-function tell({ process: child }: Running, message: ToChild): void {
+function send({ process: child }: Running, message: ToChild): void {
   if (child.connected) child.send(message, () => {})
 }
 
@@ -187,10 +168,7 @@ const environment = (variables: readonly string[]) =>
 
 /** Checks the code, which a plugin may have invented. */
 const received = ({ code, message, details, cause }: SentError): ToolwayError =>
-  new ToolwayError(Object.hasOwn(errorKinds, code) ? code : 'INTERNAL', message, {
-    ...details,
-    ...(cause !== undefined && { cause }),
-  })
+  new ToolwayError(Object.hasOwn(errorKinds, code) ? code : 'INTERNAL', message, { ...details, cause })
 
 export type ToChild =
   | { readonly kind: 'load'; readonly file: string; readonly library: string }

@@ -18,7 +18,7 @@ const send = (message: FromChild) => {
 process.on('disconnect', () => process.exit())
 process.on('message', (message: ToChild) => {
   if (message.kind === 'load') void load(message)
-  else if (message.kind === 'cancel') running.get(message.id)?.abort(new ToolwayError('CANCELLED', 'called off'))
+  else if (message.kind === 'cancel') running.get(message.id)?.abort(new ToolwayError('CANCELLED', 'cancelled'))
   else void run(message)
 })
 
@@ -61,13 +61,13 @@ const mute: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () => Promise.reject(new ToolwayError('INTERNAL', 'A tool in a process of its own cannot ask its caller.')),
+  ask: () => Promise.reject(new ToolwayError('INTERNAL', 'An isolated tool cannot ask its caller.')),
 }
 
 function sent(thrown: unknown): SentError {
   const { code, message, details } = ToolwayError.from(thrown)
   const { cause, ...rest } = details
-  return { code, message, details: rest, ...(cause !== undefined && { cause: causeOf(cause) }) }
+  return { code, message, details: rest, cause: cause === undefined ? undefined : causeOf(cause) }
 }
 
 const causeOf = (cause: unknown) =>

@@ -65,7 +65,7 @@ const echo: Answer = async (request, response) => {
 describe('G1: HTTP to a server', () => {
   test('security: a server that keeps its connections busy gets no more of them than others could need', async () => {
     const { url, sockets } = await serving((_, response) => response.writeHead(200).write('and so on'))
-    await using channel = createHttpChannel(url, systemClock, { most: 2 })
+    await using channel = createHttpChannel(url, systemClock, { maxConnections: 2 })
     const endless = () => channel.request(post(), () => ({ data() {}, end() {}, lost() {} }))
     const [first] = [await endless(), await endless()]
     await expect(endless()).rejects.toMatchObject({ written: false, cause: { code: 'EMFILE' } })

@@ -5,15 +5,7 @@ import { proxyFor, type WebProxy } from '../../../lib/proxy.ts'
 import { ConnectTimeout, type HttpChannel, NoResponse } from '../http-channel.ts'
 import { type HttpConnection, openHttpConnection } from './connection.ts'
 
-/** An idle connection, and until when it may be reused. */
-interface Idle {
-  readonly connection: HttpConnection
-  readonly until: number
-}
-
 const connectMs = 10_000
-/** A server that keeps all connections open must not exhaust file descriptors. */
-const maxConnections = 1_024
 
 // If the server closes a connection while we write to it, the outcome is unknown. So a connection is not reused after
 // a long idle time, or close to the server's own keep-alive timeout.
@@ -22,7 +14,8 @@ const maxIdleMs = 15_000
 const marginMs = 2_000
 
 export interface ChannelOptions {
-  readonly most?: number
+  /** A server that keeps all connections open must not exhaust file descriptors. */
+  readonly maxConnections?: number
   /** Overrides the proxy from the environment. */
   readonly proxy?: WebProxy | undefined
 }
@@ -30,11 +23,11 @@ export interface ChannelOptions {
 /** One connection per concurrent request; idle ones are reused. Throws if the environment names an unusable proxy. */
 export function createHttpChannel(address: string, clock: Clock, options: ChannelOptions = {}): HttpChannel {
   const origin = new URL(address)
-  const { most = maxConnections, proxy = environmentProxy(origin) } = options
+  const { maxConnections = 1_024, proxy = environmentProxy(origin) } = options
   const encrypted = origin.protocol === 'https:' || proxy?.origin.startsWith('https:')
   const open = new Set<HttpConnection>()
-  /** Most recently used last, and reused first. */
-  let idle: Idle[] = []
+  /** Until when each may be reused; most recently used last, and reused first. */
+  let idle: { readonly connection: HttpConnection; readonly until: number }[] = []
   let sweeping: Disposable | undefined
   let closed = false
   let gaps = 0
@@ -97,7 +90,7 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
       // Loaded on demand: many servers are local.
       const tls = encrypted ? (await import('node:tls')).connect : undefined
       if (closed) throw new NoResponse(false, new Error('the channel is closed'))
-      if (open.size >= most) throw new NoResponse(false, tooMany())
+      if (open.size >= maxConnections) throw new NoResponse(false, tooMany())
       return connect(tls).ask(request, receive)
     },
     async [Symbol.asyncDispose]() {

@@ -1,7 +1,13 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net'
 import type { connect as TlsConnect } from 'node:tls'
 import { proxyRefused, proxyUnreachable, type WebProxy } from '../../../lib/proxy.ts'
-import { type ChannelRequest, NoResponse, type ResponseBodyReader, type ResponseHead } from '../http-channel.ts'
+import {
+  type ChannelRequest,
+  NoResponse,
+  type ReceiveBody,
+  type ResponseBodyReader,
+  type ResponseHead,
+} from '../http-channel.ts'
 import {
   createResponseReader,
   headLength,
@@ -18,7 +24,7 @@ export interface HttpConnection {
   readonly keepAliveMs: number | undefined
   /** Whether a response has begun on it. */
   readonly answered: boolean
-  ask(request: ChannelRequest, receive: (head: ResponseHead) => ResponseBodyReader): Promise<ResponseHead>
+  ask(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
   /** Closes it; a pending request fails with this error. */
   lose(why: Error): void
 }
@@ -37,7 +43,7 @@ export interface HttpConnectionOptions {
 
 /** A pending request and the reader of its response. */
 interface Work {
-  readonly receive: (head: ResponseHead) => ResponseBodyReader
+  readonly receive: ReceiveBody
   readonly settled: PromiseWithResolvers<ResponseHead>
   readonly signal: AbortSignal | undefined
   readonly stop: () => void
@@ -200,11 +206,8 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
   }
 }
 
-function headOf(
-  { status, headers, repeated }: ParsedHead,
-  relay: WebProxy | undefined,
-  abort: () => void,
-): ResponseHead {
+function headOf(parsed: ParsedHead, relay: WebProxy | undefined, abort: () => void): ResponseHead {
+  const { status, headers, repeated } = parsed
   const type = headers.get('content-type') ?? ''
   const end = type.indexOf(';')
   return {
@@ -260,25 +263,20 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
   for (const name of Object.keys(headers)) {
     const value = headers[name] as string
     if (!/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
-      throw new TypeError(
-        `The header ${JSON.stringify(name)} cannot be sent: remove line breaks and special characters.`,
-      )
+      const advice = 'remove line breaks and special characters'
+      throw new TypeError(`The header ${JSON.stringify(name)} cannot be sent: ${advice}.`)
     }
     text += `${name}: ${value}\r\n`
   }
   return text
 }
 
-interface SocketOptions {
-  /** Reads the socket without a stream. */
-  readonly onread?: OnReadOpts
-  /** An established tunnel. */
-  readonly socket?: Socket
-}
+/** `onread` reads the socket without a stream; `socket` is an established tunnel. */
+type SocketOptions = { readonly onread: OnReadOpts } | { readonly socket?: Socket }
 
 /** Opens a socket to an origin, with TLS for https. */
 function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: SocketOptions): Socket {
-  const host = hostOf(to)
+  const host = to.hostname.replace(/^\[|\]$/g, '')
   const port = portOf(to)
   if (tls === undefined || to.protocol !== 'https:') return connect({ host, port, ...options })
   const servername = /^[\d.]+$|:/.test(host) ? {} : { servername: host }
@@ -329,7 +327,5 @@ function openTunnel(
 }
 
 const closedError = (): Error => Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' })
-
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[|\]$/g, '')
 
 const portOf = ({ port, protocol }: URL): number => Number(port) || (protocol === 'https:' ? 443 : 80)

@@ -71,12 +71,9 @@ export function createResponseReader(listener: ResponseListener): ResponseReader
   const line = (bytes: Buffer, at: number): { readonly text: string; readonly next: number } | undefined => {
     const end = bytes.indexOf(10, at)
     if (end !== -1 && (end === at || bytes[end - 1] !== 13)) throw new MalformedResponse('a line ends with LF alone')
-    if (end === -1) {
-      if (bytes.length - at > maxLine) throw new MalformedResponse('line too long')
-      begun = Buffer.from(bytes.subarray(at))
-      return undefined
-    }
-    return { text: bytes.toString('latin1', at, end - 1), next: end + 1 }
+    if (end === -1 && bytes.length - at > maxLine) throw new MalformedResponse('line too long')
+    if (end === -1) begun = Buffer.from(bytes.subarray(at))
+    return end === -1 ? undefined : { text: bytes.toString('latin1', at, end - 1), next: end + 1 }
   }
 
   const push = (chunk: Buffer) => {
@@ -236,26 +233,18 @@ export function readHead(text: string): ParsedHead {
   }
   const coding = headers.get('transfer-encoding')
   const length = headers.get('content-length')
-  if (repeated.some(([name]) => name === 'content-length' || name === 'transfer-encoding')) {
+  if (repeated.some(([name]) => name === 'content-length' || name === 'transfer-encoding'))
     throw new MalformedResponse('more than one length')
-  }
   if (coding !== undefined && length !== undefined)
     throw new MalformedResponse('both Content-Length and Transfer-Encoding')
   if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) throw new MalformedResponse('invalid Content-Length')
-  if (coding !== undefined && coding.toLowerCase() !== 'chunked') {
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked')
     throw new MalformedResponse('unsupported Transfer-Encoding')
-  }
   const none = status === 204 || status === 304 || status < 200
   const body = none ? 0 : coding !== undefined ? 'chunked' : length === undefined ? 'until end' : Number(length)
   const kept = minor === '1' ? !connection.includes('close') : connection.includes('keep-alive')
-  return {
-    status,
-    headers,
-    repeated,
-    body,
-    reuse: kept && body !== 'until end',
-    keepAliveMs: keepAlive(headers.get('keep-alive')),
-  }
+  const reuse = kept && body !== 'until end'
+  return { status, headers, repeated, body, reuse, keepAliveMs: keepAlive(headers.get('keep-alive')) }
 }
 
 function keepAlive(value: string | undefined): number | undefined {

@@ -42,19 +42,11 @@ interface OpenElement {
   end?(): void
 }
 
-/** The stack of open elements. A page can close them in any order, or never. */
-interface OpenElements {
-  before(name: string): void
-  push(element: OpenElement): void
-  /** Also closes everything inside; does nothing if none is open. */
-  close(name: string): void
-  closeAll(): void
-}
-
 /** Deeper nesting is only used to exhaust parsers. */
 const deepest = 256
 
-export function createOpenElements(): OpenElements {
+/** The stack of open elements. A page can close them in any order, or never. */
+export function createOpenElements() {
   const open: OpenElement[] = []
   const counts = new Map<string, number>()
   const count = (name: string, by: number) => counts.set(name, (counts.get(name) ?? 0) + by)
@@ -66,13 +58,14 @@ export function createOpenElements(): OpenElements {
     return element
   }
 
+  /** Also closes everything inside; does nothing if none is open. */
   const close = (name: string): void => {
     if ((counts.get(name) ?? 0) === 0) return
     while (pop()?.name !== name);
   }
 
   return {
-    before(name) {
+    before(name: string) {
       const rule = ends[name]
       if (!rule) return
       for (let at = open.length - 1; at >= 0; at--) {
@@ -81,7 +74,7 @@ export function createOpenElements(): OpenElements {
         if (rule.closed.has(found)) return close(found)
       }
     },
-    push(element) {
+    push(element: OpenElement) {
       if (voids.has(element.name) || open.length >= deepest) return element.end?.()
       open.push(element)
       count(element.name, 1)

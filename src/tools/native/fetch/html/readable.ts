@@ -54,15 +54,8 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
   }
 
   const shape = (name: string, attributes: ReadonlyMap<string, string>): (() => void) | undefined => {
+    if (/^h[1-6]$/.test(name)) writer.text(`${'#'.repeat(Number(name[1]))} `)
     switch (name) {
-      case 'h1':
-      case 'h2':
-      case 'h3':
-      case 'h4':
-      case 'h5':
-      case 'h6':
-        writer.text(`${'#'.repeat(Number(name[1]))} `)
-        return undefined
       case 'hr':
         writer.text('---')
         return undefined
@@ -136,7 +129,7 @@ export async function readableText(html: string, address: URL, signal?: AbortSig
     else if (token.kind === 'open') {
       open.before(token.name)
       const end = begin(token.name, token.attributes)
-      open.push({ name: token.name, ...(end && { end }) })
+      open.push({ name: token.name, end })
     } else if (inTitle) title ||= decodeEntities(token.text).replace(/\s+/g, ' ').trim().slice(0, 500)
     else if (skipped === 0) writer.text(decodeEntities(token.text), verbatim > 0)
   }

@@ -1,22 +1,9 @@
-/** Assembles readable text: collapses whitespace, starts blocks on new lines, and stops at a maximum length. */
-export interface Writer {
-  /** With `verbatim`, whitespace and line breaks are kept. */
-  text(text: string, verbatim?: boolean): void
-  /** Starts a new line before the next text, after a blank one if `apart`. */
-  line(apart?: boolean): void
-  indent(mark: string): void
-  outdent(): void
-  /** Keeps everything on one line while a table cell is open. */
-  cell(open: boolean): void
-  mark(): number
-  replace(from: number, change: (text: string) => string): void
-  readonly full: boolean
-  toString(): string
-}
+export type Writer = ReturnType<typeof createWriter>
 
 const deepestIndent = 8
 
-export function createWriter(maxCharacters: number): Writer {
+/** Assembles readable text: collapses whitespace, starts blocks on new lines, and stops at a maximum length. */
+export function createWriter(maxCharacters: number) {
   const pieces: string[] = []
   let length = 0
   let breaks = 0
@@ -42,7 +29,8 @@ export function createWriter(maxCharacters: number): Writer {
   }
 
   return {
-    text(text, verbatim = false) {
+    /** With `verbatim`, whitespace and line breaks are kept. */
+    text(text: string, verbatim = false) {
       if (length > maxCharacters) return
       if (verbatim && cells === 0) {
         if (text === '') return
@@ -57,20 +45,22 @@ export function createWriter(maxCharacters: number): Writer {
       put(trimmed)
       spaced = words.endsWith(' ')
     },
-    line(apart = false) {
+    /** Starts a new line before the next text, after a blank one if `apart`. */
+    line(apart = false): void {
       if (cells > 0) spaced = true
       else {
         shared = breaks === 0 ? indents.length : Math.min(shared, indents.length)
         breaks = Math.max(breaks, apart ? 2 : 1)
       }
     },
-    indent: (mark) => void indents.push(mark),
+    indent: (mark: string) => void indents.push(mark),
     outdent: () => void indents.pop(),
-    cell(open) {
+    /** Keeps everything on one line while a table cell is open. */
+    cell(open: boolean): void {
       cells = Math.max(0, cells + (open ? 1 : -1))
     },
     mark: () => pieces.length,
-    replace(from, change) {
+    replace(from: number, change: (text: string) => string): void {
       const text = pieces.splice(from).join('')
       const changed = change(text)
       length += changed.length - text.length
