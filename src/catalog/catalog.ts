@@ -170,7 +170,7 @@ function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<K
       try {
         listener(kinds)
       } catch (error) {
-        log.error({ err: error }, 'a listener failed to hear of changed lists')
+        log.error({ err: error }, 'listener for list changes failed')
       }
     }
   }

@@ -19,17 +19,17 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       const path = join(folder, fileName(server))
       const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'ENOENT')
-          log.warn({ server, path, err: error }, 'cannot read what is remembered of a server')
+          log.warn({ server, path, err: error }, 'cannot read the cached listing of a server')
         return undefined
       })
       if (text === undefined) return undefined
       const record = parse(text)
       if (!isRemembered(record) || record.server !== server) {
-        log.warn({ server, path }, 'what is remembered of a server is damaged; the server will be asked again')
+        log.warn({ server, path }, 'cached listing of a server is damaged; the server is listed again')
         return undefined
       }
       if (record.fingerprint === fingerprint) return record.descriptors
-      log.debug({ server }, 'the configuration of a server has changed; it will be asked again')
+      log.debug({ server }, 'configuration of a server has changed; the server is listed again')
       return undefined
     },
     save: (server, fingerprint, descriptors) => {

@@ -67,7 +67,7 @@ function uriRule(parts: readonly SourcePart[], names: readonly string[]): Catalo
 
 function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict, warn: Warn): void {
   const facts = { kind, server, name, wanted, served, winner }
-  if (winner) warn(facts, 'two entries want one name; the one that ranks lower is served under another')
+  if (winner) warn(facts, 'two entries have the same name; the one of lower rank is served under another')
   else
     warn(facts, 'an alias has other characters than A-Z a-z 0-9 _ -, is too long or ends like a hash; it is not used')
 }
@@ -139,12 +139,12 @@ type Warn = (facts: object, message: string) => void
 
 /** Names are reassigned on every change of any server; log each warning once. */
 function warnOnce(log: Log): Warn {
-  const said = new Set<string>()
+  const logged = new Set<string>()
   return (facts, message) => {
     const key = message + JSON.stringify(facts)
-    if (said.has(key)) return
-    if (said.size >= 10_000) said.clear()
-    said.add(key)
+    if (logged.has(key)) return
+    if (logged.size >= 10_000) logged.clear()
+    logged.add(key)
     log.warn(facts, message)
   }
 }

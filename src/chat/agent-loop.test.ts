@@ -68,7 +68,7 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
     expect(server.asked.some(({ body }) => 'response_format' in body)).toBe(false)
   })
 
-  test('J5: what is said on the way stands apart from what comes after it', async () => {
+  test('J5: text beside calls is separated from the answer', async () => {
     const { name, arguments: args } = { name: 'weather__forecast', arguments: '{"city":"Rome"}' }
     const talking = answers(
       { content: 'Let me look.', tool_calls: [{ id: 'x', type: 'function', function: { name, arguments: args } }] },
@@ -79,7 +79,7 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
     expect(server.asked[1]?.body.messages[2]).toMatchObject({ role: 'assistant', content: 'Let me look.' })
   })
 
-  test('J5: a call that a server does not understand is made, and nobody sees it', async () => {
+  test('J5: a call written as text is made and not shown', async () => {
     const tagged = says('<think>Hm.</think><tool_call>{"name": "weather__forecast", "arguments": {"city": "Rome"}}')
     const { chat, house } = await chatting([tagged, says('Sunny.')], agent)
     const { text, events } = await ask(chat, question, { stream })
@@ -88,7 +88,7 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
     expect(events.filter(({ kind }) => kind === 'thinking')).toEqual([{ kind: 'thinking', text: 'Hm.' }])
   })
 
-  test('V5: numbers that a model writes keep their digits, towards the tool and in the conversation', async () => {
+  test('V5: numbers of a model keep their digits in the call and in the conversation', async () => {
     const written = '{"a": 1326954198812345679, "b": 1.0}'
     const exact = calls({ name: 'arithmetic__add', arguments: written })
     const { chat, house, server } = await chatting([exact, says('Done.')], agent)
@@ -97,13 +97,13 @@ describe.each([{ stream: false }, { stream: true }])('the agent loop, with strea
     expect(JSON.stringify(server.asked[1]?.body)).toContain('1326954198812345679')
   })
 
-  test('J5: JSON that is no call is an answer', async () => {
+  test('J5: JSON that is not a call is an answer', async () => {
     const { chat } = await chatting([says('{"weather": "sunny"}')], agent)
     expect((await ask(chat, question, { stream })).text).toBe('{"weather": "sunny"}')
   })
 })
 
-describe('J5: what goes wrong goes back to the model', () => {
+describe('J5: problems go back to the model', () => {
   const lastResult = async (reply: Reply, options: object = agent) => {
     const { chat, server } = await chatting([reply, says('I see.')], options)
     expect((await ask(chat, question)).text).toBe('I see.')
@@ -156,7 +156,7 @@ describe('J5: what goes wrong goes back to the model', () => {
     expect(await lastResult(many)).toBe('Error: Too many calls at once: only the first 32 are run.')
   })
 
-  test('calls are made side by side, but no more than may be', async () => {
+  test('calls run in parallel, up to the limit', async () => {
     let running = 0
     let most = 0
     const slow = defineTool({
@@ -183,7 +183,7 @@ describe('J5: what goes wrong goes back to the model', () => {
 })
 
 describe('J5: when it stops', () => {
-  test('at the limit of steps it answers once more, without tools and with a note', async () => {
+  test('at the step limit it answers without tools, with a note', async () => {
     let city = 0
     const wandering: Reply = (asked, response) =>
       asked.body.tools
@@ -204,7 +204,7 @@ describe('J5: when it stops', () => {
     ])
   })
 
-  test('the same call with the same result is pointed out, and ends the loop before its limit', async () => {
+  test('repeated calls get a hint and end the loop early', async () => {
     const stuck: Reply = (asked, response) => (asked.body.tools ? rome : says('Enough.'))(asked, response)
     const { chat, server } = await chatting([stuck], { config: { mode: 'agent', maxSteps: 50 } })
     const { text, end } = await ask(chat, question)
@@ -239,19 +239,19 @@ describe('J5: when it stops', () => {
     expect(server.asked.map(({ body }) => body.tool_choice)).toEqual(['required', 'auto'])
   })
 
-  test('S5: a model that fails after it has called tools leaves their results', async () => {
+  test('S5: if the model fails after tool calls, their results are returned', async () => {
     const { chat } = await chatting([rome, refuses(500, 'x')], agent)
     const { text, end } = await ask(chat, question)
     expect(text).toMatch(/raw results:\)\n\nweather__forecast:\nRome: sunny, 21 degrees$/)
     expect(end.notes).toEqual(['The model failed before it answered; the raw results follow.'])
   })
 
-  test('S5: a model that has nothing to say about its results leaves them, too', async () => {
+  test('S5: if the model does not summarize the results, they are returned', async () => {
     const { chat } = await chatting([rome, says('')], agent)
     expect((await ask(chat, question)).text).toContain('Rome: sunny, 21 degrees')
   })
 
-  test('S5: a server that hangs up is asked again; a failure with nothing to show is told', async () => {
+  test('S5: a dropped connection is retried; a failure without results is an error', async () => {
     const { chat } = await chatting([hangsUp(), says('Here.'), hangsUp()], agent)
     expect((await ask(chat, question)).text).toBe('Here.')
     await expect(ask(chat, question)).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })

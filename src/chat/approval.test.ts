@@ -9,7 +9,7 @@ import { calls, says } from './models/server.fixture.ts'
 
 const rome = calls({ name: 'weather__forecast', arguments: { city: 'Rome' } })
 
-describe('J5: what needs a yes', () => {
+describe('J5: approval', () => {
   const write = defineTool({
     name: 'write',
     description: 'Writes.',
@@ -46,12 +46,12 @@ describe('J5: what needs a yes', () => {
     expect([result, rule]).toEqual(['written', 'chat.approve[0]'])
   })
 
-  test('is not done without one, nor where nobody can be asked', async () => {
+  test('is required, and without anybody to ask the call is refused', async () => {
     expect((await asking('writes', { action: 'decline' })).result).toMatch(/^Error: files\.write .* declined/)
     expect((await asking('writes')).result).toMatch(/^Error: files\.write .* elicitation/)
   })
 
-  test('is nothing that only reads, or that no pattern fits', async () => {
+  test('is not needed for read-only tools or without a matching pattern', async () => {
     const { chat, house } = await chatting([rome, says('Well.')], {
       config: { mode: 'agent', approve: ['writes', 'files.*'] },
     })

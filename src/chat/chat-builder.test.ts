@@ -26,7 +26,7 @@ function library(chat: Chat) {
 const rome = calls({ name: 'weather__forecast', arguments: { city: 'Rome' } })
 
 describe('the fluent builder', () => {
-  test('S6: an answer, whole, with what was done for it', async () => {
+  test('S6: a complete answer with its tool calls', async () => {
     const { chat } = await chatting([rome, says('Sunny.')])
     expect(await library(chat).ask.withMode('agent').ask('How is Rome?')).toEqual({
       text: 'Sunny.',
@@ -77,7 +77,7 @@ describe('the fluent builder', () => {
     ])
   })
 
-  test('S6: a choice leaves the builder that it was made with as it was', async () => {
+  test('S6: builders are immutable', async () => {
     const { chat } = await chatting([says('Well.')])
     const { requests, ask } = library(chat)
     const agent = ask.withMode('agent')
@@ -102,7 +102,7 @@ describe('the fluent builder', () => {
     expect([text, made[0]?.text]).toEqual(['42', '6 * 7 in scratch'])
   })
 
-  test('S6: an answer as it comes, which ends with its reader', async () => {
+  test('S6: streams an answer and stops when its reader stops', async () => {
     const { chat, server } = await chatting([says('One two three.')], { config: { mode: 'agent' } })
     const pieces: string[] = []
     for await (const event of library(chat).ask.stream('Count')) if (event.kind === 'text') pieces.push(event.text)

@@ -18,7 +18,7 @@ const comeBack = (handed: readonly FunctionCall[]): readonly ChatMessage[] => [
 ]
 const restored = [...own, { role: 'tool', tool_call_id: 'theirs', content: 'x' }]
 
-test('B6: nobody else gets what was kept for a client, even with the id', async () => {
+test('B6: another caller cannot restore the state, even with its id', async () => {
   const clientToolState = handoversIn(memoryTtlStore(createManualClock()))
   const back = comeBack(await clientToolState.keep(user, own, [theirs]))
   expect(await clientToolState.restore({ ...user, principal: 'other' }, back)).toEqual(back)
@@ -26,7 +26,7 @@ test('B6: nobody else gets what was kept for a client, even with the id', async 
   expect(await clientToolState.restore(user, back)).toEqual(restored)
 })
 
-test('B10: a client that comes back to another replica finds its conversation', async () => {
+test('B10: a client that returns to another replica finds its conversation', async () => {
   const shared = memoryTtlStore(createManualClock())
   const [one, other] = [handoversIn(shared), handoversIn(shared)]
   const handed = await one.keep(user, own, [theirs, { ...theirs, id: 'more' }])
@@ -35,7 +35,7 @@ test('B10: a client that comes back to another replica finds its conversation', 
   expect(await other.restore(user, comeBack(handed.toReversed()))).toHaveLength(3)
 })
 
-test('B6: where it is kept nobody reads it, and what was put there by others is not taken for it', async () => {
+test('B6: the stored state is encrypted and authenticated', async () => {
   const texts = new Map<string, string>()
   const open: TtlStore = { set: (key, text) => void texts.set(key, text), get: (key) => texts.get(key) }
   const clientToolState = handoversIn(open)
@@ -52,7 +52,7 @@ test('B6: where it is kept nobody reads it, and what was put there by others is 
   expect(await strangers.restore(user, comeBack(second))).toEqual(comeBack(second))
 })
 
-test('B10: where nothing is kept the conversation still holds; ids of others are not looked for', async () => {
+test('B10: without state the conversation is still valid; foreign ids are not looked up', async () => {
   const asked: string[] = []
   const away: TtlStore = {
     set() {},
@@ -69,7 +69,7 @@ test('B10: where nothing is kept the conversation still holds; ids of others are
   expect(asked).toHaveLength(1)
 })
 
-test('J5: it is kept for an hour after it was last asked for', async () => {
+test('J5: the state is kept for an hour after its last use', async () => {
   const clock = createManualClock()
   const clientToolState = handoversIn(memoryTtlStore(clock))
   const handed = await clientToolState.keep(user, own, [theirs])

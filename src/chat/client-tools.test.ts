@@ -50,7 +50,7 @@ describe("tools of the client's own", () => {
     expect(offered).toContain('paint')
   })
 
-  test('J5: ours run first, theirs are handed over, and no result is lost when the client comes back', async () => {
+  test("J5: our calls run, the client's are handed over, and all results are there when it returns", async () => {
     const { chat, server, house } = await chatting([mixed, says('Done.')], agent)
     const first = await ask(chat, [question], { tools })
     expect(first.events.filter(({ kind }) => kind === 'result')).toHaveLength(1)
@@ -66,7 +66,7 @@ describe("tools of the client's own", () => {
     ])
   })
 
-  test('S3: in the staged loop what the client brings back is interpreted with ours', async () => {
+  test("S3: the staged loop interprets the client's results together with ours", async () => {
     const script = byStage({
       select: says('{"reasoning": "r", "selected_tools": ["paint", "weather__forecast"]}'),
       call: mixed,
@@ -84,7 +84,7 @@ describe("tools of the client's own", () => {
     ])
   })
 
-  test('J5: rounds of ours before a handover are not lost either, however often it is handed over', async () => {
+  test('J5: earlier rounds survive any number of handovers', async () => {
     const { chat, server } = await chatting(
       [
         calls({ name: 'add', arguments: { a: 1, b: 1 }, id: 'one' }),
@@ -108,7 +108,7 @@ describe("tools of the client's own", () => {
     ])
   })
 
-  test('S6: where what was kept is gone, the conversation still holds', async () => {
+  test('S6: an expired state leaves a valid conversation', async () => {
     const { chat } = await chatting([mixed], agent)
     const back = comeBack(await ask(chat, [question], { tools }))
     const { chat: other, server } = await chatting([says('Done.')], agent)
@@ -116,7 +116,7 @@ describe("tools of the client's own", () => {
     expect(server.asked[0]?.body.messages.slice(1)).toEqual(back)
   })
 
-  test('S6: a call without a result gets one, since no server takes it otherwise', async () => {
+  test('S6: a call without a result gets one, because servers refuse it otherwise', async () => {
     const { chat, server } = await chatting([says('Done.')], agent)
     await ask(chat, [
       question,
@@ -130,14 +130,14 @@ describe("tools of the client's own", () => {
     ])
   })
 
-  test('S6: a name that both have means the tool of the client', async () => {
+  test("S6: the client's tool takes precedence over ours of the same name", async () => {
     const same = { ...paint, name: 'weather__forecast' }
     const { chat, house } = await chatting([calls({ name: same.name, arguments: { colour: 'blue' } })], agent)
     expect((await ask(chat, [question], { tools: [same] })).end.handed).toHaveLength(1)
     expect(house.calls).toHaveLength(0)
   })
 
-  test('J5: a call of theirs that does not fit goes back to the model', async () => {
+  test('J5: an invalid call of a client tool goes back to the model', async () => {
     const { chat, server } = await chatting([calls({ name: 'paint', arguments: {} }), says('Well.')], agent)
     expect((await ask(chat, [question], { tools })).text).toBe('Well.')
     expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/^Error: .*paint do not fit.*colour/)

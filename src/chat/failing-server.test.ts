@@ -120,7 +120,7 @@ describe('S5: a model server that fails in one stage', () => {
     expect(chatted.server.asked).toHaveLength(requests)
   })
 
-  test('one of two calls is wrong, twice: the other one is made, and what is wrong is a result', async () => {
+  test('if one of two calls stays invalid, the other is made and the problem is a result', async () => {
     const call = calls(
       { name: 'weather__forecast', arguments: { city: 'Rome' }, id: 'right' },
       { name: 'weather__forecast', arguments: { town: 'Rome' }, id: 'wrong' },
@@ -137,7 +137,7 @@ describe('S5: a model server that fails in one stage', () => {
     ])
   })
 
-  test('a tool that fails has its error for a result', async () => {
+  test('the error of a failed tool is its result', async () => {
     const call = calls({ name: 'weather__forecast', arguments: { city: 'Atlantis' } })
     const { chat, server } = await chatting([byStage({ ...good, call })])
     const { events: told } = await ask(chat, 'x')
@@ -168,7 +168,7 @@ describe('S5: a model server that fails in mid-stream', () => {
     expect(await outcome(await chatting([byStage({ ...good, interpret })]), true)).toEqual(expected)
   })
 
-  test('a direct answer that breaks off is an answer as far as it goes', async () => {
+  test('a direct answer that breaks off is used as far as it came', async () => {
     const script = byStage({
       ...good,
       select: says('{"reasoning": "r", "selected_tools": []}'),
@@ -181,7 +181,7 @@ describe('S5: a model server that fails in mid-stream', () => {
     })
   })
 
-  test('where nothing can be answered with, the failure is told', async () => {
+  test('without anything to answer with, the failure is reported', async () => {
     const { chat, server } = await chatting([hangsUp()])
     await expect(ask(chat, 'x', { stream: true })).rejects.toMatchObject({ code: 'SERVER_UNAVAILABLE' })
     // The selection, and the answer twice.
@@ -203,7 +203,7 @@ describe('S4: a model server that refuses the form', () => {
     expect(chatted.server.asked).toHaveLength(8)
   })
 
-  test('one that takes nothing but prompts still gets through all stages', async () => {
+  test('a server that accepts only prompts still completes all stages', async () => {
     const bare = refusesIf(
       (body) => 'response_format' in body || 'grammar' in body || 'tools' in body,
       'unsupported parameter',
@@ -224,7 +224,7 @@ describe('S4: a model server that refuses the form', () => {
 const written = says('{"tool_calls": [{"name": "weather__forecast", "arguments": {"city": "Rome"}}]}')
 
 describe('S5: a model server that is slow', () => {
-  test('a selection that never comes is done without', async () => {
+  test('if the selection times out, the model answers directly', async () => {
     const chatted = await chatting([byStage({ ...good, select: ignores })])
     const answer = outcome(chatted)
     await chatted.server.request(1)
@@ -233,7 +233,7 @@ describe('S5: a model server that is slow', () => {
     expect(chatted.clock.pending).toBe(0)
   })
 
-  test('429 is waited for, and the answer is as if nothing had been', async () => {
+  test('429 is retried without effect on the answer', async () => {
     const polite = refuses(429, 'slow down', { 'retry-after': '3' })
     const { chat, clock, log } = await chatting([byStage({ ...good, interpret: [polite, good.interpret] })])
     const answer = ask(chat, 'x')
@@ -242,7 +242,7 @@ describe('S5: a model server that is slow', () => {
     expect((await answer).text).toBe('Sunny all day.')
   })
 
-  test('a stream that stalls is left, and the results are given', async () => {
+  test('a stalled stream is aborted and the results are returned', async () => {
     const chatted = await chatting([byStage({ ...good, interpret: stalls('{"content": "Sun') })])
     const answer = outcome(chatted, true)
     await chatted.server.request(3)

@@ -17,7 +17,7 @@ const good = {
 const raw =
   '(The model could not summarize the results. These are the raw results:)\n\nweather__forecast:\nRome: sunny, 21 degrees'
 
-describe('S4, S5: an answer that is written wrongly is mended, or asked for again and then done without', () => {
+describe('S4, S5: a malformed answer is repaired, then requested again, then replaced by a fallback', () => {
   test.each(wrongJson)('$what', async ({ what, write, isMended }) => {
     let script: Readonly<Record<string, Reply>> = good
     const { chat, server } = await chatting([(asked, response) => byStage(script)(asked, response)])
@@ -52,7 +52,7 @@ describe('S4, S5: an answer that is written wrongly is mended, or asked for agai
   })
 })
 
-test('S4: asking again quotes what is wrong, and a better answer is taken', async () => {
+test('S4: the second request quotes the problem, and its answer is used', async () => {
   const wrong = { ...selection, selected_tools: ['weather__forcast'] }
   const { chat, server } = await chatting([
     byStage({

@@ -4,7 +4,7 @@ import { createGenerations } from '../runtime/reload.ts'
 import { requestOf } from './chat.fixture.ts'
 import { reloadableChat } from './reloadable-chat.ts'
 
-test('G8: an answer ends in the configuration that it began in, which is not closed before', async () => {
+test('G8: an answer ends with the configuration it started with, which stays open', async () => {
   const closed: string[] = []
   const clock = createManualClock()
   const chat = (name: string) => ({

@@ -153,7 +153,7 @@ describe.each([{ stream: false }, { stream: true }])('the staged loop, with stre
     })
   })
 
-  test('S3: where no tool is needed, the model answers directly', async () => {
+  test('S3: if no tool is needed, the model answers directly', async () => {
     const { chat, server } = await chatting([byStage({ select: selection(), answer: says('Hello yourself.') })])
     const { text, stages, end } = await ask(chat, 'Hello!', { stream })
     expect([text, stages]).toEqual(['Hello yourself.', ['discover 1', 'select 1', 'answer 1']])
@@ -169,7 +169,7 @@ describe.each([{ stream: false }, { stream: true }])('the staged loop, with stre
 })
 
 describe('the conversation', () => {
-  test('S3: what was said before comes before the question, and the system is told everything in one message', async () => {
+  test('S3: the history precedes the question, and there is one system message', async () => {
     const { chat, server } = await chatting([both])
     await ask(chat, [
       { role: 'system', content: 'Be brief.' },
@@ -209,7 +209,7 @@ describe('the conversation', () => {
     expect(interpret?.[0]?.role).toBe('user')
   })
 
-  test('S3: an unknown model is refused with what there is', async () => {
+  test('S3: an unknown model is an error that lists the models', async () => {
     const { chat } = await chatting([both])
     expect(chat.models()).toEqual(['local'])
     await expect(ask(chat, 'x', { model: 'locall' })).rejects.toMatchObject({
@@ -218,13 +218,13 @@ describe('the conversation', () => {
     })
   })
 
-  test('S3: tool_choice none keeps every tool away', async () => {
+  test('S3: tool_choice none disables all tools', async () => {
     const { chat, server } = await chatting([both])
     expect((await ask(chat, question, { toolChoice: 'none' })).stages).toEqual(['answer 1'])
     expect(server.asked).toHaveLength(1)
   })
 
-  test('S3: tool_choice required asks for calls although nothing was selected', async () => {
+  test('S3: tool_choice required requests calls even if nothing was selected', async () => {
     const replies = byStage({
       select: selection(),
       call: calls({ name: 'arithmetic__add', arguments: { a: 1, b: 1 } }),
@@ -236,8 +236,8 @@ describe('the conversation', () => {
   })
 })
 
-describe('the end of it', () => {
-  test('S6: whoever stops reading stops the calls under way', async () => {
+describe('a running chat', () => {
+  test('S6: running calls are cancelled when the client stops reading', async () => {
     let aborted: unknown
     const { chat, house } = await chatting([both], {
       interceptors: [
@@ -259,7 +259,7 @@ describe('the end of it', () => {
     expect(aborted).toMatchObject({ code: 'CANCELLED' })
   })
 
-  test('S6: an abort ends the model as well, and is told as what it is', async () => {
+  test('S6: an abort stops the model and is reported as such', async () => {
     const controller = new AbortController()
     const { chat, server } = await chatting([() => controller.abort(new Error('enough'))])
     await expect(ask(chat, question, { signal: controller.signal })).rejects.toMatchObject({ code: 'CANCELLED' })
@@ -267,7 +267,7 @@ describe('the end of it', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  test('S6: a chat that is closed ends its answers, which say why', async () => {
+  test('S6: closing the chat ends its answers with a reason', async () => {
     const { chat, server } = await chatting([ignores])
     const answer = ask(chat, question)
     const asked = await server.request(1)
@@ -282,7 +282,7 @@ describe('the end of it', () => {
     expect(JSON.stringify(log.lines)).not.toContain('sk-very-secret-key')
   })
 
-  test('S6: another model can be asked for', async () => {
+  test('S6: a request can choose another model', async () => {
     await using other = await modelServer(both)
     const { chat } = await chatting([both], { model: { baseUrl: other.baseUrl } })
     await ask(chat, question, { model: 'local' })

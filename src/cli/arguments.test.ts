@@ -50,7 +50,7 @@ describe('B11: key=value is typed by the input schema of the tool', () => {
     expect(readArguments(['sizes=1', 'tags=a', 'sizes=2'], schema).value).toEqual({ sizes: [1, 2], tags: ['a'] })
   })
 
-  test('words win over --args', () => {
+  test('words take precedence over --args', () => {
     expect(readArguments(['count=2'], schema, Json.of({ count: 1, text: 'kept' })).value).toEqual({
       count: 2,
       text: 'kept',
@@ -68,7 +68,7 @@ describe('B11: key=value is typed by the input schema of the tool', () => {
   })
 })
 
-describe('B11: a value that does not fit is refused with a sentence that names it', () => {
+describe('B11: a value that does not fit is refused with an error that names it', () => {
   test.each([
     ['count=many', '"count" must be integer, not "many".'],
     ['count=1.5', '"count" must be integer, not "1.5".'],
@@ -86,11 +86,11 @@ describe('B11: a value that does not fit is refused with a sentence that names i
     )
   })
 
-  test('a repeated key that is no list', () => {
+  test('a repeated key that is not a list', () => {
     expect(() => readArguments(['text=a', 'text=b'], schema)).toThrow(/"text" .*2 times/)
   })
 
-  test('whatever is typed, the answer is arguments or a typed error', () => {
+  test('any input gives arguments or a typed error', () => {
     fc.assert(
       fc.property(fc.constantFrom(...Object.keys(schema.properties)), fc.string(), (key, text) => {
         try {

@@ -15,7 +15,7 @@ function processWith({ cpuMs = 0, spare = 20e6 }) {
   return { state, footing }
 }
 
-test('F14: memory is given back once nothing goes on, and not again while there is nothing to give', () => {
+test('F14: memory is released when idle, and not again while there is nothing to release', () => {
   const clock = createManualClock()
   const { state, footing } = processWith({})
   using _ = releaseWhenIdle(clock, footing)
@@ -29,7 +29,7 @@ test('F14: memory is given back once nothing goes on, and not again while there 
   expect(state.released).toBe(1)
 })
 
-test('F14: the more there was to do, the longer what it took is kept, up to five minutes', () => {
+test('F14: the heap is kept longer after more work, up to five minutes', () => {
   const clock = createManualClock()
   const { state, footing } = processWith({})
   using _ = releaseWhenIdle(clock, footing)
@@ -47,7 +47,7 @@ test('F14: the more there was to do, the longer what it took is kept, up to five
   expect(idleUntilReleased(3_600_000)).toBe(300_000)
 })
 
-test('F14: a process at work is left alone, and so is one that is stopped', () => {
+test('F14: a busy process releases nothing, and neither does a stopped one', () => {
   const clock = createManualClock()
   const { state, footing } = processWith({})
   const releasing = releaseWhenIdle(clock, footing)

@@ -17,7 +17,7 @@ test('B11: a script may repeat a call that ended with 3, because such a call was
   expect(repeatable).toEqual(['SERVER_UNAVAILABLE', 'SERVER_UNHEALTHY', 'CIRCUIT_OPEN', 'OVERLOADED'])
 })
 
-test('B11: bad usage ends with 2, the unexpected with 1', () => {
+test('B11: usage errors exit with 2, unexpected ones with 1', () => {
   expect(exitCodeOf(new UsageError('x'))).toBe(exit.usage)
   expect(exitCodeOf(new TypeError('x'))).toBe(exit.failed)
   expect(exitCodeOf('x')).toBe(exit.failed)

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { createProgress } from './kit.ts'
 
-test('B11: progress is one line on a terminal, written again only when it changes, and vanishes', () => {
+test('B11: progress is one line on a terminal, rewritten only when it changes, and removed at the end', () => {
   const stderr = Object.assign(new PassThrough({ encoding: 'utf8' }), { isTTY: true, columns: 20 })
   {
     using progress = createProgress({ stderr })

@@ -21,7 +21,7 @@ const initialize = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
 }
 
-test('B11: stdio answers on stdout, writes nothing else there, and ends with its input', async () => {
+test('B11: stdio writes only responses to stdout, and ends with its input', async () => {
   await using place = await folder()
   const child = start(['stdio'], place)
   child.stdin.end(JSON.stringify(initialize) + '\n')
@@ -35,7 +35,7 @@ test('B11: stdio answers on stdout, writes nothing else there, and ends with its
   ).toMatchObject([{ id: 1, result: { serverInfo: { name: 'toolway' } } }])
 })
 
-test('E1: a call of a tool that is known, whose server is gone, is told so however long that takes', async () => {
+test('E1: a call of a known tool whose server is gone fails with SERVER_UNAVAILABLE, however long that takes', async () => {
   await using server = await startHttpServer()
   await using place = await folder({ 'toolway.json': { mcpServers: { gone: { url: server.url } } } })
   const called = async () => {
@@ -82,7 +82,7 @@ test('B11: serve prints its banner on stderr, with a token that the next start k
   expect(second).toBe(first)
 })
 
-test('B11: a reader that leaves early is no failure', async () => {
+test('B11: a closed output is not a failure', async () => {
   await using place = await folder()
   const child = start(['tools', '--json'], place)
   child.stdout.destroy()

@@ -23,7 +23,7 @@ test('B11: a difference shows what changes with a few lines around it', () => {
   expect(shown('a\r\nb', 'a\nb\n')).toEqual(['…'])
 })
 
-test('B11: what is kept and removed is the old text, what is kept and added the new one', () => {
+test('B11: same and removed lines are the old text, same and added ones the new text', () => {
   const text = fc.array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 1, maxLength: 12 })
   fc.assert(
     fc.property(text, text, (before, after) => {

@@ -16,7 +16,7 @@ function interruptAt() {
   }
 }
 
-test('B11: the first signal asks to stop, the second one leaves at once', () => {
+test('B11: the first signal stops gracefully, the second one quits', () => {
   const { signal, receiveAt } = interruptAt()
   expect(signal.aborted).toBe(false)
   expect(receiveAt(1000)).toBe(0)
@@ -24,7 +24,7 @@ test('B11: the first signal asks to stop, the second one leaves at once', () => 
   expect(receiveAt(3000)).toBe(1)
 })
 
-test('B11: one Ctrl+C that arrives twice, as under npm, is one', () => {
+test('B11: one Ctrl+C that arrives twice, as under npm, counts once', () => {
   const { signal, receiveAt } = interruptAt()
   receiveAt(1000)
   expect(receiveAt(1005)).toBe(0)

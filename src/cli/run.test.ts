@@ -37,14 +37,14 @@ describe('B11: help and version', () => {
     expect(stdout).toMatch(/--json/)
   })
 
-  test('no command at all is bad usage and shows the help on stderr', async () => {
+  test('a missing command is a usage error and shows the help on stderr', async () => {
     const { code, stdout, stderr } = await toolway([])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain('Usage: toolway')
   })
 })
 
-describe('B11: bad usage ends with 2 and says what was meant', () => {
+describe('B11: usage errors exit with 2 and suggest what was meant', () => {
   test.each([
     [['serv'], "error USAGE: unknown command 'serv'\nhint: Did you mean serve?\n"],
     [['servers', '--jsn'], "error USAGE: unknown option '--jsn'\nhint: Did you mean --json?\n"],
@@ -72,7 +72,7 @@ describe('B11: bad usage ends with 2 and says what was meant', () => {
     })
   })
 
-  test.each([[['--json']], [['audit', '--json']]])('%j without a command answers in JSON, too', async (words) => {
+  test.each([[['--json']], [['audit', '--json']]])('%j without a command prints JSON, too', async (words) => {
     const { code, stdout } = await toolway(words)
     expect(code).toBe(2)
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'USAGE', message: 'a command is missing' } })

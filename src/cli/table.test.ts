@@ -54,7 +54,7 @@ test('B11: colours do not disturb the layout', () => {
   expect(table(red, rows, { width: 80 }).map((line) => line.replace(/\x1b\[\d+m/g, ''))).toEqual(plain)
 })
 
-test('B11: a column that somebody will copy from stays whole, and the others pay', () => {
+test('B11: a column to copy from is never truncated', () => {
   const rows = [['everything__trigger-long-running-operation', 'Runs for a long time and tells how far it is']]
   const columns = [
     { title: 'NAME', value: (row: string[]) => row[0] as string, whole: true },

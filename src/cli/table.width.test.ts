@@ -29,7 +29,7 @@ describe('B11: text is measured in terminal cells', () => {
   })
 })
 
-describe('B11: a server cannot steer the terminal through what it says', () => {
+describe('B11: output of a server cannot control the terminal', () => {
   test('escape sequences, controls, bidi overrides and tag characters go; lines, tabs and emoji stay', () => {
     expect(printable('a\x1b[31mred\x1b[0m\x1b]0;title\x07\x9b2J\u202eb\u{e0041}\x08\ttab\r\nline 👩‍👩‍👧')).toBe(
       'aredb\ttab\nline 👩‍👩‍👧',

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { commandLine, count, span, took } from './table.ts'
 
-test('B11: numbers and times read as people say them', () => {
+test('B11: numbers and times are printed in words', () => {
   expect([count(1, 'tool'), count(0, 'tool'), count(3, 'tool')]).toEqual(['1 tool', '0 tools', '3 tools'])
   expect([took(12.4), took(1499)]).toEqual(['12 ms', '1.5 s'])
   expect([span(90_000), span(3_600_000), span(5 * 86_400_000), span(10)]).toEqual([

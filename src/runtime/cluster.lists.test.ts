@@ -38,8 +38,8 @@ async function replicas(...each: NonNullable<Options>[]) {
   }
 }
 
-describe('B10, F4: a list that has changed at one replica', () => {
-  test('is asked for at the others, once, and nobody tells of that again', async () => {
+describe('B10, F4: a list that changed at one replica', () => {
+  test('is refreshed at the others, once, and not published again', async () => {
     const { membership, one, other, third, offer, ready } = await replicas({}, {}, {})
     await ready()
     expect(membership.told).toEqual([])
@@ -59,7 +59,7 @@ describe('B10, F4: a list that has changed at one replica', () => {
     expect(membership.clock.pending).toBe(0)
   })
 
-  test('is not asked for where it has been found already', async () => {
+  test('is not refreshed where it is already known', async () => {
     const { membership, all, other, offer, ready } = await replicas({}, {})
     await ready()
     offer('write')
@@ -70,7 +70,7 @@ describe('B10, F4: a list that has changed at one replica', () => {
     expect(other.replica.log.lines).toEqual([])
   })
 
-  test('is asked for again where news comes while it is being asked for', async () => {
+  test('is refreshed again if a message arrives during a refresh', async () => {
     const { membership, one, other, offer, hang, ready } = await replicas({}, {})
     await ready()
     offer('write')
@@ -88,7 +88,7 @@ describe('B10, F4: a list that has changed at one replica', () => {
     expect(other.names()).toEqual(['list'])
   })
 
-  test('is asked for although another server of that name has changed just before', async () => {
+  test('is refreshed although another server of that name changed just before', async () => {
     const { membership, one, other, third, offer, ready } = await replicas({}, { origin: 'elsewhere' }, {})
     await ready()
     offer('write')
@@ -98,7 +98,7 @@ describe('B10, F4: a list that has changed at one replica', () => {
     expect(third.names()).toEqual(['write'])
   })
 
-  test('is asked for as each kind of client sees it', async () => {
+  test('is refreshed for each kind of client', async () => {
     const capabilities = { roots: {} }
     const { membership, one, other, offer, ready } = await replicas({}, {})
     const seen = [one, other].map(({ server }) => server.seenBy(capabilities))
@@ -137,7 +137,7 @@ describe('B10, F4: a list that has changed at one replica', () => {
     expect(other.names()).toEqual(['write'])
   })
 
-  test('G2: makes nobody connect who has not needed the server yet', async () => {
+  test('G2: does not start a server that is not in use', async () => {
     const { membership, one, other, offer } = await replicas({}, {})
     await one.server.ready()
     offer('write')
@@ -147,7 +147,7 @@ describe('B10, F4: a list that has changed at one replica', () => {
   })
 })
 
-test('B10: what is heard first, and what an operator turns off or on, is no news of a server', async () => {
+test('B10: first lists, and servers paused or resumed by an operator, are not published', async () => {
   const { membership, one, ready } = await replicas({}, {})
   await ready()
   await one.server.control.pause()
@@ -157,7 +157,7 @@ test('B10: what is heard first, and what an operator turns off or on, is no news
   expect(membership.told).toEqual([])
 })
 
-test('B10, G8: a server that another configuration has taken the place of has nothing to say', async () => {
+test('B10, G8: a server that a reload has replaced publishes nothing', async () => {
   const { membership, one, offer, ready } = await replicas({}, {})
   const before = serverWith({ tools: () => [String(Math.random())] })
   one.replica.watch('files', before.server)

@@ -6,7 +6,7 @@ import { createTestFleet } from './cluster.fixture.ts'
 import { createCluster } from './cluster.ts'
 
 describe('B10, G8: a reload', () => {
-  test('that is asked of one is done by all, once, and told once', async () => {
+  test('of one replica is done by all, once, and published once', async () => {
     const membership = createTestFleet()
     const [one, other, third] = [membership.join(), membership.join(), membership.join()]
     await one.reload()
@@ -15,7 +15,7 @@ describe('B10, G8: a reload', () => {
     expect(other.log.lines).toMatchObject([{ level: 'info', message: expect.stringContaining('reload') }])
   })
 
-  test('is nothing to one that has ended', async () => {
+  test('does not reach a replica that has ended', async () => {
     const membership = createTestFleet()
     const [one, other] = [membership.join(), membership.join()]
     other[Symbol.dispose]()
@@ -23,7 +23,7 @@ describe('B10, G8: a reload', () => {
     expect([one, other].map(({ reloads }) => reloads)).toEqual([1, 0])
   })
 
-  test('of one that is alone is its own', async () => {
+  test('of a single replica stays local', async () => {
     let reloads = 0
     const reload = async () => void reloads++
     const breakers = { hint() {}, onChange: () => ({ [Symbol.dispose]() {} }) }
@@ -36,7 +36,7 @@ describe('B10, G8: a reload', () => {
 })
 
 describe('B10, J3: a breaker that opens', () => {
-  test('is told to those who have the same server', () => {
+  test('is published to replicas with the same server', () => {
     const membership = createTestFleet()
     const { server } = serverWith()
     const one = membership.join({ server })
@@ -49,7 +49,7 @@ describe('B10, J3: a breaker that opens', () => {
     expect([one, same, another, none].map(({ hints }) => hints)).toEqual([[], ['files'], [], []])
   })
 
-  test('is nothing to others where each has a process of its own', () => {
+  test('is not published for stdio servers', () => {
     const membership = createTestFleet()
     const { server } = serverWith()
     membership.join({ server, transport: 'stdio' }).breakerIs('files', 'open')

@@ -7,7 +7,7 @@ const openly = () => true
 const words = (before: object, after: object, mayTell = openly as (path: readonly string[]) => boolean) =>
   describeChanges(configOf(before), configOf(after), mayTell)
 
-test('G8, G10: what a reload changed is told in words', () => {
+test('G8, G10: changes of a reload are described in words', () => {
   const before = {
     mcpServers: { memory: { command: 'a' }, files: { command: 'b' } },
     limits: { perMinute: 60 },
@@ -32,12 +32,12 @@ test('G8, G10: what a reload changed is told in words', () => {
   expect(words(after, after)).toEqual([])
 })
 
-test('G8: what counts from the next start on says so', () => {
+test('G8: settings that need a restart are marked', () => {
   expect(words({}, { server: { port: 1 } })).toEqual(['server.port: 4322 → 1 (after a restart)'])
   expect(words({}, { audit: { arguments: 'none' } })).toEqual(['audit.arguments: redacted → none'])
 })
 
-test('B6: values that may not be told are not, only that they have changed, come or gone', () => {
+test('B6: secret values are not shown, only that they were changed, added or removed', () => {
   const written = (env: object, args: string[]) => ({ mcpServers: { a: { command: 'x', env, args } } })
   const before = written({ KEY: 'secret-one', OLD: 'secret-two' }, ['--token', 'secret-three'])
   const after = written({ KEY: 'secret-four', NEW: 'secret-five' }, ['--token', 'secret-six'])

@@ -6,7 +6,7 @@ import { systemClock } from '../core/clock.ts'
 import { silentLog } from '../core/log.ts'
 import { openExecutor } from './engines.ts'
 
-test('S7: programs reach the hosts that the operator names, and no others', async () => {
+test('S7: programs can reach only the hosts in allowNetwork', async () => {
   const server = createServer((request, response) => response.end(`hello ${request.url}`))
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   onTestFinished(() => void server.close())

@@ -19,7 +19,7 @@ function setUp() {
   return { record, records }
 }
 
-test('F11: start, stop and each reload are written down, with a hash of the configuration and what changed', async () => {
+test('F11: start, stop and each reload are audited, with a hash of the configuration and the changes', async () => {
   const { record, records } = setUp()
   const before = configOf({})
   const after = configOf({ mcpServers: { a: { command: 'x' } } })

@@ -13,7 +13,7 @@ function setUp() {
   return { clock, ended, generations }
 }
 
-test('G8: what has begun in a world ends there, and what begins later begins in the next one', async () => {
+test('G8: work finishes in the generation in which it started, and later work starts in the next one', async () => {
   const { generations, clock, ended } = setUp()
   const gate = Promise.withResolvers<void>()
   const seen: string[] = []
@@ -30,7 +30,7 @@ test('G8: what has begun in a world ends there, and what begins later begins in 
   expect([seen, ended, generations.alive]).toEqual([['two', 'one'], ['one'], ['two']])
 })
 
-test('G8: a world without work is ended after a moment, once', async () => {
+test('G8: a replaced generation without work is disposed of once, after the grace period', async () => {
   const { generations, clock, ended } = setUp()
   generations.replace('two')
   await generations.run(async () => {})
@@ -53,7 +53,7 @@ test('G8: work that fails counts as done', async () => {
   expect(ended).toEqual(['one'])
 })
 
-test('all worlds are ended in the end, and no timer is left', async () => {
+test('all generations are disposed of at the end, and no timer is left', async () => {
   const { generations, clock, ended } = setUp()
   generations.run(() => new Promise(() => {}))
   generations.replace('two')

@@ -9,7 +9,7 @@ const loadedOf = (written: object = {}) =>
   ({ config: configSchema.parse(written), files: [] }) as unknown as LoadedConfig
 const eventAt = (at: number) => ({ at, ok: true, error: null, changes: [] })
 
-test('G8: the history of reloads is bounded, newest first, and tells each event once', () => {
+test('G8: the history of reloads is bounded, newest first, and emits each event once', () => {
   const history = createReloadHistory(2)
   const heard: number[] = []
   const listening = history.onEvent(({ at }) => heard.push(at))
@@ -20,7 +20,7 @@ test('G8: the history of reloads is bounded, newest first, and tells each event 
   expect(heard).toEqual([1, 2, 3])
 })
 
-test('G8: a reload writes down what it changed, and a failed one why it changed nothing', async () => {
+test('G8: a reload records its changes, and a failed one the reason', async () => {
   const clock = createManualClock()
   const history = createReloadHistory()
   let current = loadedOf()

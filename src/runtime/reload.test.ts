@@ -31,7 +31,7 @@ function setUp(
 }
 
 describe('G8: a reload', () => {
-  test('puts a valid configuration into force and tells what is different', async () => {
+  test('applies a valid configuration and reports the difference', async () => {
     const next = loadedOf({ mcpServers: { a: { command: 'x' } } })
     const { reload, applied } = setUp(async () => next)
     await reload.now()
@@ -61,7 +61,7 @@ describe('G8: a reload', () => {
     })
   })
 
-  test('is one at a time, and what changed meanwhile is read after it', async () => {
+  test('runs one at a time, and reads later changes after it', async () => {
     const gates: PromiseWithResolvers<LoadedConfig>[] = []
     const load = () => {
       const gate = Promise.withResolvers<LoadedConfig>()
@@ -81,7 +81,7 @@ describe('G8: a reload', () => {
     expect(reload.status().attempts).toBe(2)
   })
 
-  test('after a file in force was removed changes nothing: its rules are not given up for none', async () => {
+  test('changes nothing if a file was removed: its rules must not be dropped', async () => {
     const [there, gone] = [import.meta.filename, `${import.meta.filename}.gone`]
     let found = [there]
     const { reload, applied } = setUp(async () => loadedOf({}, found), undefined, loadedOf({}, [there, gone]))
@@ -94,7 +94,7 @@ describe('G8: a reload', () => {
     expect(applied).toHaveLength(1)
   })
 
-  test('puts nothing into force that waits for the next start, and says so until then', async () => {
+  test('does not apply settings that need a restart, and reports them', async () => {
     const started = { server: { port: 1 }, stores: { path: '/one', redis: { url: 'redis://one' } } }
     const rewritten = { ...{ server: { port: 2 }, stores: { path: '/two' } }, audit: { redact: ['x'], retain: '1d' } }
     const { reload, applied } = setUp(async () => loadedOf(rewritten), undefined, loadedOf(started))
@@ -119,7 +119,7 @@ describe('G8: a reload', () => {
   })
 })
 
-test('G8: a difference names servers, sections, and what has to wait for the next start', () => {
+test('G8: a difference names servers, sections, and settings that need a restart', () => {
   const before = configSchema.parse({
     mcpServers: { a: { command: 'x' }, b: { command: 'x' }, c: { url: 'http://c' } },
   })

@@ -42,17 +42,17 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     expect(given(await workshop.run(code))).toEqual(value)
   })
 
-  test('S7: gives nothing where there is nothing to give', async () => {
+  test('S7: a value without JSON gives no result', async () => {
     expect(await workshop.run('let x = 1; undefined')).toMatchObject({ status: 'ok', logs: '', truncated: [] })
     expect((await workshop.run('() => 1')).value).toBeUndefined()
   })
 
-  test('S7: what it prints is told, also when it fails', async () => {
+  test('S7: output is returned, also after a failure', async () => {
     const { logs, status } = await workshop.run("console.log('a', { b: 1 }); console.error(2); throw new Error('x')")
     expect({ logs, status }).toEqual({ logs: 'a {"b":1}\n2\n', status: 'error' })
   })
 
-  test('S7: a log and a result are cut, and the cut is told', async () => {
+  test('S7: long output and results are truncated with a note', async () => {
     const { logs, value = '', truncated } = await workshop.run("console.log('é'.repeat(40000)); 'x'.repeat(300000)")
     expect(Buffer.byteLength(logs)).toBeLessThanOrEqual(65_538)
     expect(JSON.parse(value)).toMatch(/^"xxx/)
@@ -88,7 +88,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     })
   })
 
-  test('S7: lines of the prelude do not count, and its names are known', async () => {
+  test('S7: lines of the prelude do not count, and its names are defined', async () => {
     const prelude = 'const call = (name) =>\n  host(name, "")\n'
     expect(given(await workshop.run('\nawait call("refuse")', { prelude }))).toMatchObject({ line: 2 })
   })
@@ -98,7 +98,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     expect(given(await workshop.run(code))).toEqual(['DENIED_BY_POLICY', 'No rule allows that.', true])
   })
 
-  test('B9: calls run at once, eight of them', async () => {
+  test('B9: at most eight calls run in parallel', async () => {
     let [running, most] = [0, 0]
     const gates: (() => void)[] = []
     const host = async () => {
@@ -115,7 +115,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     expect(most).toBe(8)
   })
 
-  test('B9: what was not awaited is still done', async () => {
+  test('B9: calls that are not awaited still run', async () => {
     const done: string[] = []
     const host = async (name: string) => `${done.push(name)}`
     await workshop.run("host('first', ''); host('second', ''); 1", { host })
@@ -138,7 +138,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     })
   })
 
-  test('F10: whoever asked may cancel it', async () => {
+  test('F10: the caller can cancel it', async () => {
     const stop = new AbortController()
     const host = async () => {
       stop.abort()
@@ -157,7 +157,7 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
     expect(given(await workshop.run('await new Promise((done) => setTimeout(done, 5, 7))'))).toBe(7)
   })
 
-  test('S7: waiting for what can never come is told at once', async () => {
+  test('S7: a promise that can never settle is an immediate error', async () => {
     expect(await workshop.run('await new Promise(() => {})')).toMatchObject({
       error: { message: expect.stringContaining('waits') },
     })
@@ -167,13 +167,13 @@ describe.concurrent('a program in JavaScript', { timeout }, () => {
 describe.concurrent('a program in TypeScript', { timeout }, () => {
   const run = (code: string) => workshop.run(code, { language: 'typescript' })
 
-  test('S7: runs without its types, each character in its place', async () => {
+  test('S7: types are removed without changing positions', async () => {
     expect(given(await run('interface A { a: number }\nconst x: A = { a: 1 }\nx.a satisfies number'))).toBe(1)
     expect(given(await run('return 5 as number'))).toBe(5)
     expect(given(await run('type A = {\n  a: 1\n}\nconst x: A = null!\nx.a'))).toMatchObject({ line: 5, column: 1 })
   })
 
-  test('S7: what is wrong with it is told with its place', async () => {
+  test('S7: syntax errors have a position', async () => {
     expect(given(await run('let a = 1\nlet b: number[ = 4'))).toMatchObject({
       name: 'SyntaxError',
       line: 2,
@@ -196,7 +196,7 @@ describe.skipIf(withoutBwrap)('a program in Python', { timeout, concurrent: true
     expect(given(await run(code))).toEqual(value)
   })
 
-  test('S7: prints, and fails with its place', async () => {
+  test('S7: prints, and errors have a position', async () => {
     expect(await run('print("a", 1)\n\n1 / 0', { prelude: 'a = 1\n' })).toMatchObject({
       status: 'error',
       logs: 'a 1\n',
@@ -208,7 +208,7 @@ describe.skipIf(withoutBwrap)('a program in Python', { timeout, concurrent: true
     expect(given(await run('\nhost("refuse", "")'))).toMatchObject({ code: 'DENIED_BY_POLICY', line: 2 })
   })
 
-  test('S7: asks for several things at once in threads', async () => {
+  test('S7: makes parallel host calls in threads', async () => {
     const code = `from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(4) as pool: found = list(pool.map(lambda n: host('echo', str(n)), range(8)))
 found`
@@ -217,7 +217,7 @@ found`
 })
 
 describe('files and hosts', { timeout }, () => {
-  test('S7: folders that are allowed can be read, and nothing beside them', async () => {
+  test('S7: only allowed folders can be read', async () => {
     const base = realpathSync(mkdtempSync(join(tmpdir(), 'toolway-files-')))
     mkdirSync(join(base, 'open'), { mode: 0o755 })
     mkdirSync(join(base, 'open-secret'))
@@ -244,8 +244,8 @@ describe('files and hosts', { timeout }, () => {
   })
 })
 
-describe('what it takes to run', { timeout }, () => {
-  test('S7: refused where the isolation that is asked for cannot be had', async () => {
+describe('requirements to run', { timeout }, () => {
+  test('S7: refused if the required isolation is unavailable', async () => {
     await using strict = openWorkshop({ minIsolation: 'bwrap' }, { child: child.url, tiers: ['process', 'worker'] })
     expect(await strict.run('1')).toMatchObject({
       status: 'refused',
@@ -255,7 +255,7 @@ describe('what it takes to run', { timeout }, () => {
     expect(await strict.executor.probe()).toMatchObject({ tier: undefined, languages: [] })
   })
 
-  test('S7: Python is refused outside of bwrap, and a language that is not offered', async () => {
+  test('S7: Python without bwrap and disabled languages are refused', async () => {
     await using other = openWorkshop(
       { minIsolation: 'worker', languages: ['python'] },
       { child: child.url, tiers: ['worker'] },
@@ -267,7 +267,7 @@ describe('what it takes to run', { timeout }, () => {
     expect(await other.run('1')).toMatchObject({ error: { message: 'javascript is not among sandbox.languages.' } })
   })
 
-  test('B7: so many run at once, so many wait, fewer of one owner, and the rest is refused', async () => {
+  test('B7: running and waiting programs are limited, in all and per owner', async () => {
     await using busy = openWorkshop(
       { minIsolation: 'worker' },
       { child: child.url, tiers: ['worker'], limits: { runs: 1, waiting: 2 } },
@@ -285,7 +285,7 @@ describe('what it takes to run', { timeout }, () => {
     expect(await other).toMatchObject({ status: 'ok', value: '4' })
   })
 
-  test('S7: the sources themselves can be run as a child, and nothing is left afterwards', async () => {
+  test('S7: the sources can run as a child, and leave nothing behind', async () => {
     const before = descendants(process.pid)
     const plain = openWorkshop({ minIsolation: 'process' })
     expect(await plain.run('6 * 7')).toMatchObject({ status: 'ok', value: '42' })

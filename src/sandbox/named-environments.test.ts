@@ -61,7 +61,7 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
   const run = (environment: string | undefined, code: string) =>
     workshop.run(code, { language, ...(environment !== undefined && { environment }) })
 
-  test('S7: variables persist, for their own key alone', async () => {
+  test('S7: variables persist per environment key', async () => {
     await run('alice/notes', words.remember)
     expect(await run('alice/notes', words.recall)).toMatchObject({ value: '42' })
     expect(await run('alice/notes', words.recall)).toMatchObject({ value: '43' })
@@ -70,7 +70,7 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
     }
   })
 
-  test('S7: an exception leaves them, a loop or a memory bomb resets them and says so', async () => {
+  test('S7: an exception keeps variables; a loop or a memory bomb resets them with a reason', async () => {
     await run('a', words.remember)
     expect(await run('a', 'undefined_name')).toMatchObject({ status: 'error' })
     expect(await run('a', words.recall)).toMatchObject({ value: '42' })
@@ -85,7 +85,7 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
     expect((await run('a', '1')).reset).toBeUndefined()
   })
 
-  test('S7: runs in one environment are made one after the other', async () => {
+  test('S7: runs in one environment are sequential', async () => {
     await run('row', words.remember)
     const values = await Promise.all(Array.from({ length: 4 }, () => run('row', words.recall)))
     expect(values.map(({ value }) => value)).toEqual(['42', '43', '44', '45'])
@@ -101,7 +101,7 @@ describe.each([javascript, ...(missing('bwrap') ? [] : [python])])('in $language
 })
 
 describe.skipIf(missing('bwrap'))('an interpreter that is kept', { timeout }, () => {
-  test('S7: stands still between runs, whatever threads it has', async () => {
+  test('S7: a kept interpreter is frozen between runs, with all its threads', async () => {
     const run = (code: string) => workshop.run(code, { language: 'python', environment: 'threads' })
     await run(`import threading
 def spin():
@@ -111,7 +111,7 @@ threading.Thread(target=spin, daemon=True).start()`)
     expect(await run('threading.active_count() > 1')).toMatchObject({ value: 'true' })
   })
 
-  test('S7: makes room for others, and says so', async () => {
+  test('S7: a kept interpreter is evicted for others, with a reason', async () => {
     const run = (environment: string, code: string) => workshop.run(code, { language: 'python', environment })
     await run('old', 'x = 1')
     await run('new', 'x = 1')
@@ -119,10 +119,10 @@ threading.Thread(target=spin, daemon=True).start()`)
   })
 })
 
-describe('what is kept', () => {
+describe('kept environments', () => {
   const bytes = (length: number) => ({ memory: Buffer.alloc(length) })
 
-  test('S7: is forgotten when it has not been used', async () => {
+  test('S7: an idle environment is dropped', async () => {
     const clock = createManualClock()
     await using environments = createEnvironments({ limits: defaultLimits, clock })
     environments.keep('a', bytes(1))
@@ -134,7 +134,7 @@ describe('what is kept', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('S7: stays within its bounds, the oldest going first', async () => {
+  test('S7: environments stay within their limits; the oldest goes first', async () => {
     const limits = { ...defaultLimits, rememberedBytes: 10, environments: 3 }
     await using environments = createEnvironments({ limits, clock: createManualClock() })
     for (const key of ['a', 'b', 'c', 'd']) environments.keep(key, bytes(1))

@@ -66,8 +66,8 @@ function captured(used: () => number | undefined = () => 0, keep = false) {
 
 const ok = JSON.stringify({ status: 'ok', truncated: [] })
 
-describe('a child that is not trusted', () => {
-  test('S7: an honest one is heard to the end, and no timer stays', async () => {
+describe('an untrusted child', () => {
+  test('S7: a well-behaved child runs to its end, and no timer remains', async () => {
     const child = captured()
     child.say(messageKinds.log, 'hello')
     child.say(messageKinds.value, '{"a":1}')
@@ -115,7 +115,7 @@ describe('a child that is not trusted', () => {
     expect(child.killed).toBe(true)
   })
 
-  test('S7: after its end it changes nothing, and a call is no longer answered', async () => {
+  test('S7: messages after the result are ignored, and calls are no longer answered', async () => {
     const child = captured()
     child.say(messageKinds.call, 'wait\n', 1)
     child.say(messageKinds.done, ok)
@@ -126,7 +126,7 @@ describe('a child that is not trusted', () => {
     expect(child.asked.map(({ aborted }) => aborted)).toEqual([true])
   })
 
-  test('S7: what it remembers is told once and last, for that may be long', async () => {
+  test('S7: the environment state is accepted once, after the result', async () => {
     const child = captured(undefined, true)
     child.say(messageKinds.done, ok)
     child.say(messageKinds.memory, 'all')
@@ -139,7 +139,7 @@ describe('a child that is not trusted', () => {
     expect(await early.said.ending).toMatchObject({ error: { message: expect.stringContaining('tampered') } })
   })
 
-  test('S7: one that does not stop is stopped by what the kernel counts', async () => {
+  test('S7: a child that does not stop is killed by the CPU time of the kernel', async () => {
     let used = 100
     const child = captured(() => used)
     await child.clock.pass(1000)

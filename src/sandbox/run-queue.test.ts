@@ -7,8 +7,8 @@ import { createWarmChild } from './runtime-pool.ts'
 const never = new AbortController().signal
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-describe('seats', () => {
-  test('B7: so many at once, the others in the order they came', async () => {
+describe('run slots', () => {
+  test('B7: limits concurrent runs; others wait in order', async () => {
     const slots = createRunSlots(2)
     const order: number[] = []
     const taken = [1, 2, 3, 4].map(async (n) => {
@@ -23,7 +23,7 @@ describe('seats', () => {
     expect(order).toEqual([1, 2, 3])
   })
 
-  test('B7: whoever gives up leaves the row', async () => {
+  test('B7: a cancelled waiter leaves the queue', async () => {
     const slots = createRunSlots(1)
     const first = await slots.take('a', never)
     const stop = new AbortController()
@@ -35,7 +35,7 @@ describe('seats', () => {
     expect(await third).toBeDefined()
   })
 
-  test('B7: one owner never has them all, and who has fewest is next', async () => {
+  test('B7: no owner gets all slots, and the owner with the fewest is next', async () => {
     const slots = createRunSlots(3)
     const order: string[] = []
     const taken = ['flood', 'flood', 'flood', 'flood', 'other', 'third', 'other'].map(async (owner) => {
@@ -52,8 +52,8 @@ describe('seats', () => {
   })
 })
 
-describe('turns', () => {
-  test('S7: one after the other for a key, at once for others, past those who give up', async () => {
+describe('keyed lock', () => {
+  test('S7: sequential per key, parallel across keys, skipping cancelled waiters', async () => {
     const turns = createKeyedLock()
     const first = await turns.take('a', never)
     expect(await turns.take('b', never)).toBeDefined()
@@ -72,7 +72,7 @@ describe('turns', () => {
   })
 })
 
-describe('a spare', () => {
+describe('a warm child', () => {
   const nursery = (ready: () => Promise<void> = () => Promise.resolve()) => {
     const alive = new Set<number>()
     let born = 0
@@ -92,7 +92,7 @@ describe('a spare', () => {
     return { alive, clock, spare: createWarmChild({ start, startMs: 1000, idleMs: 60_000, clock }) }
   }
 
-  test('S7: waits for the next one, is used once, and ends when nobody comes', async () => {
+  test('S7: is ready for the next program, is used once, and is killed when idle', async () => {
     const { spare, alive, clock } = nursery()
     const first = await spare.take(never)
     await settled()
@@ -107,7 +107,7 @@ describe('a spare', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('S7: one that does not come up is killed', async () => {
+  test('S7: a child that does not start is killed', async () => {
     const { spare, alive, clock } = nursery(() => new Promise(() => {}))
     const taken = spare.take(never)
     const refused = expect(taken).rejects.toThrow('did not start within 1 s (a fixed limit)')

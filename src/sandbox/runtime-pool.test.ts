@@ -13,7 +13,7 @@ import { defaultLimits } from './limits.ts'
 import type { Runtime, RuntimeSearch, SandboxChild } from './runtime.ts'
 import { createRuntimePool } from './runtime-pool.ts'
 
-test('S7: what does not work here is said in the log once, and tried again after a while', async () => {
+test('S7: an unavailable tier is logged once and tried again later', async () => {
   using bundle = await bundleChild()
   const folder = mkdtempSync(join(tmpdir(), 'toolway-engines-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -34,7 +34,7 @@ test('S7: what does not work here is said in the log once, and tried again after
   expect(workshop.log.lines).toMatchObject([{ level: 'warn', message: 'javascript programs cannot be run' }])
 })
 
-test('S7: nobody waits for the search for a stronger tier, and what works goes on until one is found', async () => {
+test('S7: a working tier stays in use while a stronger one is searched', async () => {
   const child = { ready: Promise.resolve(), ended: Promise.resolve(), kill: async () => {} } as SandboxChild
   const runtimeIn = (tier: Runtime['tier']): Runtime => ({ tier, start: () => child })
   const searches: PromiseWithResolvers<RuntimeSearch>[] = []

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../tests/fixtures/folders.ts'
 import { likelyLanguages } from './runtime.ts'
 
-test('S7: Python is offered only where there is a bwrap, and nothing is started to find that out', async () => {
+test('S7: Python is offered only if bwrap exists, without starting anything', async () => {
   await using folder = await temporaryFolder()
   expect(likelyLanguages(['javascript', 'python'], folder.path)).toEqual(['javascript'])
   await writeFile(join(folder.path, 'bwrap'), '')

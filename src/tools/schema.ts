@@ -99,11 +99,11 @@ function byStandard(schema: StandardSchema, tool: string, value: unknown): Schem
 
 function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome {
   if (outcome.issues === undefined) return { value: outcome.value }
-  const told = outcome.issues.slice(0, maxProblems).map(({ message, path = [] }) => {
+  const problems = outcome.issues.slice(0, maxProblems).map(({ message, path = [] }) => {
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
     return `${keys.length === 0 ? '' : `"${keys.join('.')}": `}${message.slice(0, 200)}`
   })
-  const sentence = `The arguments of ${tool} do not fit: ${told.join('; ')}.`
+  const sentence = `The arguments of ${tool} do not fit: ${problems.join('; ')}.`
   return { refusal: new ToolwayError('INVALID_ARGUMENTS', sentence) }
 }
 
@@ -115,8 +115,8 @@ const maxProblems = 5
 /** Writes an error that a model can act on: which field, what was expected, what was given. */
 function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
-  const untold = error.issues.length - problems.length
-  if (untold > 0) problems.push(`and ${untold} more`)
+  const omitted = error.issues.length - problems.length
+  if (omitted > 0) problems.push(`and ${omitted} more`)
   return new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems.join('; ')}.`)
 }
 

@@ -22,7 +22,7 @@ export function summarizeChanges(before: Copy, after: Copy): string {
 }
 
 const maxParts = 4
-const longest = 120
+const maxLength = 120
 const context = 16
 
 const textOf = (value: unknown): string =>
@@ -38,9 +38,9 @@ function differing(a: string, b: string): [string, string] {
   const part = (text: string) => {
     if (text === '') return ''
     const shown = visible(text.slice(from, text.length - Math.max(0, end - context)).toWellFormed())
-    const cut = shown.length > longest
+    const cut = shown.length > maxLength
     const ends = cut || end > context
-    return `${from > 0 ? '…' : ''}${shown.slice(0, longest)}${ends ? '…' : ''}`
+    return `${from > 0 ? '…' : ''}${shown.slice(0, maxLength)}${ends ? '…' : ''}`
   }
   return [part(a), part(b)]
 }

@@ -13,16 +13,16 @@ export type Notices = ReturnType<typeof createNotices>
 
 /** Logs what happens to definitions, each event once per run. */
 export function createNotices(log: Log, mode: PinsMode) {
-  const said = new Set<string>()
+  const logged = new Set<string>()
   const counts = new Map<string, number>()
   const once = (...key: readonly string[]): boolean => {
     const text = key.join('\n')
-    if (said.has(text)) return false
-    if (said.size >= maxRemembered) said.clear()
-    said.add(text)
+    if (logged.has(text)) return false
+    if (logged.size >= maxRemembered) logged.clear()
+    logged.add(text)
     return true
   }
-  const effect = mode === 'quarantine' ? 'it is quarantined until somebody approves it' : 'it stays usable'
+  const effect = mode === 'quarantine' ? 'it is quarantined until it is approved' : 'it stays usable'
 
   return {
     changed(server: string, pin: Pin, sight: DefinitionSnapshot): void {
@@ -36,28 +36,28 @@ export function createNotices(log: Log, mode: PinsMode) {
         definition: visible(label),
         diff: summarizeChanges(latestApproval(pin)?.definition, sight.definition),
       }
-      const more = count === maxChanges ? '; it keeps changing, so no more is said of it in this run' : ''
+      const more = count === maxChanges ? '; it keeps changing, so further changes are not logged' : ''
       log.warn(
         facts,
-        `a definition is not the one that was approved: ${effect}; \`toolway pins show ${visible(label)}\` shows more${more}`,
+        `definition differs from the approved one: ${effect}; \`toolway pins show ${visible(label)}\` shows more${more}`,
       )
     },
     unapproved(server: string): void {
       if (!once('unapproved', server)) return
       log.warn(
         { server },
-        `definitions of a server whose pins were lost wait for \`toolway pins approve ${visible(server)}.*\``,
+        `pins of a server were lost; approve its definitions with \`toolway pins approve ${visible(server)}.*\``,
       )
     },
     isNew(server: string, label: string): void {
-      log.info({ server, definition: visible(label) }, 'a new definition is trusted at first sight')
+      log.info({ server, definition: visible(label) }, 'new definition trusted at first sight')
     },
     found(server: string, label: string, hash: string, findings: readonly ScanFinding[]): void {
       if (findings.length === 0 || !once('found', label, hash)) return
       const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
       log.warn(
         { server, definition: visible(label), findings: shown },
-        'a definition holds what people would not see or a model might obey; look at it before you trust it',
+        'definition contains hidden text or instructions to the model; review it before you trust it',
       )
     },
     full(server: string): void {
@@ -66,10 +66,7 @@ export function createNotices(log: Log, mode: PinsMode) {
       log.warn({ server }, message)
     },
     moved(server: string, from: string, to: string): void {
-      log.warn(
-        { server, from: visible(from), to: visible(to) },
-        'a server comes from elsewhere now; its pins still hold',
-      )
+      log.warn({ server, from: visible(from), to: visible(to) }, 'server has a new origin; its pins still apply')
     },
   }
 }

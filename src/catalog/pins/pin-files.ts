@@ -29,7 +29,7 @@ export function openPinFiles(folder: string, log: Log) {
       if ((await stat(path)).size > largestFile) throw new Error('it is too large')
       const record = parseRecord(await readFile(path, 'utf8'))
       if (record === 'newer') {
-        log.warn({ path }, 'pins were written by a newer Toolway; they are left as they are and nothing is trusted')
+        log.warn({ path }, 'pins were written by a newer Toolway; they are not changed, and nothing is trusted')
         return 'unreadable'
       }
       if (record && fileName(record.server) === name) return record
@@ -43,7 +43,7 @@ export function openPinFiles(folder: string, log: Log) {
     await rename(path, path + setAside)
     log.warn(
       { path: path + setAside },
-      'the pins of a server were damaged and have been set aside; approve its definitions anew with `toolway pins approve`',
+      'pins of a server are damaged and were set aside; approve its definitions again with `toolway pins approve`',
     )
     return 'unreadable'
   }

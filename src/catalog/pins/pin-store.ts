@@ -70,7 +70,7 @@ function createServerPinStore(server: string, found: ServerPins | undefined, los
       take(await files.update(server, (disk) => (disk ? grown(disk, mergeRecords(disk, current())) : current())))
       gather = Math.min(maxGatherMs, Math.max(gatherMs, restPerWrite * (performance.now() - start)))
     } catch (error) {
-      log.warn({ server, err: error }, 'could not save pins; they hold in this run and are saved as soon as possible')
+      log.warn({ server, err: error }, 'could not save pins; they stay in memory, and the write is retried')
       soon(againMs)
       throw error
     }
@@ -174,7 +174,7 @@ export async function openPinStore(options: PinStoreOptions) {
   const reload = (): Promise<void> => {
     again = true
     reloading ??= readAll()
-      .catch((error) => log.warn({ err: error }, 'could not look for approvals'))
+      .catch((error) => log.warn({ err: error }, 'could not read approvals'))
       .finally(() => {
         reloading = undefined
       })

@@ -16,17 +16,17 @@ export function visible(text: string, keep: 'lines' | 'nothing' = 'nothing'): st
 /** A short one-line excerpt around a position, with invisible characters escaped. */
 export function excerptOf(text: string, at = 0, length = 0): string {
   const from = Math.max(0, at - before)
-  const to = Math.min(text.length, at + Math.min(length, most) + after)
+  const to = Math.min(text.length, at + Math.min(length, maxMatch) + after)
   const middle = visible(
     text
       .slice(from, to)
       .toWellFormed()
       .replace(/[ \t\r\n]+/g, ' '),
   )
-  return `${from > 0 ? '…' : ''}${middle.slice(0, longest)}${to < text.length || middle.length > longest ? '…' : ''}`
+  return `${from > 0 ? '…' : ''}${middle.slice(0, maxLength)}${to < text.length || middle.length > maxLength ? '…' : ''}`
 }
 
 const before = 30
 const after = 30
-const most = 80
-const longest = 200
+const maxMatch = 80
+const maxLength = 200

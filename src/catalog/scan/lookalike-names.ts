@@ -20,7 +20,7 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
   let flagged = new WeakSet<Entry>()
   let seen: readonly (readonly Entry[])[] = []
   let looked = false
-  const told = new Set<string>()
+  const logged = new Set<string>()
 
   /** At most once per event loop turn: a listing requests the flags of every entry. */
   const look = () => {
@@ -41,9 +41,9 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
 
   const tell = ({ server, name }: Entry, other: Known) => {
     const tool = visible(`${server}.${name}`)
-    if (told.has(`${tool} ${other.label}`) || told.size >= maxTold) return
-    told.add(`${tool} ${other.label}`)
-    log.warn({ server, tool, alike: visible(other.label) }, 'a tool has a name that looks like that of another server')
+    if (logged.has(`${tool} ${other.label}`) || logged.size >= maxLogged) return
+    logged.add(`${tool} ${other.label}`)
+    log.warn({ server, tool, alike: visible(other.label) }, 'tool name looks like that of another server')
   }
 
   return (entry) => {
@@ -54,7 +54,7 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
 }
 
 const flags = ['look-alike']
-const maxTold = 1_000
+const maxLogged = 1_000
 
 function* alike(entries: readonly Entry[]): Iterable<readonly [Entry, Known]> {
   const tools = entries.filter(({ kind }) => kind === 'tool')

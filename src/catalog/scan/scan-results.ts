@@ -38,7 +38,7 @@ export function scanResults({ mode, log }: { readonly mode: 'warn' | 'strip'; re
     const shown = findings.slice(0, 5).map(({ kind, where, excerpt }) => `${kind} in ${visible(where)}: ${excerpt}`)
     log.warn(
       { server: entry.server, tool: entry.name, call: id, findings: shown },
-      'a result holds what people would not see or a model might obey',
+      'result contains hidden text or instructions to the model',
     )
   }
 }

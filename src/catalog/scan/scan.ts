@@ -45,9 +45,9 @@ export function scanText(text: string, where: string): ScanFinding[] {
   if (mixed) add('homoglyph', 'low', excerptOf(text, mixed.at, mixed.word.length))
   const far = farIn(text)
   if (far !== undefined) add('padding', 'low', excerptOf(text, far, 60))
-  for (const { kind, sentence } of said(text)) add(kind, 'low', excerptOf(sentence, 0, 80))
+  for (const { kind, sentence } of hitsOf(text)) add(kind, 'low', excerptOf(sentence, 0, 80))
   for (const decoded of decodedIn(text)) {
-    if (said(decoded).length > 0) add('encoded', 'high', excerptOf(decoded, 0, 80))
+    if (hitsOf(decoded).length > 0) add('encoded', 'high', excerptOf(decoded, 0, 80))
   }
   return findings
 }
@@ -62,7 +62,7 @@ function farIn(text: string): number | undefined {
 }
 
 /** Applies the rules to a text, then, if nothing matches, to its deobfuscated readings. */
-function said(text: string): Hit[] {
+function hitsOf(text: string): Hit[] {
   const folded = fold(oneWord.test(text) ? words(text) : unwrapped(text))
   const hits = hitsIn(sentencesOf(folded))
   return hits.length > 0 ? hits : readings(folded).flatMap((reading) => hitsIn(sentencesOf(reading)))

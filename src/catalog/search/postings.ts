@@ -108,12 +108,12 @@ function weigh({ server, name, definition }: Entry): Words {
 }
 
 /** Schemas come from servers, so depth and size are limited. */
-const deepest = 3
+const maxDepth = 3
 const maxParameters = 100
 const maxValues = 50
 
 function addParameters(schema: unknown, add: (text: unknown, weight: number) => void, depth: number): void {
-  if (!isRecord(schema) || depth >= deepest) return
+  if (!isRecord(schema) || depth >= maxDepth) return
   // Enum values contain words of tasks: `unit: celsius | fahrenheit`.
   if (Array.isArray(schema.enum)) for (const value of schema.enum.slice(0, maxValues)) add(value, weights.value)
   if (isRecord(schema.items)) addParameters(schema.items, add, depth)

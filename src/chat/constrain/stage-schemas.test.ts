@@ -92,7 +92,7 @@ describe('S3: the schema of calls', () => {
     expect(restore(answer)).toEqual({ tool_calls: [{ name: 'get_weather', arguments: { city: 'x' } }] })
   })
 
-  test('one tool with an odd schema does not keep the others from theirs', () => {
+  test('one unusual schema does not affect the other tools', () => {
     const odd = {
       name: 'odd',
       parameters: {
@@ -114,7 +114,7 @@ describe('S3: the schema of calls', () => {
     expect([grammar.matches('{"tool_calls":[]}'), grammar.matches('{"tool_calls":[{}]}')]).toEqual([true, false])
   })
 
-  test('becomes calls in the words of OpenAI, each with an id of its own', () => {
+  test('becomes calls in the format of OpenAI, each with its own id', () => {
     let count = 0
     const response = asFunctionCalls(answers[2] as never, () => `call_${++count}`)
     expect(response.tool_calls?.map(({ id }) => id)).toEqual(['call_1', 'call_2'])

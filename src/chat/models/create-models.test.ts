@@ -32,7 +32,7 @@ test('S6: its timeouts are those of the configuration', async () => {
   expect(await error).toMatchObject({ code: 'TIMEOUT', message: expect.stringContaining('within 2 s') })
 })
 
-test('S6: a model file is loaded when it is first asked, once, and again where that has failed', async () => {
+test('S6: a model file is created on first use, once, and again after a failure', async () => {
   let made = 0
   let closed = 0
   const { models } = configSchema.parse({ models: { file: { kind: 'gguf', path: '/m.gguf' } } })

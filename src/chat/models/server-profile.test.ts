@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createProfile, createProfiles, kindOfAddress, kindOfAnswer } from './server-profile.ts'
 
-test('S4: what is known of a server outlives the model that has found it out', () => {
+test('S4: a server profile outlives its model', () => {
   const profileOf = createProfiles()
   const profile = profileOf('http://a/v1', 'm', 'auto')
   profile.learn({ form: { constraint: 'schema' }, content: 'x' }, [{ form: { constraint: 'strict' }, content: 'x' }])
@@ -10,13 +10,13 @@ test('S4: what is known of a server outlives the model that has found it out', (
   expect(profileOf('http://b/v1', 'm', 'auto').formsFor('y')[0]).toBe('strict')
 })
 
-test('S4: the last resort is never given up', () => {
+test('S4: the last form stays available', () => {
   const profile = createProfile('http://a/v1', 'none')
   profile.learn({ content: '' }, [{ form: { constraint: 'prompt' }, content: 'x' }])
   expect(profile.formsFor('x')).toEqual(['prompt'])
 })
 
-test('S4: a kind that is known is not taken for another', () => {
+test('S4: a known kind is not replaced', () => {
   const profile = createProfile('https://api.openai.com/v1', 'auto')
   profile.recognise('ollama')
   expect(profile.kind).toBe('openai')

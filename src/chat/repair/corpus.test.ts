@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { corpus } from './corpus/index.fixture.ts'
 import { repair } from './repair.ts'
 
-describe('S4: broken answers come back as what they mean', () => {
+describe('S4: broken answers are repaired', () => {
   test.each(corpus.map((one) => [one.way, one.broken, one] as const))('%s: %j', (_way, broken, one) => {
     const found = repair(broken, one.accepts && { accepts: one.accepts })
     expect(found).toHaveProperty('value')

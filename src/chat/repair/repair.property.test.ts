@@ -19,7 +19,7 @@ const same = (value: unknown, text: string): void => {
   expect(JSON.stringify(repaired(text).value), text).toBe(JSON.stringify(value))
 }
 
-test('S4: JSON is taken as it is, with nothing to tell', () => {
+test('S4: valid JSON is returned unchanged', () => {
   fc.assert(
     fc.property(container, fc.constantFrom(undefined, 2), (value, indent) => {
       const { repairs, complete, ...found } = repaired(` ${JSON.stringify(value, null, indent)}\n`)
@@ -83,14 +83,14 @@ test('S4: fences, thoughts and tokens around a value do not hide it', () => {
   )
 })
 
-test('S4: quotes, keys, commas, comments and words of other languages come back as what they mean', () => {
+test('S4: quotes, keys, commas, comments and words of other languages are understood', () => {
   fc.assert(
     fc.property(container, sloppiness, (value, how) => same(value, written(value, how))),
     { numRuns: 1000 },
   )
 })
 
-test('S4: what was cut off comes back as far as it goes, and says so', () => {
+test('S4: truncated text gives a partial value, marked as incomplete', () => {
   fc.assert(
     fc.property(
       container,
@@ -108,7 +108,7 @@ test('S4: what was cut off comes back as far as it goes, and says so', () => {
   )
 })
 
-test('S4: what is read leniently is JSON when it is written down, and stays the same when it is read again', () => {
+test('S4: a repaired value can be written as JSON and read again', () => {
   const pieces = fc.constantFrom(
     '{',
     '}',
@@ -149,7 +149,7 @@ test('S4: what is read leniently is JSON when it is written down, and stays the 
   )
 })
 
-test.each(pairs)('S4: two flaws at once are mended: %s and %s', (...pair) => {
+test.each(pairs)('S4: two flaws at once are repaired: %s and %s', (...pair) => {
   fc.assert(
     fc.property(documents, fc.integer({ min: 1, max: 1_000_000 }), (value, seed) => {
       const text = flawed(value, pair, seed)
@@ -160,7 +160,7 @@ test.each(pairs)('S4: two flaws at once are mended: %s and %s', (...pair) => {
   )
 })
 
-test('S4: what was cut off inside of a value is not acted upon, and what lacks its last brackets is', () => {
+test('S4: a truncated value is not acted upon; one that lacks only brackets is', () => {
   fc.assert(
     fc.property(documents, fc.double({ min: 0, max: 1, noNaN: true }), (value, share) => {
       const text = JSON.stringify(value)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { maxDepth } from './reader.ts'
 import { repair } from './repair.ts'
 
-describe('what it tells', () => {
+describe('the reported repairs', () => {
   test.each([
     ['{"a": 1}', []],
     ['```json\n{"a": 1}\n```', ['removed a code fence']],
@@ -27,12 +27,12 @@ describe('what it tells', () => {
     expect(repair(text)).toEqual({ unreadable: why })
   })
 
-  test('S4: a scalar is found where it is asked for, and not where a container is', () => {
+  test('S4: a scalar is found only if a scalar is accepted', () => {
     expect(repair('"yes"', { accepts: (value) => typeof value === 'string' })).toHaveProperty('value', 'yes')
     expect(repair('42')).toMatchObject({ value: 42, repairs: [] })
   })
 
-  test('S4: of several values the one of the wanted shape is taken, whatever its place and length', () => {
+  test('S4: of several values, the one with the expected shape is chosen', () => {
     const text = '{"much": "longer than the other one"} and {"a": 1} and {"also": "longer than that"}'
     const accepts = (value: unknown) => Object.hasOwn(value as object, 'a')
     expect(repair(text, { accepts })).toHaveProperty('value', { a: 1 })
@@ -72,7 +72,7 @@ describe('hostile text', () => {
     },
   )
 
-  test('security: nothing nests deeper than the limit, be it JSON or not', () => {
+  test('security: nesting is limited for valid and broken JSON', () => {
     const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
     expect(repair(nested(maxDepth))).toHaveProperty('complete', true)
     expect(repair(nested(maxDepth + 2))).toHaveProperty('unreadable')
@@ -89,7 +89,7 @@ describe('hostile text', () => {
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
   })
 
-  test('security: a long text is taken if it is JSON, and otherwise not mended', () => {
+  test('security: a long text is parsed strictly but not repaired', () => {
     const long = JSON.stringify({ a: 'x'.repeat(200_000) })
     expect(repair(long)).toMatchObject({ repairs: [], complete: true })
     expect(repair(`<think>so</think>\n\`\`\`json\n${long}\n\`\`\``)).toHaveProperty('repairs', [

@@ -22,7 +22,7 @@ async function spoken(pieces: readonly string[]) {
   }
 }
 
-test('S6: what begins like calls is kept back, the rest is told as it comes, behind what stands before it', async () => {
+test('S6: text that starts like calls is held back; other text is streamed after its separator', async () => {
   const text = (text: string) => ({ kind: 'text', text })
   expect(await spoken([' ', 'Yes', '{', ' '])).toEqual({
     told: [text('\n\n Yes'), text('{'), text(' ')],

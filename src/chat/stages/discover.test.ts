@@ -36,12 +36,12 @@ async function offered(options: object, request: object = {}, said = 'Hello') {
   return { tools: server.asked[0]?.body.tools?.map(({ function: { name } }) => name) ?? [], ...rest }
 }
 
-describe('the tools that come into question', () => {
-  test('S3: all of them where there are few, without the meta-tools, in a stable order', async () => {
+describe('the candidate tools', () => {
+  test('S3: few tools are all offered, without the meta-tools, in a stable order', async () => {
     expect((await offered({})).tools).toEqual(['arithmetic__add', 'weather__forecast'])
   })
 
-  test('S3: the best of them where there are many, and no more than may be', async () => {
+  test('S3: of many tools, the best are offered, up to the limit', async () => {
     const config = { ...agent, maxTools: 4 }
     const servers = { archive: many, weather: [forecast], arithmetic: [add] }
     const { tools } = await offered({ config, servers }, {}, 'How is the weather in Rome? Then adds 22 and 33.')
@@ -49,7 +49,7 @@ describe('the tools that come into question', () => {
     expect(tools).toEqual(expect.arrayContaining(['weather__forecast', 'arithmetic__add']))
   })
 
-  test('S3: what a follow-up is about was said before it', async () => {
+  test('S3: a follow-up question is searched with the messages before it', async () => {
     const { chat, server } = await chatting([says('Well.')], {
       config: { ...agent, maxTools: 2 },
       servers: { archive: many, weather: [forecast] },
@@ -62,28 +62,28 @@ describe('the tools that come into question', () => {
     expect(server.asked[0]?.body.tools?.map(({ function: { name } }) => name)).toContain('weather__forecast')
   })
 
-  test('S3: where the words find nothing, some tools of every server come into question', async () => {
+  test('S3: if the search finds nothing, some tools of every server are offered', async () => {
     const servers = { archive: many, weather: [forecast], arithmetic: [add] }
     const { tools } = await offered({ config: { ...agent, maxTools: 4 }, servers }, {}, 'xyzzy')
     expect(tools).toEqual(['archive__record_0', 'archive__record_1', 'arithmetic__add', 'weather__forecast'])
   })
 
-  test('S3: where nothing is there, the model answers by itself', async () => {
+  test('S3: without tools, the model answers directly', async () => {
     expect((await offered({ servers: {} })).tools).toEqual([])
   })
 
-  test('S6: only those that the request wants', async () => {
+  test('S6: only tools that match the request', async () => {
     expect((await offered({}, { only: ['weather.*'] })).tools).toEqual(['weather__forecast'])
     expect((await offered({}, { only: [] })).tools).toEqual([])
   })
 
-  test('S3: servers that nobody has heard of yet are waited for', async () => {
+  test('S3: waits for servers that are still starting', async () => {
     let waited = 0
     await offered({ ready: async () => void waited++ })
     expect(waited).toBe(1)
   })
 
-  test('S3: what was asked last finds most, and no more than the last three are searched for', () => {
+  test('S3: results for the last message come first, and only three messages are searched', () => {
     const found: Record<string, string> = { last: 'a b', before: 'b c', first: 'd', forgotten: 'e' }
     const search = (query: string) => found[query]?.split(' ').map((name) => ({ name })) ?? []
     const names = searchAll(['last', 'before', 'first', 'forgotten'], search).map(({ name }) => name)
@@ -95,7 +95,7 @@ describe('running code', () => {
   const servers = { native: [code], archive: many }
   const on = { ...agent, maxTools: 4, codeExecution: { enabled: true, environment: 'desk', timeout: '9s' } }
 
-  test('S7: is offered where it is on, whatever the search finds', async () => {
+  test('S7: is offered if enabled, independent of the search', async () => {
     expect((await offered({ servers, config: on }, {}, 'record 7')).tools).toContain('native__execute_code')
     expect((await offered({ servers, config: { ...agent, maxTools: 99 } })).tools).not.toContain('native__execute_code')
     expect((await offered({ servers, config: on }, { codeExecution: false })).tools).not.toContain(
@@ -103,7 +103,7 @@ describe('running code', () => {
     )
   })
 
-  test('S7: its environment and its time are not for the model to choose', async () => {
+  test('S7: the model cannot choose its environment or timeout', async () => {
     const call = calls({ name: 'execute_code', arguments: { code: '1', environment: 'mine' } })
     const { chat, server, house } = await chatting([call, says('Well.')], { servers, config: on })
     await ask(chat, 'x')
@@ -117,7 +117,7 @@ describe('running code', () => {
     expect(house.calls[0]?.input.arguments.value).toEqual({ code: '1', environment: 'desk', timeout_ms: 9_000 })
   })
 
-  test('S7: a request can have it, and choose', async () => {
+  test('S7: a request can enable it and choose its options', async () => {
     const call = calls({ name: 'execute_code', arguments: { code: '1' } })
     const { chat, house } = await chatting([call, says('Well.')], { servers, config: agent })
     await ask(chat, 'x', { codeExecution: { timeoutMs: 5 } })
@@ -138,7 +138,7 @@ describe('a malformed schema', () => {
     return { ...source, entries: () => [entry] }
   }
 
-  test('S3: costs only what it says of its own tool', async () => {
+  test('S3: loses only its invalid keywords', async () => {
     const odd = {
       type: 'object',
       properties: { a: { type: 'sting', enum: [] }, b: { $ref: '#/$defs/gone' }, c: { type: 'string', pattern: '(' } },
@@ -155,7 +155,7 @@ describe('a malformed schema', () => {
     })
   })
 
-  test('S3: a tool that takes no object is left out, and its siblings stay', async () => {
+  test('S3: only a tool whose schema is not an object is left out', async () => {
     const { tools, log } = await offered({
       servers: { strange: withSchema('odd', { type: 'string' }), weather: [forecast] },
     })

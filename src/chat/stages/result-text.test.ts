@@ -53,7 +53,7 @@ test.each<readonly [string, ResultBody, string]>([
   expect(resultText(resultOf(body), 1_000)).toBe(text)
 })
 
-test('V5: a model is told the numbers of structured content exactly', () => {
+test('V5: numbers of structured content reach the model exactly', () => {
   const body = Json.parse('{"structuredContent":{"id":1326954198812345679}}') as Json<ResultBody>
   expect(resultText({ body, isError: false }, 1_000)).toBe('{"id":1326954198812345679}')
 })
@@ -64,7 +64,7 @@ test('J5: a long result is cut between characters, with a note', () => {
   expect(truncateText('short', 15)).toBe('short')
 })
 
-test("T2: a server's own error is told in its words, and what nobody expected is not", () => {
+test('T2: the error of a server is passed on, an internal error is not', () => {
   const theirs = new ServerError(Json.of({ code: -1, message: 'no such row' }))
   expect(failureText(theirs, silentLog, 't', 1_000)).toBe('Error: no such row')
   const log = createKeptLog()
@@ -72,7 +72,7 @@ test("T2: a server's own error is told in its words, and what nobody expected is
   expect(log.lines).toHaveLength(1)
 })
 
-test('S5: an error whose message is no text, or without end, is a result like any other', () => {
+test('S5: an error with a non-string or huge message is still a result', () => {
   const told = (message: unknown, most = 1_000) =>
     failureText(new ServerError(Json.of({ code: 1, message: message as string })), silentLog, 't', most)
   expect(told({ toString: 1, valueOf: 1 })).toBe('Error: {"toString":1,"valueOf":1}')
@@ -80,7 +80,7 @@ test('S5: an error whose message is no text, or without end, is a result like an
   expect(told('x'.repeat(1_000), 42)).toContain('first 42 of 1007 bytes')
 })
 
-test('what people glance at is one line', () => {
+test('a result preview is one line', () => {
   expect(oneLine('a\n\tb\u0000c')).toBe('a b c')
   expect(oneLine('x'.repeat(500))).toHaveLength(160)
 })

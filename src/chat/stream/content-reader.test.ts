@@ -39,8 +39,8 @@ const written = fc
     return `${a}{${b}"content"${c}:${d}"${inner}"${a}}${b}`
   })
 
-describe('the text of an answer while it is written', () => {
-  test('S3: in whatever pieces it comes, it is what JSON.parse makes of the whole', () => {
+describe('the text of a streamed answer', () => {
+  test('S3: the pieces add up to the result of JSON.parse', () => {
     fc.assert(
       fc.property(chunked(written), (pieces) => {
         expect(read(pieces).join('')).toBe(JSON.parse(pieces.join('')).content)
@@ -49,7 +49,7 @@ describe('the text of an answer while it is written', () => {
     )
   })
 
-  test('S3: no piece ends in half a character', () => {
+  test('S3: no piece ends inside a surrogate pair', () => {
     fc.assert(
       fc.property(chunked(written), (pieces) => {
         const told = read(pieces)
@@ -63,7 +63,7 @@ describe('the text of an answer while it is written', () => {
     )
   })
 
-  test('S3: of an answer that breaks off, what has been told is the beginning of it', () => {
+  test('S3: the text of a broken answer is a prefix', () => {
     fc.assert(
       fc.property(written, fc.nat(80), (whole, end) => {
         expect(JSON.parse(whole).content.startsWith(read([whole.slice(0, end)]).join(''))).toBe(true)
@@ -71,7 +71,7 @@ describe('the text of an answer while it is written', () => {
     )
   })
 
-  test('S3: it is told at once, not when the string is over', () => {
+  test('S3: text is streamed before the string ends', () => {
     expect(read(['{"content": "On', 'ce \\', 'u00', 'e9t', 'é"', '}'])).toEqual(['On', 'ce ', '', 'ét', 'é', ''])
   })
 

@@ -15,7 +15,7 @@ test.each([
   expect(splitThinking(whole)).toEqual({ thinking, text })
 })
 
-test('S6: however it is cut, it is split the same', () => {
+test('S6: the split does not depend on the pieces', () => {
   const parts = fc.constantFrom('<think>', '</think>', '<', 'think>', 'x', ' ', '\n', '</', 'a b')
   fc.assert(
     fc.property(fc.array(parts, { maxLength: 10 }), (pieces) => {

@@ -62,7 +62,7 @@ describe('S6: toolway chat, one message', () => {
     })
   })
 
-  test('failed tools, fall-backs and an answer that was cut off are told beside it', async () => {
+  test('failed tools, fallbacks and a truncated answer are noted on stderr', async () => {
     const { code, stderr } = start(
       () => [call('c1'), result('c1', 'no such\nfile', true), endOf({ reason: 'length', notes: ['Raw results.'] })],
       'Hi',
@@ -101,7 +101,7 @@ describe('S6: toolway chat, one message', () => {
     expect([document.stderr(), events.stderr()]).toEqual(['', ''])
   })
 
-  test('security: a terminal is shown nothing that could lead it astray, a pipe gets every byte', async () => {
+  test('security: control characters are removed for a terminal, a pipe gets every byte', async () => {
     const nasty = 'a\u001b[31mb\u001b]0;title\u0007c\u202ed\r\n'
     const script = () => [
       call('\u001b[2J', 'na\u001bme'),
@@ -118,7 +118,7 @@ describe('S6: toolway chat, one message', () => {
     expect(piped.stdout()).toBe(nasty)
   })
 
-  test('a character whose halves come in two pieces is whole', async () => {
+  test('a surrogate pair that is split over two pieces stays whole', async () => {
     const { code, stdout } = start(() => [says('\ud83d'), says('\ude00'), endOf()], 'Hi')
     await code
     expect(stdout()).toBe('😀\n')
@@ -140,7 +140,7 @@ describe('S6: toolway chat, one message', () => {
     expect([stdout(), chat.open]).toEqual(['Hel\n', 0])
   })
 
-  test('an unknown model is named, with those that there are', async () => {
+  test('an unknown model is an error that lists the models', async () => {
     await expect(start(() => usual, 'Hi', { model: 'locl' }).code).rejects.toMatchObject({
       message: 'There is no model "locl"; did you mean "local"?',
       hint: expect.stringContaining('local, large'),
@@ -149,7 +149,7 @@ describe('S6: toolway chat, one message', () => {
 })
 
 describe('S6: toolway chat, a conversation', () => {
-  test('goes on with what was said, until it is left', async () => {
+  test('continues with earlier messages until /exit', async () => {
     const { code, chat, press, shows } = start(lastWords, undefined, { system: 'Be brief.' }, terminal)
     press('one\r')
     await shows('You said one.')
@@ -173,7 +173,7 @@ describe('S6: toolway chat, a conversation', () => {
     ])
   })
 
-  test('Ctrl-C stops the answer first, and leaves where there is none', async () => {
+  test('Ctrl-C stops the answer, or quits if there is none', async () => {
     const { code, press, shows, tells, chat } = start(
       async function* ({ signal, messages }) {
         yield says(`Begun ${messages.length}`)
@@ -253,7 +253,7 @@ describe('approval', () => {
     },
   )
 
-  test('is refused where there is no terminal, and so is what needs a form', async () => {
+  test('is refused without a terminal, and for forms', async () => {
     const { code, stdout, chat } = start(asks(question), 'Hi')
     await code
     expect(stdout()).toBe('["INVALID_ARGUMENTS","INVALID_ARGUMENTS"]\n')
@@ -269,7 +269,7 @@ describe('approval', () => {
 })
 
 describe('B11: the command line', () => {
-  test('without a model it says how to get one, in JSON too', async () => {
+  test('without a model the error says how to add one, in JSON too', async () => {
     await using place = await folder()
     const { code, stderr, stdout } = await toolway(['chat', 'Hi'], place)
     expect([code, stdout]).toEqual([2, ''])
@@ -278,7 +278,7 @@ describe('B11: the command line', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ error: { code: 'USAGE' } })
   })
 
-  test('an empty message is none, and a mode is one of two', async () => {
+  test('an empty message and an unknown mode are usage errors', async () => {
     const empty = await toolway(['chat'], { input: ' \n' })
     expect([empty.code, empty.stderr]).toMatchObject([2, expect.stringContaining('message')])
     expect((await toolway(['chat', 'Hi', '--mode', 'fast'])).code).toBe(2)

@@ -21,7 +21,7 @@ async function withFile(name = 'toolway.yaml', content = mine, variables: Record
 }
 
 describe('B11: add puts a server into the configuration', () => {
-  test('a program behind --, with all of its words, and every other byte stays', async () => {
+  test('a command after --, with all its arguments, and every other byte stays', async () => {
     const { run, text } = await withFile()
     const { code, stdout, stderr } = await run(
       'add',
@@ -61,7 +61,7 @@ describe('B11: add puts a server into the configuration', () => {
     expect((await run('validate')).code).toBe(0)
   })
 
-  test('a new toolway.yaml where there is none, and one that was named', async () => {
+  test('a new toolway.yaml if there is none, and a named file', async () => {
     const { run, at } = await user()
     await run('add', 'one', '--', 'x')
     expect(await readFile(at('shop', 'toolway.yaml'), 'utf8')).toMatch(/^# Toolway: .*mcpServers:\n {2}one:\n/s)
@@ -86,7 +86,7 @@ describe('B11: add puts a server into the configuration', () => {
     )
   })
 
-  test('--force replaces one of that name where it stood, and says what went with it', async () => {
+  test('--force replaces a server of that name in place, and lists lost settings', async () => {
     const { run, text, at } = await withFile()
     const refused = await run('add', 'first', '--', 'y')
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('already has a server first') })
@@ -121,7 +121,7 @@ describe('B11: add puts a server into the configuration', () => {
     expect(existsSync(at('home', '.config'))).toBe(false)
   })
 
-  test('one that waits for a variable is disabled, so that the others run', async () => {
+  test('a server that needs an unset variable is disabled, so that the others run', async () => {
     const { run, text } = await withFile()
     const { stderr } = await run('add', 'b', '-e', 'LEVEL=${LEVEL_OF_B}', '--', 'y')
     expect(stderr).toContain('b is disabled until this exists: LEVEL_OF_B. Then remove `disabled`.')
@@ -130,7 +130,7 @@ describe('B11: add puts a server into the configuration', () => {
   })
 })
 
-describe('B11: what cannot be added is an error that says what to do, and changes nothing', () => {
+describe('B11: invalid additions are errors with a hint, and change nothing', () => {
   test.each([
     ['a name with a space', ['add', 'my files', '--', 'x'], /"my files"; did you mean my-files\?/],
     ['a name of our own', ['add', 'native', '--', 'x'], /"native"\.\nhint: /],
@@ -157,7 +157,7 @@ describe('B11: what cannot be added is an error that says what to do, and change
     expect(await text()).toBe(mine)
   })
 
-  test('a broken file, one in the words of another program, and one that only a person can edit', async () => {
+  test('an invalid file, a file in the format of another program, and one that cannot be edited', async () => {
     const broken = await withFile('toolway.yaml', 'a: [')
     expect(await broken.run('add', 'b', '--', 'x')).toMatchObject({ code: 2, stderr: expect.stringMatching(/yaml:1/) })
     const codex = await withFile('codex.toml', '[mcp_servers.a]\ncommand = "x"\n')
@@ -169,15 +169,15 @@ describe('B11: what cannot be added is an error that says what to do, and change
     expect(await braces.text()).toBe('{"version": 1}\n')
   })
 
-  test('what was wrong with the configuration before does not stand in the way', async () => {
+  test('earlier problems of the configuration do not prevent an addition', async () => {
     const { run, text } = await withFile('toolway.yaml', 'mcpServers:\n  a: { command: "${NOT_SET}" }\n')
     expect((await run('add', 'b', '--', 'x')).code).toBe(0)
     expect(await text()).toContain('  b:\n    command: x\n')
   })
 })
 
-describe('B11: remove takes a server out again', () => {
-  test('and leaves every other byte, and its secrets, and says so', async () => {
+describe('B11: remove removes a server', () => {
+  test('keeps every other byte and its secrets, and says so', async () => {
     const { run, text, at } = await withFile()
     await run('add', 'b', '-e', `A_TOKEN=${token}`, '--', 'y')
     const dry = await run('remove', 'b', '--dry-run')
@@ -198,7 +198,7 @@ describe('B11: remove takes a server out again', () => {
     expect((await run('validate')).code).toBe(0)
   })
 
-  test('a near miss is said, and that there is no file', async () => {
+  test('a near miss is suggested, and a missing file is an error', async () => {
     const { run } = await withFile()
     expect((await run('remove', 'first', '-c', 'gone.yaml')).stderr).toContain('There is no gone.yaml.\nhint: Name')
     expect(await run('remove', 'frist')).toMatchObject({

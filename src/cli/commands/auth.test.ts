@@ -27,7 +27,7 @@ async function signedIn(words: readonly string[], cwd: string) {
   return { code: await finished, stdout: stdout(), stderr: stderr(), page }
 }
 
-test('B6, B11: auth prints where to sign in, waits for the browser and keeps what it brings, sealed', async () => {
+test('B6, B11: auth prints where to sign in, waits for the browser and stores the sealed grant', async () => {
   await using issuer = await startIssuer({ expiresIn: 3_600 })
   await using resource = await startResource({ issuers: [issuer], challengeScope: 'read' })
   await using at = await place(resource.url)
@@ -67,7 +67,7 @@ test('B6, B11: auth --json has the address first and the outcome last; the same 
   expect(issuer.registrations).toHaveLength(1)
 })
 
-test('V4: auth that nobody finishes in time names --timeout', async () => {
+test('V4: a sign-in that is not completed in time names --timeout', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   await using at = await place(resource.url)
@@ -108,7 +108,7 @@ test('B6, B11: from another machine the address is pasted, and checked as if the
   expect(stdin.isPaused()).toBe(true)
 })
 
-test('B6, B11: a terminal is read without being told to, and leaving it leaves', async () => {
+test('B6, B11: a terminal is read without --paste, and Ctrl+C quits', async () => {
   await using issuer = await startIssuer({ iss: 'https://evil.example.com' })
   await using resource = await startResource({ issuers: [issuer] })
   await using at = await place(resource.url)
@@ -123,7 +123,7 @@ test('B6, B11: a terminal is read without being told to, and leaving it leaves',
   expect(issuer.tokenRequests).toEqual([])
 })
 
-test('B6, B11: what goes wrong says what to do, and who knocks without being asked changes nothing', async () => {
+test('B6, B11: errors say what to do, and unexpected requests change nothing', async () => {
   await using issuer = await startIssuer()
   await using resource = await startResource({ issuers: [issuer] })
   await using at = await place(resource.url)

@@ -15,7 +15,7 @@ describe('B11: call, with no configuration at all', () => {
   })
   afterAll(() => place[Symbol.asyncDispose]())
 
-  test('runs a native tool and prints what it says', async () => {
+  test('runs a native tool and prints its result', async () => {
     const { code, stdout, stderr } = await toolway(['call', 'native.hash', 'data=hello', 'algorithm=sha256'], place)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(sha256OfHello)
@@ -44,7 +44,7 @@ describe('B11: call, with no configuration at all', () => {
     expect(JSON.parse(stdout)).toMatchObject({ error: { code: 'SERVER_NOT_FOUND' } })
   })
 
-  test('an interrupted call ends with 130 and without a word', async () => {
+  test('an interrupted call exits with 130 and prints nothing', async () => {
     const interrupted = AbortSignal.abort(new ToolwayError('CANCELLED', 'Interrupted.'))
     const outcome = await toolway(['call', 'native.hash', 'data=hello'], { ...place, interrupted })
     expect(outcome).toEqual({ code: 130, stdout: '', stderr: '' })
@@ -88,7 +88,7 @@ describe('B11: call, with a real server', () => {
     expect((await readFile(join(place.cwd, 'tiny.png'))).subarray(1, 4).toString()).toBe('PNG')
   })
 
-  test('a tool that reports failure ends with 1 and speaks on stderr', async () => {
+  test('a tool error exits with 1 and goes to stderr', async () => {
     const { code, stdout, stderr } = await toolway(
       ['call', 'everything.get-resource-reference', 'resourceId:=-5'],
       place,

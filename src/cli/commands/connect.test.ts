@@ -10,8 +10,8 @@ const config = { 'shop/toolway.yaml': 'version: 1\nserver: { port: 4400 }\n' }
 const cursor =
   '{\n  // mine\n  "mcpServers": {\n    "a": { "command": "x", "env": { "TOKEN": "s3cr3t-value" } }\n  }\n}\n'
 
-describe('B11: connect points a client at Toolway', () => {
-  test('which the client starts with absolute paths; undo gives back every byte', async () => {
+describe('B11: connect connects a client to Toolway', () => {
+  test('the client starts it with absolute paths; undo restores every byte', async () => {
     const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
     const { code, stdout } = await run('connect', 'cursor', '--yes', '--agent', 'me')
     expect(code).toBe(0)
@@ -46,7 +46,7 @@ describe('B11: connect points a client at Toolway', () => {
     expect(existsSync(at('home', '.local'))).toBe(false)
   })
 
-  test('--http refers to the token, which is made if need be, and says where it is', async () => {
+  test('--http refers to the token, which is generated if necessary, and shows where it is', async () => {
     const { run, at } = await user(config)
     const { stdout, stderr } = await run('connect', 'codex', '--http', '--yes')
     expect(stdout).toContain('+ bearer_token_env_var = "TOOLWAY_TOKEN"')
@@ -82,7 +82,7 @@ describe('B11: connect points a client at Toolway', () => {
     expect((await run('connect', 'codex', '--replace', '--yes')).stdout).not.toContain('+   context7:')
   })
 
-  test('--replace leaves with the client what Toolway cannot run', async () => {
+  test('--replace keeps servers that Toolway cannot run in the client', async () => {
     const { run, at } = await user({ ...config, 'home/.config/zed/settings.json': files.zed })
     const { stderr } = await run('connect', 'zed', '--replace', '--yes')
     expect(stderr).toContain('from-extension stays in Zed')
@@ -91,7 +91,7 @@ describe('B11: connect points a client at Toolway', () => {
     expect(written).not.toContain('"older"')
   })
 
-  test('--remove takes our entry out of a file that has changed since', async () => {
+  test('--remove removes our entry from a file that has changed since', async () => {
     const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
     const path = at('home', '.cursor', 'mcp.json')
     await run('connect', 'cursor', '--yes')
@@ -105,7 +105,7 @@ describe('B11: connect points a client at Toolway', () => {
     expect((await run('connect', 'cursor', '--remove', '--yes')).stdout).toContain('Cursor is not connected')
   })
 
-  test('--undo --force says what it loses', async () => {
+  test('--undo --force shows what is lost', async () => {
     const { run, at } = await user({ ...config, 'home/.cursor/mcp.json': cursor })
     await run('connect', 'cursor', '--yes')
     await writeFile(at('home', '.cursor', 'mcp.json'), '{}')
@@ -149,7 +149,7 @@ test('B11: connect alone lists every client and its state', async () => {
   expect((await run('connect')).stdout).toMatch(/^zed +Zed +connected \(stdio\)/m)
 })
 
-describe('B11: what stands in the way is said, and nothing is lost', () => {
+describe('B11: obstacles are errors, and nothing is lost', () => {
   test.each([
     ['a client that there is not', ['connect', 'cursr'], config, /did you mean "cursor"/],
     ['half a name', ['connect', 'claude'], config, /claude-code or claude-desktop/],

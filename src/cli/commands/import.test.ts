@@ -17,7 +17,7 @@ server:   {port: 4400}   # not 4322
 const servers = (value: object) => JSON.stringify({ mcpServers: value })
 
 describe('B11: import adds the servers of a file to a configuration', () => {
-  test('and leaves every other byte as it is', async () => {
+  test('keeps every other byte', async () => {
     const { run, at } = await user({
       'shop/toolway.yaml': mine,
       'shop/other.json': servers({ second: { command: 'y', args: ['-v'] } }),
@@ -31,7 +31,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     expect((await run('validate')).code).toBe(0)
   })
 
-  test('twice is once; another server of that name is kept beside it', async () => {
+  test('importing twice adds once; another server of the same name is kept', async () => {
     const { run, at } = await user({
       'shop/toolway.yaml': mine,
       'home/.config/Claude/claude_desktop_config.json': files.claudeDesktop,
@@ -48,7 +48,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     expect(Object.keys(mcpServers)).toEqual(['first', 'filesystem', 'github', 'github-other'])
   })
 
-  test('secrets become references; nothing of them is shown', async () => {
+  test('secrets become references and are not shown', async () => {
     const { run, at } = await user({
       'shop/cline.json': servers({
         a: { url: 'https://x/mcp?api_key=s3cr3t-one', headers: { Authorization: 'Bearer s3cr3t-two' } },
@@ -65,7 +65,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     expect(JSON.parse(tools)).toMatchObject({ valid: true })
   })
 
-  test('--dry-run writes nothing, --into names another file, which is made if need be', async () => {
+  test('--dry-run writes nothing, --into names another file, which is created if necessary', async () => {
     const { run, at } = await user({ 'shop/codex.toml': files.codex })
     expect((await run('import', 'codex.toml', '--dry-run', '--into', 'new.yaml')).stdout).toContain('+   context7:')
     expect(existsSync(at('shop', 'new.yaml'))).toBe(false)
@@ -86,7 +86,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     expect(await readFile(at('dotfiles', 'toolway.yaml'), 'utf8')).toContain('  b:\n')
   })
 
-  test('what has rules beside its servers is said to be more than an import', async () => {
+  test('a note says that other sections are not imported', async () => {
     const { run } = await user({
       'shop/rules.toml':
         '[[mcp_client.servers]]\nname = "a"\ncommand = "x"\n[tool_forwarding.security]\nblocked_tools = ["a::b"]\n',

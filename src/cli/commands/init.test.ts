@@ -11,7 +11,7 @@ import { toolway } from '../kit.fixture.ts'
 import { user } from './clients.fixture.ts'
 import { starter } from './config-file.ts'
 
-test('B11: init writes a file that validate finds and accepts without a word of warning', async () => {
+test('B11: init writes a file that validate accepts without warnings', async () => {
   await using place = await folder()
   const { code, stdout } = await toolway(['init'], place)
   expect(code).toBe(0)
@@ -32,7 +32,7 @@ test('B11: the servers in the starter are valid once they are uncommented', asyn
   expect(Object.keys(config.mcpServers)).toEqual(['filesystem', 'remote'])
 })
 
-test('B11: init does not overwrite a file unless it is forced to', async () => {
+test('B11: init overwrites a file only with --force', async () => {
   await using place = await folder({ 'toolway.yaml': 'mine' })
   const refused = await toolway(['init'], place)
   expect(refused.code).toBe(2)
@@ -66,7 +66,7 @@ const everybody = {
   'home/.cline/data/settings/cline_mcp_settings.json': files.cline,
 }
 
-describe('B11: init finds what is there', () => {
+describe('B11: init finds the servers of clients', () => {
   test('the servers of ten clients become one file that validate accepts, with no secret in it', async () => {
     const { run, at } = await user(everybody)
     const { code, stdout } = await run('init', '--yes')
@@ -96,7 +96,7 @@ describe('B11: init finds what is there', () => {
     expect(JSON.parse(validated.stdout).servers.length).toBeGreaterThan(15)
   })
 
-  test('the same server in two clients is one, another one under its name is kept, and both are said', async () => {
+  test('the same server in two clients is added once, another one of its name is kept, and both are noted', async () => {
     const server = (value: string) =>
       JSON.stringify({ mcpServers: { github: { command: 'x', env: { LEVEL: value } } } })
     const { run } = await user({
@@ -114,7 +114,7 @@ describe('B11: init finds what is there', () => {
     })
   })
 
-  test('a broken file and a broken server cost only themselves', async () => {
+  test('an invalid file and an invalid server are skipped', async () => {
     const { run, at } = await user({
       'home/.cursor/mcp.json': '{"mcpServers": {',
       'home/.gemini/settings.json':
@@ -146,7 +146,7 @@ describe('B11: init finds what is there', () => {
     expect(mcpServers.context7).not.toHaveProperty('disabled')
   })
 
-  test('--secrets env copies nothing at all and names the variables', async () => {
+  test('--secrets env copies no secrets and names the variables', async () => {
     const { run, at } = await user({ 'home/.config/Claude/claude_desktop_config.json': files.claudeDesktop })
     const { stderr } = await run('init', '--secrets', 'env')
     expect(stderr).toContain('Set GITHUB_PERSONAL_ACCESS_TOKEN before you start')
@@ -170,7 +170,7 @@ describe('B11: init finds what is there', () => {
     expect((await nobody.run('init', '--from', 'zed')).stderr).toContain('No file of Zed was found')
   })
 
-  test('a terminal is asked first', async () => {
+  test('on a terminal it asks first', async () => {
     const { at, surroundings } = await user(everybody)
     const answered = (answer: string) =>
       toolway(['init'], {

@@ -16,7 +16,7 @@ const config = {
 const place = () => folder({ 'toolway.json': config })
 const hashOf = (key: string) => `sha256:${hash('sha256', key, 'hex')}`
 
-test('B6, B11: create prints the key alone, once, and keeps its hash', async () => {
+test('B6, B11: create prints only the key, once, and stores its hash', async () => {
   await using at = await place()
   const { code, stdout, stderr } = await toolway(['keys', 'create', 'bot', '--agent', 'researcher'], at)
   expect(code).toBe(0)
@@ -56,7 +56,7 @@ test('B6, B11: list shows where keys come from, whom they are for and when they 
   ])
 })
 
-test('B6, B11: revoke takes a key of the file away, and none of the configuration', async () => {
+test('B6, B11: revoke removes keys of the file, but not of the configuration', async () => {
   await using at = await place()
   await toolway(['keys', 'create', 'bot'], at)
   expect((await toolway(['keys', 'revoke', 'bto'], at)).stderr).toContain('did you mean "bot"?')
@@ -66,7 +66,7 @@ test('B6, B11: revoke takes a key of the file away, and none of the configuratio
   expect((await toolway(['keys'], at)).stdout).not.toContain('bot')
 })
 
-test('B6, B11: a name is used once, and has no characters that could mean something', async () => {
+test('B6, B11: names are unique and have no special characters', async () => {
   await using at = await place()
   await toolway(['keys', 'create', 'bot'], at)
   for (const name of ['bot', 'ci', 'a b', '../x', '', '-', 'ä', 'x'.repeat(65)]) {
@@ -74,7 +74,7 @@ test('B6, B11: a name is used once, and has no characters that could mean someth
   }
 })
 
-test('B6, B11: --hash-only keeps nothing and prints a line that the configuration takes', async () => {
+test('B6, B11: --hash-only stores nothing and prints a line for the configuration', async () => {
   await using at = await place()
   const { stdout } = await toolway(['keys', 'create', 'bot', '--hash-only', '--agent', 'writer'], at)
   const [key = '', line = ''] = stdout.trim().split('\n')
@@ -85,7 +85,7 @@ test('B6, B11: --hash-only keeps nothing and prints a line that the configuratio
   expect((await toolway(['keys', 'create', 'x', '--hash-only', '--expires', '1d'], at)).code).toBe(2)
 })
 
-test('G7, B11: an agent that there is not is a warning where the key is made and where it is listed', async () => {
+test('G7, B11: an unknown agent is a warning when a key is created and listed', async () => {
   await using at = await place()
   const made = await toolway(['keys', 'create', 'bot', '--agent', 'reseacher', '--agent', '*'], at)
   expect(made.code).toBe(0)
@@ -94,7 +94,7 @@ test('G7, B11: an agent that there is not is a warning where the key is made and
   expect((await toolway(['keys'], at)).stderr).toContain('There is no agent reseacher')
 })
 
-test('B6, B11: a key file that cannot be trusted is said, and not written over', async () => {
+test('B6, B11: an untrusted key file is an error and not overwritten', async () => {
   await using at = await place()
   await toolway(['keys', 'create', 'bot'], at)
   const file = join(at.cwd, 'state', 'keys.json')
@@ -112,7 +112,7 @@ test('B6, B11: a key file that cannot be trusted is said, and not written over',
   expect((await toolway(['keys'], at)).stdout).toContain('bot')
 })
 
-test('F11: making and revoking a key is audited with the user of the operating system, and never with the key', async () => {
+test('F11: creating and revoking a key is audited with the user of the operating system, and never with the key', async () => {
   await using at = await place()
   const made = (await toolway(['keys', 'create', 'bot', '--agent', 'writer'], at)).stdout.trim()
   await toolway(['keys', 'revoke', 'bot'], at)

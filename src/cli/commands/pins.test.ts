@@ -72,7 +72,7 @@ describe('B5, B11: pins on the command line, without any server', () => {
     expect((await toolway(['pins', 'show', 'files.draw'], place)).stdout).toContain('description: Does draw.')
   })
 
-  test('what is not pinned is refused with what was perhaps meant, and nothing is approved without being named', async () => {
+  test('unknown names are refused with suggestions, and nothing is approved without being named', async () => {
     const unknown = await toolway(['pins', 'approve', 'files.raed'], place)
     expect(unknown).toMatchObject({ code: 2, stdout: '' })
     expect(unknown.stderr).toMatch(/no pinned definition files\.raed; did you mean "files\.read"\?/)

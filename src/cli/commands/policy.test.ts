@@ -32,7 +32,7 @@ describe('B12: policy replay', () => {
     expect(stderr).toContain('3 recorded calls: 1 would now be denied, 0 would now be allowed.')
   })
 
-  test('ends with 4 where scripts want to know, and speaks JSON', async () => {
+  test('exits with 4 with --strict, and prints JSON', async () => {
     await using place = await used()
     const words = ['policy', 'replay', '--policy', 'new.json', '--strict', '--json']
     const { code, stdout } = await toolway(words, place)
@@ -92,7 +92,7 @@ describe('B12: policy replay', () => {
     expect(text.stderr).toContain('0 would now be denied, 1 would now be allowed, 2 would no longer be there.')
   })
 
-  test('a file that is none, a time that is none, and no log at all are told', async () => {
+  test('a missing file, an invalid time and a missing log are reported', async () => {
     await using place = await folder({ 'toolway.json': {}, 'new.json': {} })
     expect((await toolway(['policy', 'replay', '--policy', 'gone.json'], place)).code).toBe(2)
     expect((await toolway(['policy', 'replay'], place)).code).toBe(2)

@@ -15,7 +15,7 @@ const facts = {
 }
 
 describe('B11: the banner', () => {
-  test('says where it is, what it serves and what to send', () => {
+  test('shows the endpoint, what it serves and the token', () => {
     const text = banner(facts, plain)
     expect(text).toMatch(/Endpoint +http:\/\/127\.0\.0\.1:4322\/mcp\n/)
     expect(text).toMatch(/Serving +2 servers, 1 native tool, 10 meta-tools\n/)
@@ -23,7 +23,7 @@ describe('B11: the banner', () => {
     expect(text).toMatch(/Config +toolway\.yaml\n/)
   })
 
-  test('holds snippets that can be pasted as they are', () => {
+  test('has snippets to paste', () => {
     const text = banner(facts, plain)
     expect(text).toContain(
       'claude mcp add --transport http toolway http://127.0.0.1:4322/mcp --header "Authorization: Bearer secret"\n',
@@ -36,7 +36,7 @@ describe('B11: the banner', () => {
     })
   })
 
-  test('without a token asks for none and says so', () => {
+  test('without a token it warns, and the snippets have none', () => {
     const text = banner({ ...facts, token: undefined }, plain)
     expect(text).toMatch(/Token +none: /)
     expect(text).not.toMatch(/Bearer|headers/)

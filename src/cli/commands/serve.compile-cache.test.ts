@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { removeOldCompiled } from './serve.ts'
 
-test('B11: what other versions of Node compiled goes after a month; what is used, and what others own, stays', async () => {
+test('B11: compile caches of other Node versions are removed after a month; others stay', async () => {
   await using made = await mkdtempDisposable(join(tmpdir(), 'toolway-cli-'))
   const long = new Date('2020-01-01')
   for (const owner of ['toolway', 'others']) {

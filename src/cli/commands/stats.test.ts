@@ -74,7 +74,7 @@ test('G9: the kept token is shown to the admin interface of the configured gatew
   ])
 })
 
-test('G9: a configured token is used, and none where none is wanted', async () => {
+test('G9: a configured token is sent, and none if none is required', async () => {
   await using at = await gateway(answering, { auth: { token: 'a-token-of-the-operator' } })
   await toolway(['stats', '--by', 'tool'], at)
   expect(at.seen[0]?.headers.authorization).toBe('Bearer a-token-of-the-operator')
@@ -83,7 +83,7 @@ test('G9: a configured token is used, and none where none is wanted', async () =
   expect(open.seen[0]?.headers.authorization).toBeUndefined()
 })
 
-test('G9: names of servers cannot act on the terminal', async () => {
+test('G9: names of servers cannot control the terminal', async () => {
   await using at = await gateway()
   const { stdout } = await toolway(['stats', '--by', 'tool'], at)
   expect(stdout).toContain('files.read')
@@ -112,7 +112,7 @@ test('G9: --output writes a file, as text or as JSON', async () => {
   expect(await toolway(['stats', '--output', 'no/such/folder'], at)).toMatchObject({ code: 2 })
 })
 
-test('G9: --watch goes on until it is interrupted, also while the gateway starts anew', async () => {
+test('G9: --watch continues until interrupted, also while the gateway restarts', async () => {
   const interrupt = new AbortController()
   let asked = 0
   await using at = await gateway((request, response) => {
@@ -128,7 +128,7 @@ test('G9: --watch goes on until it is interrupted, also while the gateway starts
   expect(stderr).toMatch(/No gateway answers at .* Retrying\./)
 })
 
-test('G9: where no gateway runs, it says so and how to start one', async () => {
+test('G9: without a running gateway the error says how to start one', async () => {
   const gone = await gateway()
   const { port } = gone
   await gone[Symbol.asyncDispose]()
@@ -153,14 +153,14 @@ test.each<[string, Respond]>([
   expect(stderr).toMatch(/error NO_GATEWAY: .* (?:answers|responds), but not/)
 })
 
-test('G9: what the gateway refuses is told in its own words', async () => {
+test('G9: a refusal of the gateway is reported with its own message', async () => {
   const refused: AdminError = { error: { code: 'AUTH_REQUIRED', message: 'Show a credential\x1b[2J of an admin.' } }
   await using at = await gateway((_, response) => response.writeHead(401).end(JSON.stringify(refused)))
   const { code, stderr } = await toolway(['stats'], at)
   expect([code, stderr]).toEqual([4, 'error AUTH_REQUIRED: Show a credential of an admin.\n'])
 })
 
-test('G9: a gateway on any free port has to be named', async () => {
+test('G9: a gateway on any free port needs --port', async () => {
   await using at = await gateway()
   await using any = await folder({ 'toolway.json': { server: { port: 0 }, stores: { path: './state' } } })
   const { code, stderr } = await toolway(['stats'], any)

@@ -11,7 +11,7 @@ describe('B11: tools and servers', () => {
   })
   afterAll(() => place[Symbol.asyncDispose]())
 
-  test('F1: tools lists native and forwarded ones, and says which server had nothing to say', async () => {
+  test('F1: tools lists native and forwarded tools, and notes servers without any', async () => {
     const { code, stdout, stderr } = await toolway(['tools'], place)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^NAME +SERVER +DESCRIPTION\n/)
@@ -57,7 +57,7 @@ describe('B11: tools and servers', () => {
     })
   })
 
-  test('B5: what a server says of its tools cannot act on the terminal, and names that could are not offered', async () => {
+  test('B5: descriptions of tools cannot control the terminal, and names that could are not served', async () => {
     const program = `require('node:readline').createInterface(process.stdin).on('line', (line) => {
       const { id, method } = JSON.parse(line)
       const evil = '\\x1b[2J\\u202e'
@@ -105,7 +105,7 @@ describe('B11: tools and servers', () => {
     expect(stderr).toMatch(/^\d+ more can be called by name/m)
   })
 
-  test('B8: tools cost shows every mode, the agent that is asked about, the servers and the largest tools', async () => {
+  test('B8: tools cost shows every mode, the agent, the servers and the largest tools', async () => {
     await using narrow = await folder({
       'toolway.json': { agents: { narrow: { allow: { servers: ['native'] }, expose: 'meta' } } },
     })
@@ -125,7 +125,7 @@ describe('B11: tools and servers', () => {
     expect(cost.servers.map(({ server }: { server: string }) => server).sort()).toEqual(['native', 'toolway'])
   })
 
-  test('servers connects to each one and shows how it is', async () => {
+  test('servers connects to each server and shows its state', async () => {
     const { code, stdout } = await toolway(['servers'], place)
     expect(code).toBe(0)
     expect(stdout).toMatch(/^everything +healthy +stdio +20\d\d-\d\d-\d\d +\d+ /m)
@@ -136,7 +136,7 @@ describe('B11: tools and servers', () => {
     )
   })
 
-  test('B11: servers says of one that does not answer in time that its program may have to be fetched', async () => {
+  test('B11: servers notes that a server without a response may still be downloading its program', async () => {
     const silent = { command: process.execPath, args: ['-e', 'process.stdin.resume()'] }
     await using slow = await folder({ 'toolway.json': { mcpServers: { silent } } })
     const { stdout } = await toolway(['servers', '--timeout', '100ms'], slow)
@@ -145,7 +145,7 @@ describe('B11: tools and servers', () => {
     )
   })
 
-  test('on a terminal the table fits its width, what is wrong is told whole, and progress goes to stderr', async () => {
+  test('on a terminal the table fits its width, problems are not truncated, and progress goes to stderr', async () => {
     const { stdout, stderr } = await toolway(['servers'], { ...place, columns: 60 })
     const [lines = '', problems = ''] = stdout
       .replace(/\x1b\[\d+m/g, '')

@@ -11,7 +11,7 @@ const servers = {
   chat: { maxSteps: 3 },
 }
 
-test('B11: validate explains what it understood and keeps secrets to itself', async () => {
+test('B11: validate shows the configuration without secrets', async () => {
   await using place = await folder({ 'toolway.json': servers })
   const { code, stdout, stderr } = await toolway(['validate'], place)
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
@@ -46,7 +46,7 @@ test('B11: validate prints problems like a compiler and ends with 2', async () =
   expect(JSON.parse(json.stdout)).toMatchObject({ valid: false, problems: [{ line: 2, key: 'server.prot' }] })
 })
 
-test('B11: what stands in a file cannot act on the terminal, wherever the file comes from', async () => {
+test('B11: content of a file cannot control the terminal', async () => {
   await using at = await folder({ '.mcp.json': '{"mcpServers": {}, "a\\u001b[2Jb": 1, "c\u202e": 2}' })
   const { code, stderr } = await toolway(['validate'], at)
   expect(code).toBe(2)
@@ -73,7 +73,7 @@ test('B11: several --config files merge; without any file defaults apply', async
   expect(none).toMatchObject({ code: 0, stdout: expect.stringContaining('defaults apply') })
 })
 
-test('B6: a secret among the arguments of a server is warned of, and shown by neither validate nor doctor', async () => {
+test('B6: a secret in the arguments of a server is a warning, and neither validate nor doctor shows it', async () => {
   const args = ['-e', 'process.exit(1)', '${GITHUB_TOKEN}']
   const config = { mcpServers: { git: { command: process.execPath, args } }, sandbox: { languages: [] } }
   await using place = await folder({ 'toolway.json': config })
@@ -87,7 +87,7 @@ test('B6: a secret among the arguments of a server is warned of, and shown by ne
   }
 })
 
-test('S2: plugins that are not there or cannot be loaded are problems of the configuration', async () => {
+test('S2: missing plugins and plugins that cannot be loaded are problems of the configuration', async () => {
   const config = { native: { plugins: ['./gone.ts', './broken.ts'] } }
   const files = { 'toolway.json': config, 'other.json': {}, 'broken.ts': 'export const tool = {' }
   await using place = await folder(files)

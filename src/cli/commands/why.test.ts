@@ -11,7 +11,7 @@ const config = {
 }
 
 describe('B11: why', () => {
-  test('tells that an agent may use a tool, by which rule, and what was considered', async () => {
+  test('shows that an agent may use a tool, by which rule, and what was considered', async () => {
     await using place = await folder({ 'toolway.json': config })
     const { code, stdout } = await toolway(['why', 'team', 'native__time'], place)
     expect(code).toBe(0)
@@ -19,7 +19,7 @@ describe('B11: why', () => {
     expect(stdout).toMatch(/implicit grant +agents\.team\.allow\.servers\[0\] +allows/)
   })
 
-  test('tells that it may not, ends with 4, and names inherited rules', async () => {
+  test('shows that it may not, exits with 4, and names inherited rules', async () => {
     await using place = await folder({ 'toolway.json': config })
     const { code, stdout } = await toolway(['why', 'team.junior', 'native.hash', '--json'], place)
     expect(code).toBe(4)
@@ -42,7 +42,7 @@ describe('B11: why', () => {
     expect([tool.code, tool.stderr]).toEqual([2, expect.stringContaining('TOOL_NOT_FOUND')])
   })
 
-  test('without agents everybody may use everything', async () => {
+  test('without agents every caller may use every tool', async () => {
     await using place = await folder({})
     const { stdout } = await toolway(['why', 'anybody', 'native.hash'], place)
     expect(stdout).toContain('rule: agents (none configured)')
@@ -53,7 +53,7 @@ describe('B11: why without a credential', () => {
   const guarded = { ...config, policy: { requireAuth: ['native.time'] } }
   const open = { ...guarded, auth: { token: 'none' } }
 
-  test('tells with --anonymous what a caller without a credential would get', async () => {
+  test('shows with --anonymous the decision for a caller without a credential', async () => {
     await using place = await folder({ 'toolway.json': guarded })
     const { code, stdout } = await toolway(['why', 'team', 'native.time', '--anonymous'], place)
     expect(code).toBe(4)
@@ -63,7 +63,7 @@ describe('B11: why without a credential', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ authenticated: false, allowed: false, code: 'AUTH_REQUIRED' })
   })
 
-  test('where no credential is needed it says so, and what differs for whoever shows none', async () => {
+  test('if no credential is required it says so, and shows what differs for anonymous callers', async () => {
     await using place = await folder({ 'toolway.json': open })
     const { code, stdout } = await toolway(['why', 'team', 'native.time'], place)
     expect(code).toBe(0)
@@ -79,13 +79,13 @@ describe('B11: why without a credential', () => {
     })
   })
 
-  test('where a credential is needed nothing is said of anonymous callers', async () => {
+  test('if a credential is required, anonymous callers are not mentioned', async () => {
     await using place = await folder({ 'toolway.json': guarded })
     expect((await toolway(['why', 'team', 'native.time'], place)).stdout).not.toContain('nonymous')
     expect((await toolway(['why', 'team', 'native.time', '--json'], place)).stdout).not.toContain('nonymous')
   })
 
-  test('where others have keys, callers without one are the default agent and nobody else', async () => {
+  test('callers without a key act only as the default agent', async () => {
     const keys = [{ id: 'ci', hash: `sha256:${'0'.repeat(64)}`, agents: ['team'] }]
     const auth = { token: 'none', keys }
     await using place = await folder({ 'toolway.json': { ...config, auth, defaults: { agent: 'team.junior' } } })
@@ -99,7 +99,7 @@ describe('B11: why without a credential', () => {
   })
 })
 
-test('B11: why tells of a person’s yes and of limits that what is allowed still meets', async () => {
+test('B11: why shows approvals and limits that still apply to an allowed tool', async () => {
   const probe = { ...stdioServers.probe(), approve: ['x', 'ech*'] }
   await using place = await folder({
     'toolway.json': { mcpServers: { probe }, limits: { servers: { probe: 60 } }, policy: { blockedTools: ['*.pid'] } },
@@ -116,14 +116,14 @@ test('B11: why tells of a person’s yes and of limits that what is allowed stil
   expect(JSON.parse(refused.stdout).considered.at(-1)).toMatchObject({ outcome: 'denies' })
 })
 
-test('B11: why tells of a server that is closed to the agent, although nobody has heard of it yet', async () => {
+test('B11: why shows a server that is closed to the agent, even before its tools are known', async () => {
   await using place = await folder({ 'toolway.json': { ...config, mcpServers: { probe: stdioServers.probe() } } })
   const { code, stdout } = await toolway(['why', 'team', 'probe.echo', '--json'], place)
   expect(code).toBe(4)
   expect(JSON.parse(stdout)).toMatchObject({ server: 'probe', tool: 'echo', rule: 'agents.team (default deny)' })
 })
 
-test('B11: why offers agents to name in place of an unknown one, and not to name none', async () => {
+test('B11: why suggests agents for an unknown one', async () => {
   await using place = await folder({ 'toolway.json': config })
   const { code, stderr } = await toolway(['why', 'stranger', 'native.hash'], place)
   expect(code).toBe(4)
@@ -131,7 +131,7 @@ test('B11: why offers agents to name in place of an unknown one, and not to name
 })
 
 describe('G7: --agent', () => {
-  test('lists and calls as the agent that is named', async () => {
+  test('lists and calls as the named agent', async () => {
     await using place = await folder({ 'toolway.json': config })
     const { stdout } = await toolway(['tools', '--agent', 'team', '--server', 'native', '--json'], place)
     const listed = JSON.parse(stdout).tools.map(({ tool }: { tool: string }) => tool)
@@ -142,7 +142,7 @@ describe('G7: --agent', () => {
     expect(await call('nobody')).toMatchObject({ code: 4, stderr: expect.stringContaining('INVALID_AGENT_ID') })
   })
 
-  test('where none is named and none is the default, it says so', async () => {
+  test('without an agent and a default agent the error says so', async () => {
     await using place = await folder({ 'toolway.json': config })
     const { code, stderr } = await toolway(['call', 'native.hash', 'data=x'], place)
     expect([code, stderr]).toEqual([4, expect.stringContaining('NO_FALLBACK_CONFIGURED')])

@@ -23,7 +23,7 @@ const keep = async ({ cwd }: Place, name: string, text: string, mode = 0o600) =>
   await chmod(join(cwd, 'state', name), mode)
 }
 
-test('B11: a kept token is for its owner alone, and never shown', async () => {
+test('B11: a stored token is readable only by its owner, and never shown', async () => {
   await using at = await configured()
   expect((await checkup(at)).of('credentials.token')).toMatchObject(
     [{ status: 'ok', message: /first start/ }].map(text),
@@ -42,7 +42,7 @@ const text = ({ message, ...rest }: { status: string; message: RegExp }) => ({
   message: expect.stringMatching(message),
 })
 
-test('B11: a token that others can read, and a file that holds none, are problems', async () => {
+test('B11: a token that others can read, and a file without a token, are problems', async () => {
   await using at = await configured()
   await keep(at, 'token', 'tw_0123456789abcdefghijklmn', 0o644)
   const open = await checkup(at)
@@ -60,7 +60,7 @@ test('B11: a token that others can read, and a file that holds none, are problem
   ])
 })
 
-test('B11: other kept secrets that others can read are problems, too', async () => {
+test('B11: other stored secrets that others can read are problems', async () => {
   await using at = await configured()
   await keep(at, 'audit-key', 'x'.repeat(43), 0o640)
   expect((await checkup(at)).of('credentials.files')).toMatchObject([
@@ -68,7 +68,7 @@ test('B11: other kept secrets that others can read are problems, too', async () 
   ])
 })
 
-test('B11: no token is a problem where others reach the gateway, and none on loopback', async () => {
+test('B11: a missing token is a problem if others can connect, but not on loopback', async () => {
   await using local = await configured({ auth: { token: 'none' } })
   expect((await checkup(local)).of('credentials.token')).toMatchObject([{ status: 'ok' }])
   const server = { host: '0.0.0.0', port: 0, allowUnauthenticated: true }
@@ -81,7 +81,7 @@ test('B11: no token is a problem where others reach the gateway, and none on loo
   expect((await checkup(identified)).of('credentials.token')).toMatchObject([{ status: 'warning' }])
 })
 
-test('B11: a key that has expired or soon will, and one for nobody, are told with how to renew them', async () => {
+test('B11: expired keys, keys that expire soon and keys of unknown agents are reported with a remedy', async () => {
   await using at = await configured({ agents: { dev: { allow: { servers: ['*'] } } } })
   await changeKeyFile(join(at.cwd, 'state'), () => [
     keyOf('fine', { expires: inDays(30) }),

@@ -13,7 +13,7 @@ const around = (more: object = {}) => ({
 
 const named = (name: string, run: DoctorCheck['run'] = async () => ok(name)): DoctorCheck => ({ name, run })
 
-test('B11: checks run beside one another, and are told in their order', async () => {
+test('B11: checks run in parallel, and their results keep the order', async () => {
   const second = Promise.withResolvers<void>()
   const checks = [
     named('first', async () => {
@@ -30,7 +30,7 @@ test('B11: checks run beside one another, and are told in their order', async ()
   for (const { ms } of found) expect(ms).toBeGreaterThanOrEqual(0)
 })
 
-test('B11: never more than eight at once', async () => {
+test('B11: at most eight checks run at once', async () => {
   let running = 0
   let most = 0
   const check = named('x', async () => {
@@ -43,7 +43,7 @@ test('B11: never more than eight at once', async () => {
   expect(most).toBe(8)
 })
 
-test('B11: a check that fails is a problem, and the others go on', async () => {
+test('B11: a check that fails is a problem, and the others continue', async () => {
   const found = await runChecks(
     [named('bad', () => Promise.reject(new Error('no such luck'))), named('good')],
     around(),
@@ -59,14 +59,14 @@ test('B11: a check that fails is a problem, and the others go on', async () => {
   ])
 })
 
-test('B11: progress names what is under way', async () => {
+test('B11: progress names the running checks', async () => {
   const shown: string[] = []
   const progress: ProgressLine = { ...silent, show: (text) => shown.push(text) }
   await runChecks([named('one'), named('two')], around({ progress }))
   expect(shown.slice(0, 2)).toEqual(['Checking one …', 'Checking one, two …'])
 })
 
-test('B11: an interruption ends it, once what was under way has ended', async () => {
+test('B11: an interrupt stops it after the running checks have ended', async () => {
   const interrupt = new AbortController()
   let ended = false
   const checks = [

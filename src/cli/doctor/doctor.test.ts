@@ -10,7 +10,7 @@ import { checkup, configured } from './checkup.fixture.ts'
 const broken = { command: process.execPath, args: ['-e', 'console.error("boom"); process.exit(3)'] }
 const good = stdioServers.probe()
 
-test('B11: with nothing configured everything is fine, and nothing is written', async () => {
+test('B11: without a configuration there are no problems, and nothing is written', async () => {
   await using at = await folder()
   const { code, ok, checks } = await checkup(at)
   // The port that is taken by default may be in use on this machine.
@@ -34,7 +34,7 @@ test('B11: with nothing configured everything is fine, and nothing is written', 
   expect(await readdir(at.cwd)).toEqual([])
 })
 
-test('B11: people get a line for each, its remedy below, and a count', async () => {
+test('B11: the output has a line per finding, its remedy below, and a count', async () => {
   await using at = await configured({ mcpServers: { good, broken } })
   const { code, stdout, stderr } = await toolway(['doctor'], at)
   expect([code, stderr]).toEqual([5, ''])
@@ -44,7 +44,7 @@ test('B11: people get a line for each, its remedy below, and a count', async () 
   expect(stdout).toMatch(/^1 problem, 0 warnings\. \d+ lines in /m)
 })
 
-test('B11: a terminal sees what is under way, and nothing of that remains', async () => {
+test('B11: a terminal shows progress, which is removed at the end', async () => {
   await using at = await configured({ mcpServers: { good } })
   const { code, stderr, stdout } = await toolway(['doctor'], { ...at, columns: 60 })
   expect(code).toBe(0)
@@ -53,7 +53,7 @@ test('B11: a terminal sees what is under way, and nothing of that remains', asyn
   expect(stdout).toContain('No problems found.')
 })
 
-test('B11: warnings do not fail, unless --strict says so', async () => {
+test('B11: warnings fail only with --strict', async () => {
   await using at = await configured({ agents: { one: { allow: { servers: ['nowhere'] } } } })
   const mild = await checkup(at)
   expect(mild).toMatchObject({ code: 0, ok: true })
@@ -63,7 +63,7 @@ test('B11: warnings do not fail, unless --strict says so', async () => {
   expect(await checkup(at, '--strict')).toMatchObject({ code: 5, ok: false })
 })
 
-test('B11: --server looks at one, and an unknown one is bad usage', async () => {
+test('B11: --server checks one server, and an unknown one is a usage error', async () => {
   await using at = await configured({ mcpServers: { good, broken } })
   const { code, checks } = await checkup(at, '--server', 'good')
   expect([code, checks.map(({ name }) => name)]).toEqual([0, ['node', 'configuration', 'server.good']])
@@ -77,7 +77,7 @@ test('B11: --timeout bounds each server', async () => {
   expect(of('server.mute')).toMatchObject([{ status: 'problem', message: expect.stringContaining('within 0.3 s') }])
 })
 
-test('B11: a disabled server and our own endpoint are not tried', async () => {
+test('B11: a disabled server and our own endpoint are not probed', async () => {
   const off = { command: 'no-such-command', disabled: true }
   const own = { url: 'http://localhost:4123/mcp' }
   await using at = await configured({ server: { port: 4123 }, mcpServers: { off, own } })
@@ -86,7 +86,7 @@ test('B11: a disabled server and our own endpoint are not tried', async () => {
   expect(of('server.own')).toMatchObject([{ status: 'warning', message: expect.stringContaining('our own endpoint') }])
 })
 
-test('B11: a broken configuration is told with its places, and the servers that are sound are tried', async () => {
+test('B11: problems of an invalid configuration are reported with their places, and its valid servers are probed', async () => {
   const written = {
     server: { prot: 1 },
     stores: { path: './state' },
@@ -107,14 +107,14 @@ test('B11: a broken configuration is told with its places, and the servers that 
   expect(checks.map(({ name }) => name)).not.toContain('port')
 })
 
-test('B11: a file that is no configuration at all, and one that is not there', async () => {
+test('B11: a file that is not a configuration, and a missing file', async () => {
   await using at = await folder({ 'toolway.yaml': 'a: [\n' })
   expect(await checkup(at)).toMatchObject({ code: 5, ok: false })
   const { of } = await checkup(at, '--config', 'missing.yaml')
   expect(of('configuration')).toMatchObject([{ message: expect.stringMatching(/^~\/missing\.yaml: /) }])
 })
 
-test('B11: one unset variable does not keep the rest from being checked', async () => {
+test('B11: one unset variable does not prevent the other checks', async () => {
   const needy = { command: 'x', env: { KEY: '${NOT_SET_ANYWHERE}' } }
   await using at = await configured({ mcpServers: { good, needy } })
   const { code, of } = await checkup(at)
@@ -125,7 +125,7 @@ test('B11: one unset variable does not keep the rest from being checked', async 
   expect(of('port')).toMatchObject([{ status: 'ok' }])
 })
 
-test('B11: no secret of the configuration is told, wherever it turns up', async () => {
+test('B11: no secret of the configuration is shown, wherever it occurs', async () => {
   const secret = 'wJalrXUtnFEMI-K7MDENG-bPxRfiCYEXAMPLEKEY'
   const leaky = {
     command: process.execPath,
@@ -143,7 +143,7 @@ test('B11: no secret of the configuration is told, wherever it turns up', async 
   expect(of('credentials.files')).toMatchObject([{ status: 'warning', remedy: expect.stringMatching(/^chmod 600 /) }])
 })
 
-test('B11: what a server says cannot act on the terminal', async () => {
+test('B11: output of a server cannot control the terminal', async () => {
   const program = 'process.stderr.write("\\x1b[31mred\\x1b[2J\\u202egnp\\n"); process.exit(1)'
   await using at = await configured({ mcpServers: { rude: { command: process.execPath, args: ['-e', program] } } })
   const { stdout } = await toolway(['doctor', '--server', 'rude'], at)
@@ -151,13 +151,13 @@ test('B11: what a server says cannot act on the terminal', async () => {
   expect(stdout).not.toMatch(/[\x1b\u202e]\[?2?J?/)
 })
 
-test('B11: an interruption ends it with 130', async () => {
+test('B11: an interrupt exits with 130', async () => {
   await using at = await configured({ mcpServers: { good } })
   const interrupted = AbortSignal.abort(new ToolwayError('CANCELLED', 'Interrupted.'))
   expect(await toolway(['doctor'], { ...at, interrupted })).toMatchObject({ code: 130, stdout: '' })
 })
 
-test('B11: clients are told, with the next one to connect', async () => {
+test('B11: clients are listed, with the next one to connect', async () => {
   await using at = await configured()
   await mkdir(join(at.cwd, '.cursor'))
   await writeFile(join(at.cwd, '.cursor', 'mcp.json'), '{"mcpServers":{"toolway":{"url":"http://127.0.0.1:4322/mcp"}}}')

@@ -12,7 +12,7 @@ test.each([
   expect(nodeFinding(running, wanted).status).toBe(status)
 })
 
-test('B11: a Node that is too old is told how to be replaced; the one that runs the tests is not', async () => {
+test('B11: an old Node version is reported with a remedy; the current one is accepted', async () => {
   expect(nodeFinding('22.21.0', '>=24')).toMatchObject({ remedy: 'nvm install 24' })
   expect(await nodeCheck.run(new AbortController().signal)).toMatchObject({
     status: 'ok',

@@ -10,7 +10,7 @@ const check = (found: Isolation, changes: object = {}, kernel: Readonly<Record<s
     async (name) => kernel[name],
   ).run(new AbortController().signal)
 
-test('B11, S7: what can be run is told with how it is held and with what is missing', async () => {
+test('B11, S7: supported languages are reported with their isolation and with what is missing', async () => {
   const all = { tier: 'bwrap', languages: ['javascript', 'typescript', 'python'], missing: [] } as const
   expect(await check(all)).toEqual({
     status: 'ok',
@@ -24,7 +24,7 @@ test('B11, S7: what can be run is told with how it is held and with what is miss
   })
 })
 
-test('B11, S7: only who asks for more than there is has something to do', async () => {
+test('B11, S7: only a required isolation that does not work is a warning', async () => {
   const nothing = { tier: undefined, languages: [], missing: ['bwrap does not work here.'] } as const
   expect(await check(nothing, { minIsolation: 'bwrap' })).toEqual({
     status: 'warning',
@@ -37,7 +37,7 @@ test('B11, S7: only who asks for more than there is has something to do', async 
   })
 })
 
-test('B11, S7: where the kernel keeps bwrap from working, the line that changes that is there to copy', async () => {
+test('B11, S7: if the kernel prevents bwrap, the remedy is a command to copy', async () => {
   const restricted = { 'kernel.apparmor_restrict_unprivileged_userns': '1', 'user.max_user_namespaces': '63000' }
   const held = { tier: 'process', languages: ['javascript'], missing: ['bwrap does not work here for …'] } as const
   const line = expect.stringMatching(/^sudo sysctl kernel\.apparmor_restrict_unprivileged_userns=0 /)

@@ -16,7 +16,7 @@ test.each([
   })
 })
 
-test('B11: a proxy on the way is told apart from the server', async () => {
+test('B11: a failure of a proxy differs from one of the server', async () => {
   const message =
     'Could not reach it: the proxy http://proxy:3128 wants a user and a password (HTTP 407). Put them there.'
   expect(await findingOf(https, { failure: { code: 'PROXY', message } })).toMatchObject({
@@ -38,14 +38,14 @@ test.each([
   expect(finding.remedy).toContain(remedy)
 })
 
-test('B11: a connection that is closed without an answer may be the other of http and https', async () => {
+test('B11: a connection closed without a response suggests the other of http and https', async () => {
   const plain = await findingOf(http, { failure: { code: 'UND_ERR_SOCKET' } })
   expect(plain).toMatchObject({ remedy: 'mcpServers.it.url: https://mcp.example.com/v1' })
   const encrypted = await findingOf(https, { failure: { code: 'ECONNRESET' } })
   expect(encrypted).toMatchObject({ remedy: 'mcpServers.it.url: http://mcp.example.com/v1' })
 })
 
-test('B11: a credential that is missing is told apart from one that is refused, and from OAuth', async () => {
+test('B11: a missing credential, a rejected one and OAuth are distinguished', async () => {
   const failure = { status: 401 }
   const missing = await findingOf(http, { failure })
   expect(missing.message).toMatch(/credential \(HTTP 401\).* none is configured/)
@@ -62,7 +62,7 @@ test('B11: a credential that is missing is told apart from one that is refused, 
   expect(await findingOf(signedIn, without)).toMatchObject({ remedy: 'toolway auth it' })
 })
 
-test('B11: a redirect is told with where it leads', async () => {
+test('B11: a redirect is reported with its target', async () => {
   const message = 'it redirects to https://new.example.com, and redirects are not followed. Put the final address …'
   const finding = await findingOf(http, { failure: { status: 308, message } })
   expect(finding.message).toBe('it redirects to https://new.example.com (HTTP 308)')
@@ -79,14 +79,14 @@ test.each([
   expect(finding.remedy).toBe('mcpServers.it.url: http://mcp.example.com/mcp   # or http://mcp.example.com/sse')
 })
 
-test('B11: silence and everything else are told as they are', async () => {
+test('B11: timeouts and all other failures', async () => {
   const silence = await findingOf(http, { failure: { timedOut: true } })
   expect(silence.message).toBe('it did not answer within 30 s (--timeout)')
   const other = await findingOf(http, { failure: { status: 500, message: 'it failed (HTTP 500). See its log.' } })
   expect(other.message).toBe('it failed (HTTP 500). See its log')
 })
 
-test('B11: what may be secret in an address is in no remedy', async () => {
+test('B11: remedies contain no secret parts of a URL', async () => {
   for (const failure of [{ code: 'ENOTFOUND' }, { status: 302 }, { status: 404 }, { code: 'ECONNRESET' }, {}]) {
     expect(JSON.stringify(await findingOf(https, { failure }))).not.toMatch(/pass|secret/)
   }

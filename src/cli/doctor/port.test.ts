@@ -42,7 +42,7 @@ const telling =
   (_, response) =>
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
 
-test('B11: a free port is fine; so is any', async () => {
+test('B11: a free port and port 0 are fine', async () => {
   const port = await unusedPort()
   await using at = await configured({ server: { port } })
   expect((await checkup(at)).of('port')).toMatchObject([{ status: 'ok', message: `127.0.0.1:${port} is free` }])
@@ -52,7 +52,7 @@ test('B11: a free port is fine; so is any', async () => {
   ])
 })
 
-test('B11: a port that another program has is a problem, told with its process', async () => {
+test('B11: a port in use by another program is a problem that names its process', async () => {
   await using at = await taken((_, response) => response.end('<h1>It works</h1>'))
   const { code, of } = await checkup(at)
   expect(code).toBe(5)
@@ -62,7 +62,7 @@ test('B11: a port that another program has is a problem, told with its process',
   expect(finding?.remedy).toContain(`ps -fp ${process.pid}`)
 })
 
-test('B11: our own gateway is asked how it is', async () => {
+test('B11: the state of our own gateway is fetched', async () => {
   await using at = await taken(telling(overview))
   const { of } = await checkup(at)
   expect(of('port')).toMatchObject([
@@ -85,7 +85,7 @@ test.each([
   expect((await checkup(at)).of('port')).toMatchObject([{ status: 'warning', message: expect.stringMatching(message) }])
 })
 
-test('B11: a gateway that does not know us is a problem', async () => {
+test('B11: a gateway that rejects our token is a problem', async () => {
   await using at = await taken(telling({ error: { code: 'AUTH_REQUIRED', message: 'Show a credential.' } }, 401))
   expect((await checkup(at)).of('port')).toMatchObject([
     { status: 'problem', message: expect.stringMatching(/another Toolway .*rejects our token: Show a credential\./) },
@@ -99,7 +99,7 @@ test('B11: an address that this machine does not have is a problem', async () =>
   ])
 })
 
-test('B11: who listens is found by the kernel, and nobody where nobody listens', async () => {
+test('B11: the process that listens on a port is found', async () => {
   await using at = await taken(telling({}))
   const { pid, program } = (await portHolder(at.port)) ?? {}
   expect([pid, program]).toEqual([process.pid, process.execPath.split(join('/')).at(-1)])

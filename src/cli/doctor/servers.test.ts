@@ -13,21 +13,21 @@ const works = {
   missing: [],
 } as const
 
-test('B11: a server that works is told with its tools, era and times', async () => {
+test('B11: a working server is reported with its tools, era and times', async () => {
   expect(await findingOf(program, works)).toEqual({
     status: 'ok',
     message: '2 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 1.5 s',
   })
 })
 
-test('B11: one that speaks only SSE works, and is told how to spare the detour', async () => {
+test('B11: a server with only SSE gets a hint to set its transport', async () => {
   const finding = await findingOf({ url: 'http://localhost/mcp' }, { ...works, transport: 'sse' })
   expect(finding).toMatchObject({ status: 'warning', remedy: 'mcpServers.it.transport: sse' })
   const named = await findingOf({ url: 'http://localhost/sse' }, { ...works, transport: 'sse' })
   expect(named.status).toBe('ok')
 })
 
-test('B11: noise on standard output, odd definitions and an empty offer are warnings', async () => {
+test('B11: other output, malformed definitions and empty lists are warnings', async () => {
   const noisy = await findingOf(program, { ...works, stdout: ['Listening on 8080'] })
   expect(noisy).toMatchObject({ status: 'warning', message: expect.stringContaining('("Listening on 8080")') })
   const odd = await findingOf(program, { ...works, remarks: ['dropped a malformed definition', 'another'] })
@@ -41,7 +41,7 @@ test('B11: noise on standard output, odd definitions and an empty offer are warn
   expect(await findingOf(program, { ...works, tools: [], others: 3 })).toMatchObject({ status: 'ok' })
 })
 
-test('B11: a server that cannot give its tools is a problem', async () => {
+test('B11: a server that fails to list its tools is a problem', async () => {
   const finding = await findingOf(program, { ...works, tools: [], missing: ['tools/list'] })
   expect(finding).toMatchObject({
     status: 'problem',
@@ -49,7 +49,7 @@ test('B11: a server that cannot give its tools is a problem', async () => {
   })
 })
 
-test('B11: the last words of one that failed are told, without the places in its program', async () => {
+test('B11: stderr of a failed server is shown without stack traces', async () => {
   const stderr = [
     ...Array.from({ length: 20 }, (_, line) => `line ${line}`),
     'Error: boom',
@@ -61,7 +61,7 @@ test('B11: the last words of one that failed are told, without the places in its
   expect(details?.at(-1)).toBe('Error: boom')
 })
 
-test('J2: a read-only server with no known read is a warning that names what would make one', async () => {
+test('J2: a read-only server without known reads is a warning that names the settings', async () => {
   const blind = await findingOf({ ...program, readOnly: true }, { ...works, hintedReads: ['read'] })
   expect(blind).toMatchObject({ status: 'warning', remedy: 'mcpServers.it.trustAnnotations: true' })
   expect(blind.message).toMatch(/readTools.*trustAnnotations/)

@@ -17,7 +17,7 @@ test.each([
   expect(finding).toEqual({ status: 'problem', message: `the command ${command} was not found`, remedy })
 })
 
-test('B11: a script is there, but its interpreter is not', async () => {
+test('B11: a script whose interpreter is missing', async () => {
   await using at = await folder({ script: '#!/nowhere/ruby\n' })
   const script = join(at.cwd, 'script')
   await chmod(script, 0o755)
@@ -28,7 +28,7 @@ test('B11: a script is there, but its interpreter is not', async () => {
   })
 })
 
-test('B11: a folder that is not there comes before a command that is not there', async () => {
+test('B11: a missing folder is reported before a missing command', async () => {
   const finding = await findingOf({ command: 'node', cwd: '/no such/folder' }, { failure: { code: 'ENOENT' } })
   expect(finding).toMatchObject({
     message: 'its folder /no such/folder does not exist',
@@ -58,7 +58,7 @@ test.each([
   })
 })
 
-test('B11: a variable that is set here but not handed on is told apart from one that is not set', async () => {
+test('B11: a variable that is set here but not passed on differs from one that is not set', async () => {
   const seen = { stderr: ['GITHUB_TOKEN is required'], failure: ended }
   const { message } = await findingOf({ command: 'node' }, seen, { GITHUB_TOKEN: 'x' })
   expect(message).toContain('set here, but servers get only the variables of their configuration')
@@ -93,7 +93,7 @@ test.each([
   expect(finding).toMatchObject({ message: expect.stringContaining('may still be downloading'), remedy })
 })
 
-test('B11: a program that only starts and says nothing is told how to be run by hand', async () => {
+test('B11: a silent program is reported with the command to run it by hand', async () => {
   const finding = await findingOf({ command: 'my-server', args: ['--name', 'a b'], cwd: '/srv' }, { failure: late })
   expect(finding).toMatchObject({
     message: 'it started and did not respond within 30 s (--timeout)',
@@ -110,19 +110,19 @@ test.each([
   expect(finding).toMatchObject({ message, remedy: expect.stringContaining(remedy) })
 })
 
-test('B11: a container without -i hears nothing', async () => {
+test('B11: a container without -i gets no input', async () => {
   const finding = await findingOf({ command: 'docker', args: ['run', '--rm', 'some/server'] }, { failure: ended })
   expect(finding.message).toBe('docker run without -i closes the input of the server')
   const right = await findingOf({ command: 'docker', args: ['run', '-it', 'some/server'] }, { failure: ended })
   expect(right.message).toBe('it ended (exit code 1)')
 })
 
-test('B11: what writes to standard output is no server over stdio', async () => {
+test('B11: a program that writes other lines to standard output is not a stdio server', async () => {
   const finding = await findingOf({ command: 'echo', args: ['hello'] }, { stdout: ['hello'], failure: ended })
   expect(finding.message).toMatch(/standard output .*"hello"/)
 })
 
-test('B11: whatever else it is, the failure is told in its own words', async () => {
+test('B11: any other failure is reported with its own message', async () => {
   const message = 'it ended (SIGSEGV). It last wrote: "core dumped". Run its command by hand to see why.'
   expect(await findingOf({ command: 'x' }, { failure: { message } })).toMatchObject({ message: 'it ended (SIGSEGV)' })
 })

@@ -25,7 +25,7 @@ async function recorded(at: Place, calls = 3): Promise<void> {
   }
 }
 
-test('B11: a folder that is writable is left as it was', async () => {
+test('B11: a writable folder is not changed', async () => {
   await using at = await configured()
   expect((await checkup(at)).of('stores.folder')).toMatchObject([{ status: 'ok', message: '~/state is writable' }])
   expect(await readdir(at.cwd)).toEqual(['toolway.json'])
@@ -34,7 +34,7 @@ test('B11: a folder that is writable is left as it was', async () => {
   expect(await readdir(join(at.cwd, 'state'))).toEqual([])
 })
 
-test('B11: a file in the place of the folder is a problem', async () => {
+test('B11: a file instead of the folder is a problem', async () => {
   await using at = await configured({ stores: { path: './file/state' } })
   const file = join(at.cwd, 'file')
   await writeFile(file, '')
@@ -61,7 +61,7 @@ test.each([
   expect(await check.run(never)).toMatchObject({ status })
 })
 
-test('B11: the newest records are checked, and so is the clock', async () => {
+test('B11: the newest records and the clock are checked', async () => {
   await using at = await configured()
   await recorded(at)
   const { of } = await checkup(at)
@@ -92,7 +92,7 @@ test.each<[string, (text: string) => string, RegExp]>([
   ])
 })
 
-test('B11: a clock that is before the last record is a problem', async () => {
+test('B11: a clock behind the last record is a problem', async () => {
   await using at = await configured()
   await recorded(at)
   const state = join(at.cwd, 'state')

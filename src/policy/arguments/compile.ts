@@ -96,8 +96,8 @@ const cost: CodeKeywordDefinition = {
   schemaType: 'object',
   code({ gen, schema, data }) {
     const { steps, passes } = schema as Cost
-    const purse = gen.scopeValue('obj', { ref: budget, key: budget })
-    gen.code(_`if ((${purse}.left -= ${steps}) < 0) throw ${purse}.spent`)
+    const counter = gen.scopeValue('obj', { ref: budget, key: budget })
+    gen.code(_`if ((${counter}.left -= ${steps}) < 0) throw ${counter}.spent`)
     if (passes > 0) gen.code(_`${gen.scopeValue('func', { ref: chargeForWhole })}(${data}, ${passes})`)
   },
 }
@@ -111,7 +111,7 @@ const uniqueItems: FuncKeywordDefinition = {
 }
 
 /** Longer strings are not matched against patterns; the server has to do that. */
-const longest = 64 * 1024
+const maxMatched = 64 * 1024
 
 /** Compiling blocks the event loop: up to 0.1 ms per instruction, and superlinear in the pattern's length. */
 const maxPattern = 2048
@@ -143,7 +143,7 @@ function linearPatterns(): (source: string) => Pattern {
 function linear(pattern: RE2JS): Pattern['test'] {
   const cost = Math.ceil(pattern.programSize() / instructionsPerStep)
   return (text) => {
-    if (text.length > longest) return true
+    if (text.length > maxMatched) return true
     charge(cost * (text.length + 1))
     return pattern.test(text)
   }

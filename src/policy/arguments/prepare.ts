@@ -8,7 +8,7 @@ type Fields = Readonly<Record<string, unknown>>
 /** Compiling blocks the event loop for about 50 µs per subschema. */
 const maxSubschemas = 3000
 const maxValues = 50_000
-const deepest = 64
+const maxDepth = 64
 
 /** Added to every subschema. */
 export const costKeyword = 'toolwayCost'
@@ -40,7 +40,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
   const subschema = (given: unknown, pointer: string, depth: number): unknown => {
     if (typeof given === 'boolean') return given
     if (!isObject(given) || given instanceof Numeral) throw new Unfit(malformed)
-    if (depth > deepest || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
+    if (depth > maxDepth || ++subschemas > maxSubschemas) throw new Unfit('it is too large')
     places.add(pointer)
     const copy: Record<string, unknown> = {}
     let cost = 1

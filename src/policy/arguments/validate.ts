@@ -81,7 +81,7 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
     delete made.compiled
     delete made.exact
     made.unfit = reason
-    log.warn({ tool, reason }, 'a tool cannot be used, because its input schema cannot be compiled')
+    log.warn({ tool, reason }, 'tool is blocked: its input schema cannot be compiled')
     return unusable(tool, reason)
   }
 

@@ -7,7 +7,7 @@ export interface PathGuardConfig {
 }
 
 /** No file system accepts longer paths. */
-const longest = 4096
+const maxLength = 4096
 /** `/proc/self/cwd` means one folder for the gateway and another for the server. */
 const ofEachProcess = /^\/(?:proc|dev)(?:\/|$)/
 const control = /[\0-\x1f\x7f-\x9f]/
@@ -67,7 +67,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
 }
 
 function misshapen(path: string, platform: NodeJS.Platform): string | undefined {
-  if (path.length > longest) return 'is too long for a path'
+  if (path.length > maxLength) return 'is too long for a path'
   if (control.test(path)) return 'has control characters'
   if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return 'is a URL, not a path'
   if (path.startsWith('~')) return 'starts with ~, which is not expanded here'

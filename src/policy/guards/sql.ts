@@ -12,7 +12,7 @@ import { type Node, namesUsed, parseSql, type Statement, SyntaxProblem } from '.
 import { notARead } from './sql-reads.ts'
 
 /** For all statements of a call; parsing this much blocks the event loop for about 50 ms. */
-const longest = 64 * 1024
+const maxLength = 64 * 1024
 
 /** Permits a single statement (F9), parsed by PostgreSQL's parser; with `readOnly`, only a read. */
 export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseArgument): Guard {
@@ -46,7 +46,8 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
 
   return async (values) => {
     const total = values.reduce((length, { text }) => length + text.length, 0)
-    if (total > longest) throw refuse(values[0]!.at, `has more than ${longest / 1024} KiB of SQL; send less at a time`)
+    if (total > maxLength)
+      throw refuse(values[0]!.at, `has more than ${maxLength / 1024} KiB of SQL; send less at a time`)
     for (const value of values) await check(value)
   }
 }

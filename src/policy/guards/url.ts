@@ -30,7 +30,7 @@ export interface VettedUrl {
 /** Why a URL is refused; continues "The argument … ". Never repeats the URL, which may contain a secret. */
 export class UnsafeUrl extends Error {}
 
-const longest = 8192
+const maxLength = 8192
 const lookupMs = 5000
 
 /** Checks the form of a URL, its host, and all addresses of the host (F9). Throws `UnsafeUrl`. */
@@ -80,7 +80,7 @@ export function urlGuard(
 
 /** Accepts only URLs that all parsers read alike, because servers use their own parsers. */
 function plainUrl(text: string): URL {
-  if (text.length > longest) throw new UnsafeUrl('is too long for a URL')
+  if (text.length > maxLength) throw new UnsafeUrl('is too long for a URL')
   if (/[\0-\x20\x7f-\xa0\\]/.test(text)) throw new UnsafeUrl('has spaces, control characters or backslashes')
   const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(text) ?? []
   if (authority === undefined) throw new UnsafeUrl('does not start with http:// or https://')

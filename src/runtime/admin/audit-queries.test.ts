@@ -39,7 +39,7 @@ async function open() {
   return { folder, audit, record, queries, clock }
 }
 
-test('F11: finds what was recorded a moment ago, and goes on where a page ended', async () => {
+test('F11: finds records written just before, and continues after a page', async () => {
   const { record, queries } = await open()
   for (const call of ['a', 'b', 'c']) record(call)
   const first = await queries.search({ limit: 2 })
@@ -53,7 +53,7 @@ test('F11: finds what was recorded a moment ago, and goes on where a page ended'
   expect(await queries.recordsOf('nobody')).toEqual({ begin: null, end: null })
 })
 
-test('a question that is wrong is told so, one that fails is not told why, and both leave it able to answer', async () => {
+test('invalid queries are explained, failures are not, and the worker survives both', async () => {
   const { record, queries } = await open()
   record('a')
   await expect(queries.search({ limit: 1, before: 'x' })).rejects.toMatchObject({ code: 'INVALID_ARGUMENTS' })
@@ -65,7 +65,7 @@ test('a question that is wrong is told so, one that fails is not told why, and b
   expect((await queries.search({ limit: 1 })).rows).toHaveLength(1)
 })
 
-test('its thread goes when nobody asks any more, comes back, and ends with it', async () => {
+test('its thread ends when idle, is restarted, and ends with it', async () => {
   const { record, queries, clock } = await open()
   record('a')
   await queries.search({ limit: 1 })
@@ -80,7 +80,7 @@ test('its thread goes when nobody asks any more, comes back, and ends with it', 
   await expect(queries.search({ limit: 1 })).rejects.toMatchObject({ code: 'OVERLOADED' })
 })
 
-test('F11: a log that somebody has changed is found out, once for all who ask', async () => {
+test('F11: a modified log is detected, once for all callers', async () => {
   const { folder, record, audit, queries, clock } = await open()
   record('a')
   await audit.flushed()
@@ -99,7 +99,7 @@ test('F11: a log that somebody has changed is found out, once for all who ask', 
   expect(chain.chain().problems[0]).toContain(lane)
 })
 
-test('B10: the records of all replicas are asked first, and the answer says which were', async () => {
+test('B10: the archive is searched first, and the page names its source', async () => {
   const { folder, record, audit, clock } = await open()
   record('a')
   await audit.flushed()

@@ -20,14 +20,14 @@ describe('B6: the configuration as it is shown', () => {
     expect(written.match(new RegExp(secretIn(7), 'g'))?.length).toBeGreaterThan(30)
   })
 
-  test('holds none of them, also where the redactor knows nothing', () => {
+  test('contains none of them, even if the redactor knows no secrets', () => {
     expect(JSON.stringify(shown(config))).not.toMatch(secretIn(7))
     const ignorant = createRedactor({ secrets: [], keys: [] })
     const { sinks: _, ...others } = redactConfig(config, ignorant)
     expect(JSON.stringify(others)).not.toMatch(secretIn(7))
   })
 
-  test('still says what there is', () => {
+  test('still shows the rest', () => {
     expect(shown(config)).toMatchObject({
       auth: { token: '[redacted]', keys: [{ id: 'ci', hash: '[redacted]' }] },
       mcpServers: {
@@ -47,7 +47,7 @@ describe('B6: the configuration as it is shown', () => {
     })
   })
 
-  test('words that stand for a token are shown, and harmless arguments are as they are', () => {
+  test('keywords of `token` and harmless arguments are shown', () => {
     const args = ['-y', 'server', '--root', '/srv/data', 'mode=fast', '--', '-x']
     const plain = shown(configOf({ auth: { token: 'none' }, mcpServers: { a: { command: 'npx', args } } }))
     expect(plain).toMatchObject({ auth: { token: 'none' }, mcpServers: { a: { args } } })
@@ -55,7 +55,7 @@ describe('B6: the configuration as it is shown', () => {
   })
 })
 
-test('B6: what a reload changed is told without any of them', () => {
+test('B6: changes of a reload are described without any of them', () => {
   const told = describeChanges(configOf(secretive(7)), configOf(secretive(8)), mayShowValue).join('\n')
   expect(told).not.toMatch(secretIn(7))
   expect(told).not.toMatch(secretIn(8))

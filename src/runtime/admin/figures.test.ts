@@ -11,22 +11,22 @@ const calls = [
   call({ id: 'f', at: 2_800, ms: 1, server: 'memory', operation: 'read_resource', cache: 'hit' }),
 ]
 
-describe('G9: figures of the calls that somebody may see', () => {
-  test('count what is over, and time what was not refused', () => {
+describe('G9: figures of visible calls', () => {
+  test('count finished calls, and time those that were not denied', () => {
     expect(figuresOf(calls, 10_000)).toEqual({
       ...{ calls: 5, errors: 2, denials: 1, perSecond: 0.5, averageMs: 15.25 },
       ...{ p50Ms: 10, p95Ms: 30, p99Ms: 30 },
     })
   })
 
-  test('are nothing where nothing was called', () => {
+  test('are empty without calls', () => {
     expect(figuresOf([], 0)).toEqual({
       ...{ calls: 0, errors: 0, denials: 0, perSecond: 0, averageMs: null },
       ...{ p50Ms: null, p95Ms: null, p99Ms: null },
     })
   })
 
-  test('stand in steps of time, gaps included', () => {
+  test('are given in time steps, gaps included', () => {
     const { stepMs, points } = seriesOf(calls, 0, 4_000)
     expect(stepMs).toBe(1_000)
     expect(points.map((point) => [point.at, point.calls, point.cacheHits, point.cacheMisses])).toEqual([
@@ -38,7 +38,7 @@ describe('G9: figures of the calls that somebody may see', () => {
     expect(seriesOf(calls, 0, 1_000_000_000_000).points.length).toBeLessThanOrEqual(201)
   })
 
-  test('are told by name, most calls first; tools by server and name', () => {
+  test('are grouped by name, most calls first; tools by server and name', () => {
     expect(statsOf(calls, 'server', 5_000)).toMatchObject({
       since: 1_000,
       rows: [

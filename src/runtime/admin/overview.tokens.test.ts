@@ -12,7 +12,7 @@ const lists = {
 }
 const seenAs = (own: Exposure) => accountOf({ shown: (exposure = own) => lists[exposure] })
 
-test('B8: what an agent is shown is set against all of its tools, and saving is never less than nothing', () => {
+test('B8: the cost of listed tools is compared with that of all tools, and savings are never negative', () => {
   expect(seenAs('meta')).toEqual({ direct: 200, exposed: 20, saved: 180 })
   expect(seenAs('code')).toEqual({ direct: 200, exposed: 10, saved: 190 })
   expect(seenAs('direct')).toEqual({ direct: 200, exposed: 200, saved: 0 })

@@ -24,7 +24,7 @@ const noFallback: Buckets = {
 bucketsContract('another process', () => ipcBuckets(connect(), noFallback), { runs: 20 })
 cacheContract('another process', (limits) => ipcCache(connect(), limits), { runs: 20 })
 
-test('B10: one worker finds what another has kept, and without the primary none does', async () => {
+test('B10: values are shared between workers, and lost without the primary', async () => {
   const services = createPrimaryServices(systemClock)
   const [one, other] = ['a', 'b'].map((name) => ipcTtlStore(connect(services, name)))
   await one?.set('a', 'a conversation', 1_000)
@@ -52,7 +52,7 @@ test('B10, F8: while the primary does not respond, each worker counts alone', as
   expect(silent.rpc.up).toBe(false)
 })
 
-test('B10, F13: one worker finds what another has kept, and nothing that another has dropped', async () => {
+test('B10, F13: cached results are shared between workers, and dropped for all', async () => {
   const services = createPrimaryServices(systemClock)
   const [one, other] = ['a', 'b'].map((name) => ipcCache(connect(services, name), roomy))
   const { mark } = (await one?.get('files', 'a', start)) ?? { mark: '' }

@@ -9,14 +9,14 @@ const registryOf = (most?: number) => {
   return { clock, registry }
 }
 
-test('B10: a session belongs to one worker as long as that is there', () => {
+test('B10: a session belongs to one worker while that is running', () => {
   const { registry } = registryOf()
   registry.keep('a', 'a.1', 'what a knew')
   expect(registry.takeOver('b', 'a.1', '')).toEqual({ heldBy: 'a', address: 'http://a' })
   expect(registry.takeOver('b', 'a.2', '')).toBeUndefined()
 })
 
-test('B10: of those who want the session of one that is gone, the first gets it', () => {
+test('B10: the first worker that asks takes over the session of one that has exited', () => {
   const { registry } = registryOf()
   registry.keep('a', 'a.1', 'what a knew')
   registry.leave('a')
@@ -25,13 +25,13 @@ test('B10: of those who want the session of one that is gone, the first gets it'
   expect(registry.members().map(({ name }) => name)).toEqual(['b', 'c'])
 })
 
-test('B10: one that was tried in vain is as good as gone', () => {
+test('B10: an unreachable worker counts as exited', () => {
   const { registry } = registryOf()
   registry.keep('a', 'a.1', 'what a knew')
   expect(registry.takeOver('b', 'a.1', 'a')).toEqual({ record: 'what a knew' })
 })
 
-test('B10: what was not heard of for hours, or is too much, is forgotten', () => {
+test('B10: old and excess sessions are evicted', () => {
   const { clock, registry } = registryOf(2)
   for (const id of ['1', '2', '3']) registry.keep('a', id, id)
   registry.leave('a')

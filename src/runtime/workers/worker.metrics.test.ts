@@ -4,7 +4,7 @@ import { metricsOf } from '../../telemetry/metrics/metrics.fixture.ts'
 import { tell } from '../../telemetry/metrics/observed.fixture.ts'
 import { mergeMetrics } from './worker.ts'
 
-test('F15: the page of several workers is a page, and says of each value whose it is', () => {
+test('F15: metrics of several workers are merged, with a label for the worker', () => {
   using one = metricsOf()
   using two = metricsOf()
   tell(one.observer, {}, {})
@@ -25,7 +25,7 @@ test('F15: the page of several workers is a page, and says of each value whose i
   }
 })
 
-test('F15: in the other format it ends once', () => {
+test('F15: OpenMetrics output ends once', () => {
   using metrics = metricsOf()
   const page = metrics.page('application/openmetrics-text')
   const { body } = mergeMetrics([1, 2].map((number) => ({ number, ...page })))

@@ -15,7 +15,7 @@ const read = (chunks: readonly Buffer[], limit: (kind: number) => number | undef
 }
 
 describe('frames', () => {
-  test('S7: arrive as they were sent, however they are cut', () => {
+  test('S7: are decoded wherever the stream is split', () => {
     const frame = fc.record({ kind: fc.nat(255), id: fc.nat(), payload: fc.uint8Array({ maxLength: 40 }) })
     fc.assert(
       fc.property(fc.array(frame, { maxLength: 8 }), fc.integer({ min: 1, max: 30 }), (sent, size) => {
@@ -30,7 +30,7 @@ describe('frames', () => {
     )
   })
 
-  test('S7: one that is too long or unknown ends the reading, before its payload is waited for', () => {
+  test('S7: an oversized or unknown frame stops the reader before its payload arrives', () => {
     const good = encodeFrame(1, 0, 'x')
     const long = encodeFrame(1, 0, 'x'.repeat(2000)).subarray(0, 9)
     expect(read([good, long, good])).toMatchObject({ frames: { length: 1 }, broken: ['a message of 2000 bytes'] })

@@ -18,7 +18,7 @@ const engine = readFileSync(createRequire(import.meta.url).resolve('quickjs-wasi
 const imports = new Proxy({}, { get: () => new Proxy({}, { get: () => () => 0 }) })
 
 describe('the memory of the engine', () => {
-  test('S7: cannot grow beyond its maximum, whatever the engine thinks', () => {
+  test('S7: cannot grow beyond its maximum', () => {
     const module = new WebAssembly.Module(limitMemory(engine, 8 * 1024 * 1024))
     const { memory } = new WebAssembly.Instance(module, imports).exports
     const pages = 8 * 16 - memory.buffer.byteLength / 65_536
@@ -27,7 +27,7 @@ describe('the memory of the engine', () => {
     expect(memory.buffer.byteLength).toBe(8 * 1024 * 1024)
   })
 
-  test('a module without memory is not taken for one', () => {
+  test('a module without memory is refused', () => {
     expect(() => limitMemory(engine.subarray(0, 8), 1)).toThrow('no memory')
   })
 })

@@ -20,13 +20,13 @@ async function heard(script: string): Promise<readonly number[]> {
   return said
 }
 
-describe('a child that costs its host more than itself', () => {
-  test('S7: is ready once, and whatever it says from then on is judged', async () => {
+describe('a child that floods its host', () => {
+  test('S7: is ready once; later frames go to the listener', async () => {
     const { ready, log } = messageKinds
     expect(await heard([ready, ready, log].map(frame).join('; '))).toEqual([ready, log])
   })
 
-  test('S7: is listened to beside its line for a few words only', async () => {
+  test('S7: only the beginning of its stderr is read', async () => {
     // Whoever writes on is told by the kernel that nobody hears it, and ends.
     const talk = '/usr/bin/env yes >&2'
     expect(await heard(`${frame(messageKinds.ready)}; ${talk}; ${frame(messageKinds.done)}`)).toEqual([

@@ -44,7 +44,7 @@ describe.each(['x64', 'arm64'] as const)('the filter of system calls on %s', (pr
       ...(argument !== undefined && { argument }),
     })
 
-  test('S7: refuses what nobody needs', () => {
+  test('S7: refuses unneeded system calls', () => {
     for (const [x64, arm64] of [
       [101, 117],
       [165, 40],
@@ -62,7 +62,7 @@ describe.each(['x64', 'arm64'] as const)('the filter of system calls on %s', (pr
     expect(answer(999, 999)).toBe(ENOSYS)
   })
 
-  test('S7: lets the engines read, write, map memory and start threads, but no processes', () => {
+  test('S7: allows reading, writing, mapping memory and threads, but no processes', () => {
     for (const [x64, arm64] of [
       [0, 63],
       [1, 64],
@@ -79,12 +79,12 @@ describe.each(['x64', 'arm64'] as const)('the filter of system calls on %s', (pr
     expect(answer(56, 220, 0x10000000)).toBe(EPERM)
   })
 
-  test('S7: ends whoever speaks for another processor', () => {
+  test('S7: kills programs of another architecture', () => {
     expect(ask(filter, { number: 0, arch: 0x40000003 })).toBe(KILL)
     if (processor === 'x64') expect(answer(0x40000000, 0)).toBe(EPERM)
   })
 })
 
-test('no filter where the numbers are not known', () => {
+test('no filter for unsupported processors', () => {
   expect(seccompFilter('riscv64')).toBeUndefined()
 })

@@ -49,14 +49,14 @@ describe('at most 24,000 characters reach a model', () => {
     expect(JSON.stringify(answer).length).toBeLessThanOrEqual(24_000)
     expect(JSON.stringify(answer).length).toBeGreaterThan(22_000)
     expect(answer.value).toMatch(/^\[\{"row":0\}.*characters left out\] … .*\{"row":4999\}\]$/)
-    expect(answer.truncated).toEqual([`The value (${value.length} characters) was cut and is text now: give less.`])
+    expect(answer.truncated).toEqual([expect.stringContaining(`(${value.length} characters)`)])
   })
 
   test('S7: a long log leaves the value room, and a short one leaves its own', () => {
     const answer = codeAnswer({ ...ok, value: '"v"', logs: 'l'.repeat(60_000) }, [])
     expect(answer.value).toBe('v')
     expect(answer.logs?.length).toBeGreaterThan(20_000)
-    expect(answer.truncated).toEqual(['What it printed was cut.'])
+    expect(answer.truncated).toEqual([expect.stringContaining('printed')])
     const both = codeAnswer({ ...ok, value: JSON.stringify('v'.repeat(60_000)), logs: 'l'.repeat(60_000) }, [])
     expect(String(both.value).length).toBeGreaterThan(3 * (both.logs?.length ?? 0) - 1000)
   })

@@ -22,17 +22,17 @@ const reserve = 600
 
 /** The outcome for the model, within `maxAnswer` characters. */
 export function codeAnswer(outcome: ExecutionOutcome, calls: readonly InnerCall[]): CodeAnswer {
-  const { told, untold } = listCalls(calls)
+  const { listed, omitted } = listCalls(calls)
   const { error, reset } = outcome
   const frame = {
     status: outcome.status,
     error: error && { ...error, message: shortened(error.message, maxMessage) },
-    calls: told.length > 0 ? told : undefined,
+    calls: listed.length > 0 ? listed : undefined,
     reset: reset === undefined ? undefined : plainText(reset, 300),
     isolation: outcome.isolation ?? null,
     durationMs: Math.round(outcome.durationMs),
   }
-  const cut = [...outcome.truncated.slice(0, 5).map((text) => plainText(text, 200)), ...(untold ? [untold] : [])]
+  const cut = [...outcome.truncated.slice(0, 5).map((text) => plainText(text, 200)), ...(omitted ? [omitted] : [])]
   const used = JSON.stringify(frame).length + JSON.stringify(cut).length + reserve
   const shown = fitted(outcome, maxAnswer - used)
   const truncated = [...cut, ...shown.cut]
@@ -53,9 +53,9 @@ function fitted({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))
   const shownLogs = shortened(logs, forLogs)
-  if (shownLogs !== logs) cut.push('What it printed was cut.')
+  if (shownLogs !== logs) cut.push('The printed output was cut.')
   const shownValue = value === undefined ? undefined : fittedValue(value, room - jsonLength(shownLogs))
-  if (shownValue?.cut) cut.push(`The value (${value?.length} characters) was cut and is text now: give less.`)
+  if (shownValue?.cut) cut.push(`The value (${value?.length} characters) was cut and is now text: return less.`)
   return { members: { value: shownValue?.value, logs: logs === '' ? undefined : shownLogs }, cut }
 }
 

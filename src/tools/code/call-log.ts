@@ -40,16 +40,16 @@ export interface ListedCall extends InnerCall {
   readonly count?: number
 }
 
-const maxToldSingly = 12
-const maxTold = 60
+const maxUngrouped = 12
+const maxListed = 60
 
-export function listCalls(calls: readonly InnerCall[]): { told: readonly ListedCall[]; untold: string | undefined } {
-  if (calls.length <= maxToldSingly) return { told: calls.map(rounded), untold: undefined }
+export function listCalls(calls: readonly InnerCall[]): { listed: readonly ListedCall[]; omitted: string | undefined } {
+  if (calls.length <= maxUngrouped) return { listed: calls.map(rounded), omitted: undefined }
   const groups = grouped(calls)
-  const told = groups.slice(0, maxTold)
-  const rest = calls.slice(told.reduce((sum, { count = 1 }) => sum + count, 0))
-  const untold = rest.length === 0 ? undefined : `${rest.length} further calls are not listed: ${tally(rest)}.`
-  return { told: told.map(rounded), untold }
+  const listed = groups.slice(0, maxListed)
+  const rest = calls.slice(listed.reduce((sum, { count = 1 }) => sum + count, 0))
+  const omitted = rest.length === 0 ? undefined : `${rest.length} further calls are not listed: ${tally(rest)}.`
+  return { listed: listed.map(rounded), omitted }
 }
 
 function grouped(calls: readonly InnerCall[]): ListedCall[] {

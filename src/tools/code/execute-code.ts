@@ -48,7 +48,7 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
         .min(1)
         .max(100)
         .optional()
-        .describe('A name of your own: variables stay for the next run of the same name.'),
+        .describe('A name of your own: variables are kept for the next run with the same name.'),
       timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
     }),
     // The program has its own deadline; this one also covers the wait before it and the work after it.

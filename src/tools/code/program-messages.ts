@@ -15,13 +15,13 @@ export interface ProgramCall {
 const maxName = 300
 
 /** Parses a message from the sandbox, which may contain anything. */
-export const readProgramCall = (input: string): ProgramCall => questionFrom(read(input))
+export const readProgramCall = (input: string): ProgramCall => programCallFrom(read(input))
 
 export function readProgramCalls(input: string, most: number): readonly ProgramCall[] {
-  const questions = read(input)
-  if (!Array.isArray(questions.value) || questions.value.length > most)
+  const calls = read(input)
+  if (!Array.isArray(calls.value) || calls.value.length > most)
     throw refused(`a list of at most ${most} calls is expected`)
-  return questions.items().map(questionFrom)
+  return calls.items().map(programCallFrom)
 }
 
 function read(input: string): Json {
@@ -33,7 +33,7 @@ function read(input: string): Json {
   }
 }
 
-function questionFrom(asked: Json): ProgramCall {
+function programCallFrom(asked: Json): ProgramCall {
   const { value } = asked
   if (typeof value !== 'object' || value === null) throw refused('it names no tool')
   const { server, tool } = value as Record<string, unknown>

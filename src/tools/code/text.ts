@@ -4,15 +4,16 @@ const unseen = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cs}\p{Default_Ignorable_Code_P
 /** Max characters of a server's text that are processed, however few are then shown. */
 const maxLooked = 8192
 
-/** A server's text as one line of at most `longest` characters, without invisible characters. */
-export function plainText(text: unknown, longest: number): string {
+/** A server's text as one line of at most `maxLength` characters, without invisible characters. */
+export function plainText(text: unknown, maxLength: number): string {
   if (typeof text !== 'string') return ''
   const line = text.slice(0, maxLooked).replaceAll(unseen, ' ').replaceAll(/\s+/g, ' ').trim()
-  return line.length <= longest ? line : `${line.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
+  return line.length <= maxLength ? line : `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 /** For use inside a block comment, which the text cannot end. */
-export const commentText = (text: unknown, longest: number): string => plainText(text, longest).replaceAll('*/', '*\\/')
+export const commentText = (text: unknown, maxLength: number): string =>
+  plainText(text, maxLength).replaceAll('*/', '*\\/')
 
 /** A JSON string that is also a TypeScript literal, with invisible characters escaped. */
 export const quoted = (text: string): string =>
@@ -50,7 +51,7 @@ function cut(text: string, kept: number): string {
 }
 
 /** Checked before parsing, because `JSON.parse` accepts nesting that is too deep for `JSON.stringify`. */
-export function tooDeep(text: string, deepest = 128): boolean {
+export function tooDeep(text: string, maxDepth = 128): boolean {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
@@ -59,7 +60,7 @@ export function tooDeep(text: string, deepest = 128): boolean {
         break
       case openBrace:
       case openBracket:
-        if (++depth > deepest) return true
+        if (++depth > maxDepth) return true
         break
       case closeBrace:
       case closeBracket:

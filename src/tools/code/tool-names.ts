@@ -84,12 +84,13 @@ export function identifiersOf(names: Iterable<string>): ReadonlyMap<string, stri
 /** Properties that JavaScript itself reads from objects; in a program they never name a tool. */
 export const reserved = new Set('then toJSON toString valueOf constructor prototype __proto__'.split(' '))
 
-const longest = 64
+const maxLength = 64
 
-const isIdentifier = (name: string) => name.length <= longest && /^[A-Za-z_$][\w$]*$/.test(name) && !reserved.has(name)
+const isIdentifier = (name: string) =>
+  name.length <= maxLength && /^[A-Za-z_$][\w$]*$/.test(name) && !reserved.has(name)
 
 const plain = (name: string): string => {
-  const letters = name.slice(0, longest - 1).replaceAll(/[^\w$]/g, '_')
+  const letters = name.slice(0, maxLength - 1).replaceAll(/[^\w$]/g, '_')
   return /^[A-Za-z_$]/.test(letters) ? letters : `_${letters}`
 }
 

@@ -15,7 +15,7 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
   return defineTool({
     name: 'diffusion',
     title: 'Make an image',
-    description: 'Has a model make one or several images by a description.',
+    description: 'Generates one or several images from a description.',
     input: z.object({
       prompt: z.string().min(1).max(32_000).describe('What the image shows, and how.'),
       size: z
@@ -36,8 +36,8 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
         if (!mimeType?.startsWith('image/')) throw noAnswer(place, 'images')
         return { type: 'image', data: bytes.toString('base64'), mimeType }
       })
-      const told = content.map(({ mimeType }, index) => ({ mimeType, bytes: images[index]?.length }))
-      return resultOf({ content, structuredContent: { model: place.name, images: told } })
+      const sizes = content.map(({ mimeType }, index) => ({ mimeType, bytes: images[index]?.length }))
+      return resultOf({ content, structuredContent: { model: place.name, images: sizes } })
     },
   })
 

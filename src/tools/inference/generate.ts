@@ -14,11 +14,11 @@ import {
   type ParsedAnswer,
 } from './models.ts'
 
-const longest = 1_000_000
+const maxLength = 1_000_000
 
 const message = z.strictObject({
   role: z.enum(['system', 'user', 'assistant']),
-  content: z.string().max(longest),
+  content: z.string().max(maxLength),
 })
 
 /** Text from a language model, constrained by a schema if given (F17). Undefined without a model. */
@@ -29,12 +29,12 @@ export function generate(options: InferenceOptions): Tool | undefined {
     name: 'generate',
     title: 'Generate text',
     description:
-      'Has a language model write a text: an answer to a prompt, or the next message of a conversation. With a schema ' +
+      'Generates text with a language model: an answer to a prompt, or the next message of a conversation. With a schema ' +
       'the answer is JSON that fits it.',
     input: z.object({
-      prompt: z.string().max(longest).optional().describe('What to answer; or give messages.'),
-      messages: z.array(message).min(1).max(200).optional().describe('A conversation to go on with.'),
-      system: z.string().max(longest).optional().describe('How the model is to behave.'),
+      prompt: z.string().max(maxLength).optional().describe('What to answer; or give messages.'),
+      messages: z.array(message).min(1).max(200).optional().describe('A conversation to continue.'),
+      system: z.string().max(maxLength).optional().describe('How the model should behave.'),
       max_tokens: z.int().min(1).max(1_000_000).optional(),
       temperature: z.number().min(0).max(2).optional(),
       schema: z.record(z.string(), z.unknown()).optional().describe('A JSON Schema for the answer.'),
@@ -43,7 +43,7 @@ export function generate(options: InferenceOptions): Tool | undefined {
     output: z.object({
       model: z.string(),
       text: z.string(),
-      value: z.unknown().optional().describe('The answer as a value, where a schema was given.'),
+      value: z.unknown().optional().describe('The answer as a value, if a schema was given.'),
       finish_reason: z.string(),
       usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
     }),

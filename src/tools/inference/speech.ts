@@ -15,16 +15,15 @@ export function speech(options: InferenceOptions): Tool | undefined {
   const { maxBytes } = options.config.native.inference
   return defineTool({
     name: 'speech',
-    title: 'Speak, or write down',
+    title: 'Text to speech, or transcription',
     description:
-      'Turns a text into spoken audio; or, given audio instead of a text, writes down what is said in it. Give either ' +
-      'text or audio.',
+      'Turns text into spoken audio; or, given audio instead of text, transcribes it. Give either text or audio.',
     input: z.object({
       text: z.string().min(1).max(100_000).optional().describe('What to say.'),
       voice: z.string().max(100).default('alloy').describe('Which voice, as the model names them.'),
-      format: z.enum(['mp3', 'wav', 'opus', 'flac', 'aac']).default('mp3').describe('How to encode what is said.'),
+      format: z.enum(['mp3', 'wav', 'opus', 'flac', 'aac']).default('mp3').describe('Format of the spoken audio.'),
       speed: z.number().min(0.25).max(4).optional(),
-      audio: z.string().optional().describe('A recording in base64, to be written down.'),
+      audio: z.string().optional().describe('A recording in base64, to be transcribed.'),
       language: z.string().max(20).optional().describe('The language of the recording, such as en.'),
       model: modelArgument(speakers),
     }),

@@ -22,7 +22,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
   return defineTool({
     name: 'vision',
     title: 'Look at images',
-    description: 'Has a model look at one or several images and answer a question about them: describe, read, compare.',
+    description: 'Answers a question about one or several images with a model: describe, read, compare.',
     input: z.object({
       prompt: z.string().max(100_000).default('What is in this image?').describe('What to find out.'),
       images: z.array(image).min(1).max(maxImages),

@@ -14,13 +14,13 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'execute_tools',
     title: 'Execute several tools',
     description:
-      `Runs up to ${maxCalls} independent tool calls at once, on any servers, and answers in the order asked: ` +
-      '{results: [{server, tool, ok, result | error}]}. One that fails leaves the others alone. Much faster than one by ' +
+      `Runs up to ${maxCalls} independent tool calls at once, on any servers, and returns in the same order: ` +
+      '{results: [{server, tool, ok, result | error}]}. A failed call does not affect the others. Much faster than one by ' +
       'one; not for calls that need the result of another.',
     input: z.object({
       agent_id: agentId,
       calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
-      timeout_ms: timeoutMs.describe('Give each call up after this many milliseconds.'),
+      timeout_ms: timeoutMs.describe('Timeout of each call.'),
     }),
     timeoutMs: outerTimeoutMs,
     carries: true,
@@ -105,7 +105,7 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     input: z.object({
       agent_id: agentId,
       ...nestedCallFields,
-      timeout_ms: timeoutMs.describe('Give up after this many milliseconds.'),
+      timeout_ms: timeoutMs.describe('Timeout of the call.'),
     }),
     timeoutMs: outerTimeoutMs,
     carries: true,

@@ -87,7 +87,7 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
   if (status.health === 'needs-auth') return new ToolwayError('AUTH_REQUIRED', status.reason, { server })
   const reason = status.reason === '' ? '' : ` (${status.reason})`
   if (status.health === 'starting' || status.health === 'stale') {
-    const sentence = `The server "${server}" is still starting${reason}, so its tools are not known yet; ask again soon.`
+    const sentence = `The server "${server}" is still starting${reason}, so its tools are not known yet; try again soon.`
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
   if (status.health !== 'unhealthy' && status.health !== 'disabled') return view.refusal(server, 'tool')

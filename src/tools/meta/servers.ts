@@ -104,8 +104,8 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
       if (!visible) {
         throw new ToolwayError(
           'DENIED_BY_POLICY',
-          'The status of the gateway is not shown to this agent; the operator can show it to one with debug: true in ' +
-            'its rules, or to all with defaults.debug.',
+          'This agent may not see the status of the gateway; the operator can allow it with debug: true in its rules, or for ' +
+            'all agents with defaults.debug.',
         )
       }
       const servers = access.view(caller).servers().map(withMetadata)

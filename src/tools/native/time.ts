@@ -22,9 +22,7 @@ const input = z.object({
     .max(100)
     .optional()
     .describe(`${formatNames.join(', ')}; or a pattern: "yyyy-MM-dd HH:mm", "%Y-%m-%d %H:%M".`),
-  from: point
-    .optional()
-    .describe('convert_timezone: the zone that value is meant in. time_difference: the first time.'),
+  from: point.optional().describe('convert_timezone: the zone of value. time_difference: the first time.'),
   to: point
     .optional()
     .describe('convert_timezone: the zone to show it in. time_difference: the second time; now if absent.'),
@@ -41,7 +39,7 @@ interface Operation {
 }
 
 const output = z.object({
-  result: z.string().describe('The answer in one piece.'),
+  result: z.string().describe('The whole answer.'),
   utc: z.string().optional(),
   unix: z.number().optional(),
   timezone: z.string().optional(),
@@ -103,7 +101,7 @@ export const timeTool = (clock: Clock): Tool =>
     name: 'time',
     title: 'Time and time zones',
     description:
-      'Tells the time and reckons with dates and time zones, daylight saving included. "name" chooses: ' +
+      'Tells the time and calculates with dates and time zones, including daylight saving. "name" chooses: ' +
       'get_time_utc, get_time_local (timezone), parse_time (value, timezone), format_time (value, format, timezone), ' +
       'convert_timezone (value, from, to), time_difference (from, to), add_time (value, duration, timezone).',
     input,

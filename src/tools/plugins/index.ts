@@ -78,7 +78,7 @@ function namedTwice(modules: readonly LoadedModule[]): string[] {
     const names = [...tools.map(({ name }) => `tool ${name}`), ...sinks.map(({ name }) => `sink ${name}`)]
     for (const name of names) {
       const owner = owners.get(name)
-      if (owner !== undefined) problems.push(`${file} brings a ${name}, and so does ${owner}; rename one of them.`)
+      if (owner !== undefined) problems.push(`${file} has a ${name}, and so does ${owner}; rename one of them.`)
       owners.set(name, file)
     }
   }
@@ -90,14 +90,14 @@ const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
 
 /** The file itself, the index of the folder, or else each module in the folder. */
 function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
-  if (!existsSync(path)) return { problem: `There is no plugin at ${path}; mend native.plugins.` }
+  if (!existsSync(path)) return { problem: `There is no plugin at ${path}; correct native.plugins.` }
   const problem = writableByOthers(path)
   if (problem !== undefined) return { problem: `The plugin ${path} is refused: ${problem}` }
   if (!statSync(path).isDirectory()) return { files: [path] }
   const names = readdirSync(path)
   const index = beginnings.find((name) => names.includes(name))
   const files = (index === undefined ? names.filter(isModule).sort() : [index]).map((name) => join(path, name))
-  if (files.length === 0) return { problem: `There is no module in the folder ${path}; mend native.plugins.` }
+  if (files.length === 0) return { problem: `There is no module in the folder ${path}; correct native.plugins.` }
   for (const file of files) {
     const inside = writableByOthers(file)
     if (inside !== undefined) return { problem: `The plugin ${file} is refused: ${inside}` }

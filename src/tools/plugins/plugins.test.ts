@@ -86,12 +86,12 @@ describe('plugins', () => {
 
 describe('broken plugins', () => {
   test.each([
-    ['bad syntax', 'const a = 1\nexport const x = }', /^\/a\.ts cannot be read.*Mend it there\.$/],
-    ['TypeScript that is more than types', 'enum A { x }\nexport default A.x', /more than types.*without enum/],
-    ['a module that is not there', "import 'left-pad'", /imports something that is not there: .*left-pad/],
-    ['a file that is not there', "import './nowhere.ts'", /imports something that is not there/],
+    ['bad syntax', 'const a = 1\nexport const x = }', /^\/a\.ts cannot be read.*Correct it/],
+    ['TypeScript that is more than types', 'enum A { x }\nexport default A.x', /TypeScript.*without enum/],
+    ['a module that is not there', "import 'left-pad'", /imports something.*left-pad/],
+    ['a file that is not there', "import './nowhere.ts'", /imports something/],
     ['a name that toolway does not have', "import { defineTol } from 'toolway'", /cannot be read.*defineTol/],
-    ['what it throws itself', "throw new Error('no database')", /failed while it was loaded: no database\. Mend it/],
+    ['what it throws itself', "throw new Error('no database')", /failed while it was loaded: no database/],
     ['nothing to offer', 'export const x = 1', /exports no tool and no sink; .*defineTool or defineSink/],
     ['a function by default', 'export default () => 1', /default export that is not a tool/],
     ['an empty list', 'export default []', /default export that is not a tool/],
@@ -105,8 +105,8 @@ describe('broken plugins', () => {
       "export const s = { name: 's', write() {} }",
       /"s", which looks like a sink .* defineSink/,
     ],
-    ['a name of ours', toolSource('hash'), /^\/a\.ts brings a tool hash, and so does Toolway itself; rename/],
-  ])('S2: %s is told with the file and what to do', async (_, source, problem) => {
+    ['a name of ours', toolSource('hash'), /^\/a\.ts has a tool hash, and so does Toolway itself; rename/],
+  ])('S2: %s is refused, with the file and what to do', async (_, source, problem) => {
     await using folder = await pluginFolder()
     await folder.write({ 'a.ts': source })
     const problems = await folder.problems('a.ts')
@@ -114,7 +114,7 @@ describe('broken plugins', () => {
     expect(problems[0]).not.toContain('toolway-plugin')
   })
 
-  test('S2: one broken plugin refuses all of them, and each that is broken is told', async () => {
+  test('S2: one broken plugin refuses all of them, and each broken one is named', async () => {
     await using folder = await pluginFolder()
     await folder.write({ 'good.ts': toolSource('good'), 'twin.ts': toolSource('good'), 'bad.ts': 'throw 1' })
     const problems = await folder.problems('good.ts', 'bad.ts', 'twin.ts', 'none.ts', '.')
@@ -122,9 +122,9 @@ describe('broken plugins', () => {
       'There is no plugin',
       '/bad.ts failed while it',
       '/bad.ts failed while it',
-      '/twin.ts brings a tool',
-      '/good.ts brings a tool',
-      '/twin.ts brings a tool',
+      '/twin.ts has a tool',
+      '/good.ts has a tool',
+      '/twin.ts has a tool',
     ])
   })
 })

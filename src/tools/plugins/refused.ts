@@ -16,22 +16,22 @@ export class Untrusted extends Error {}
 export function loadProblem(file: string, thrown: unknown): string {
   if (thrown instanceof Untrusted) return thrown.message
   const { code, name, message, stack } = errorOf(thrown)
-  const told = message
+  const detail = message
     .replace(/\?toolway-plugin=[\w-]+/g, '')
     .replace(/\s+/g, ' ')
     .trim()
     .slice(0, 300)
   if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
-    return `${file} uses TypeScript that is more than types (${told}); write it without enum, namespace and the like.`
+    return `${file} uses TypeScript syntax that is not only types (${detail}); write it without enum, namespace and the like.`
   }
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
-    return `${file} imports something that is not there: ${told}. Install it beside the plugin, or mend the import.`
+    return `${file} imports something that does not exist: ${detail}. Install it next to the plugin, or correct the import.`
   }
   if (name === 'SyntaxError' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX') {
     const line = /\?toolway-plugin=[\w-]+:(\d+)/.exec(stack)?.[1]
-    return `${file} cannot be read${line === undefined ? '' : ` (line ${line})`}: ${told}. Mend it there.`
+    return `${file} cannot be read${line === undefined ? '' : ` (line ${line})`}: ${detail}. Correct it there.`
   }
-  return `${file} failed while it was loaded: ${told}. Mend it, or take it out of native.plugins.`
+  return `${file} failed while it was loaded: ${detail}. Fix it, or remove it from native.plugins.`
 }
 
 function errorOf(thrown: unknown) {

@@ -59,7 +59,7 @@ function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<S
       return toolSink(name, config, access)
     case 'stdout':
       if (stdout) return stdoutSink(name, stdout)
-      log.warn({ sink: name }, 'standard output belongs to the client here, so this sink is left out')
+      log.warn({ sink: name }, 'stdout sink is not offered: standard output carries the protocol')
       return undefined
   }
 }

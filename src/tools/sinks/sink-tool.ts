@@ -16,15 +16,13 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
   const once = createOnce()
   return defineTool({
     name: sink.name,
-    description: `${sink.description} Give it the whole content; it answers with a pointer: {uri, sink, id, bytes, metadata}.`,
+    description: `${sink.description} Give it the whole content; it returns a pointer: {uri, sink, id, bytes, metadata}.`,
     input: z.object({
-      content: z.string().max(maxCharacters).describe('What to keep.'),
+      content: z.string().max(maxCharacters).describe('What to store.'),
       metadata: z
         .record(z.string(), z.unknown())
         .default({})
-        .describe(
-          'Anything to keep with it. Whoever may have to write it again gives an id of its own as metadata.id.',
-        ),
+        .describe('Anything to store with it. To be able to retry safely, give an id of your own as metadata.id.'),
     }),
     annotations: { readOnlyHint: false, destructiveHint: false },
     timeoutMs: sink.timeoutMs,

@@ -15,7 +15,7 @@ const judge = (schema: AnySchema) =>
 /** Short texts are as good and take less time. */
 const short = { string: 80, items: 4, members: 3, freeDepth: 2, recursion: 2 }
 
-test('S4: what fits a schema is a text of its grammar', () => {
+test('S4: a grammar accepts the values of its schema', () => {
   fc.assert(
     fc.property(
       shapes.chain(({ schema, values }) => fc.tuple(fc.constant(schema), values)),
@@ -29,7 +29,7 @@ test('S4: what fits a schema is a text of its grammar', () => {
   )
 })
 
-test('S4: every text of a grammar is JSON that fits the schema, whatever chooses among them', () => {
+test('S4: every text of a grammar is valid JSON for the schema', () => {
   fc.assert(
     fc.property(shapes, dice, ({ schema }, roll) => {
       const grammar = readGrammar(toGrammar(schema, short))
@@ -45,7 +45,7 @@ test('S4: every text of a grammar is JSON that fits the schema, whatever chooses
   )
 })
 
-test('S4: what does not fit a schema is no text of its grammar', () => {
+test('S4: a grammar refuses values that its schema forbids', () => {
   const damaged = shapes.chain(({ schema, values }) =>
     fc.tuple(fc.constant(schema), values, fc.jsonValue(), fc.nat(), fc.nat(3)),
   )
@@ -63,7 +63,7 @@ test('S4: what does not fit a schema is no text of its grammar', () => {
   expect(refused).toBeGreaterThan(50)
 })
 
-test('S4: any schema becomes a right grammar or is refused with the place and the keyword', () => {
+test('S4: any schema becomes a correct grammar, or an error with place and keyword', () => {
   const keyword = fc.oneof(
     fc.record({ type: fc.constantFrom('string', 'integer', 'number', 'object', 'array', 'boolean') }),
     fc.record({ minLength: fc.nat(5), maxLength: fc.nat(9) }),

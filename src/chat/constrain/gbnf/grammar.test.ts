@@ -21,7 +21,7 @@ test('S4: members come in the order of the schema, so that a model reasons befor
   expect(grammar.matches('{"answer":null,"reasoning":null}')).toBe(false)
 })
 
-test('S4: what has no bounds gets some', () => {
+test('S4: unbounded values get limits', () => {
   const limits = { string: 5, items: 2, members: 1, freeDepth: 1, recursion: 1 }
   const takes = (schema: AnySchema, text: string) => readGrammar(toGrammar(schema, limits)).matches(text)
   expect([takes({ type: 'string' }, '"12345"'), takes({ type: 'string' }, '"123456"')]).toEqual([true, false])
@@ -40,7 +40,7 @@ test.each<AnySchema>([
   expect(toGrammar(schema)).not.toMatch(/\)\{(?:\d+,)?\d{3,}\}/)
 })
 
-describe('S4: what a grammar cannot say is an error that names place and keyword', () => {
+describe('S4: an inexpressible schema is an error with place and keyword', () => {
   test.each<readonly [AnySchema, string, string]>([
     [{ not: {} }, '', 'not'],
     [object({ 'a/b': { type: 'array', contains: {} } }), '/properties/a~1b', 'contains'],
@@ -92,7 +92,7 @@ describe('S4: what a grammar cannot say is an error that names place and keyword
   })
 })
 
-describe('security: a hostile schema comes to an end', () => {
+describe('security: the conversion of a hostile schema ends', () => {
   const nested = (depth: number): AnySchema => (depth === 0 ? {} : { type: 'array', items: nested(depth - 1) })
   test.each<readonly [string, AnySchema]>([
     ['one that nests deeply', nested(500)],

@@ -48,7 +48,7 @@ describe('S4: a pattern becomes a grammar', () => {
   })
 })
 
-test('S4: where the parts of a text cannot be told apart, they are shorter', () => {
+test('S4: ambiguous repetitions are bounded', () => {
   const words = grammarOf({ pattern: '^(?:\\w+\\s?)+$' })
   expect([words.matches('"two words"'), words.matches(`"${'long'.repeat(100)}"`)]).toEqual([true, false])
   const hosts = grammarOf({ pattern: '^(?:\\w+[.])+$' })

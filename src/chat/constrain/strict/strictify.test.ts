@@ -87,7 +87,7 @@ describe('S4: a schema becomes strict', () => {
     expect(strictify(schema).schema).toEqual(expected)
   })
 
-  test('what has no place in it is told in words, and listed', () => {
+  test('unsupported keywords move to the description and are listed', () => {
     const { schema, dropped } = strictify(
       object(
         { a: { type: 'string', minLength: 3, description: 'A name.' }, b: { type: 'string', format: 'uri' } },
@@ -145,7 +145,7 @@ describe('S4: a schema becomes strict', () => {
   })
 })
 
-describe('S4: nulls of a strict answer are taken out again', () => {
+describe('S4: nulls of a strict answer are removed', () => {
   const { restore } = strictify(
     object(
       {
@@ -186,7 +186,7 @@ describe('S4: nulls of a strict answer are taken out again', () => {
     expect(JSON.stringify(restore(answer))).toBe(JSON.stringify(restored))
   })
 
-  test('whatever fits the strict schema fits the original one afterwards', () => {
+  test('a restored strict value matches the original schema', () => {
     const compile = (schema: AnySchema) =>
       new Ajv2020({ strict: false, logger: false, meta: false, validateSchema: false }).compile(schema)
     const limits = { string: 40, items: 3, members: 2, freeDepth: 1, recursion: 2 }

@@ -9,7 +9,7 @@ import { randomModel } from './random.fixture.ts'
 
 // On other people's machines nothing is installed; where we test for all, silence would be a lie.
 if (missingLibrary !== undefined && process.env.CI) {
-  test('node-llama-cpp can be had', () => expect.fail(missingLibrary))
+  test('node-llama-cpp is installed', () => expect.fail(missingLibrary))
 }
 
 /** An answer that cannot end soon. */
@@ -44,7 +44,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
   })
   afterAll(() => started[Symbol.asyncDispose]())
 
-  test('answers in words, piece by piece, and counts tokens', async () => {
+  test('streams text and counts tokens', async () => {
     const deltas: Delta[] = []
     const asked = { messages: hello, signal: patient(), maxTokens: 40, stream: true }
     for await (const delta of model.complete(asked)) deltas.push(delta)
@@ -58,7 +58,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(started.log.lines.filter(({ message }) => message === 'model loaded')).toHaveLength(1)
   })
 
-  test('ends where it is told to, and says that it was cut off', async () => {
+  test('stops at maxTokens and reports the cut', async () => {
     const { reason, usage, text } = await collectAnswer(
       model.complete({ messages: hello, signal: patient(), constraint: long, maxTokens: 20 }),
     )
@@ -66,7 +66,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(text).toMatch(/^".{5}/)
   })
 
-  test('uses the template of the model, and tells its thinking apart', async () => {
+  test('uses the template of the model and separates thinking', async () => {
     const thought = "{% if m.role == 'assistant' %}<think></think>{% endif %}"
     const run = `<|{{ m.role }}|>${thought}{{ m.content }}<|end|>`
     const template = `{% for m in messages %}${run}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`
@@ -85,7 +85,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(thinking).not.toBe('')
   })
 
-  test('the tools are told in words, and the answer is their calls', async () => {
+  test('tools are described in the prompt, and the answer is calls', async () => {
     const parameters = { type: 'object', properties: { city: { enum: ['Paris', 'Rome'] } }, required: ['city'] }
     const tools = [{ name: 'weather', parameters }]
     const { calls, reason, form } = await collectAnswer(
@@ -110,7 +110,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(order.at(-1)).toBe('second end')
   })
 
-  test('a cancelled answer leaves at once, and the next one gets its turn', async () => {
+  test('a cancelled answer ends at once, and the next one runs', async () => {
     const stop = new AbortController()
     const reason = new Error('enough')
     const cancelled = (async () => {
@@ -123,7 +123,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(await next).toMatchObject({ reason: 'stop' })
   })
 
-  test('a grammar that no token fits fails the answer alone: the next one is answered, and it can be closed', async () => {
+  test('a grammar that no token fits fails only its answer', async () => {
     const unhandled: unknown[] = []
     const listen = (reason: unknown) => void unhandled.push(reason)
     process.on('unhandledRejection', listen)
@@ -142,12 +142,12 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(unhandled).toEqual([])
   })
 
-  test('whoever stops reading stops the model', async () => {
+  test('the model stops when its reader stops', async () => {
     for await (const _ of model.complete({ messages: hello, signal: patient(), constraint: long })) break
     expect(await ask(model)).toMatchObject({ reason: 'stop' })
   })
 
-  test('who waits may leave, too', async () => {
+  test('a waiting request can be cancelled', async () => {
     const [busy, stop] = [new AbortController(), new AbortController()]
     const first = failure(ask(model, long, busy.signal))
     const reason = new Error('no time')
@@ -159,7 +159,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(await first).toBe(reason)
   })
 
-  test('B7: more than some are not let in', async () => {
+  test('B7: the number of waiting requests is limited', async () => {
     const stop = new AbortController()
     const waiting = Array.from({ length: 17 }, () => ask(model, long, stop.signal).catch(() => 'gone'))
     expect(await failure(ask(model))).toMatchObject({ code: 'OVERLOADED' })
@@ -168,7 +168,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(await ask(model)).toMatchObject({ reason: 'stop' })
   })
 
-  test('an answer that takes too long ends', async () => {
+  test('an answer has a timeout', async () => {
     const { model, clock } = await running({ timeout: 1000 })
     const slow = (async () => {
       for await (const _ of model.complete({ messages: hello, signal: patient(), constraint: long })) clock.advance(400)
@@ -198,7 +198,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     }
   })
 
-  test('also one in words', async () => {
+  test('also without a grammar', async () => {
     const { model } = await running({ context: 256 })
     const messages = [{ role: 'user', content: 'x'.repeat(150) }] as const
     const reasons = new Set<string>()
@@ -210,7 +210,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect(reasons).toContain('length')
   })
 
-  test('images and sound are refused', async () => {
+  test('images and audio are refused', async () => {
     const messages = [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }] as const
     expect(await failure(collectAnswer(model.complete({ messages, signal: patient() })))).toMatchObject({
       code: 'INVALID_ARGUMENTS',
@@ -218,7 +218,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     })
   })
 
-  test('closing it ends the answer under way and those that wait', async () => {
+  test('closing ends running and waiting answers', async () => {
     const { model } = await running()
     const begun = Promise.withResolvers<void>()
     const answer = (async () => {
@@ -232,7 +232,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     expect([await stopped, await waiting, await failure(ask(model))]).toMatchObject([closed, closed, closed])
   })
 
-  test('after a while without requests it leaves memory, and comes back', async () => {
+  test('an idle model is unloaded and loaded again', async () => {
     const { model, clock, log } = await running({ idle: 60_000 })
     const count = (message: string) => log.lines.filter((line) => line.message === message).length
     const [loaded, unloaded] = ['model loaded', 'idle model unloaded']
@@ -273,7 +273,7 @@ describe.skipIf(missingLibrary !== undefined)(
       if (path === place(path)) expect(await ask(model)).toMatchObject({ reason: 'stop' })
     })
 
-    test('more than memory has is not even tried', async () => {
+    test('a model larger than the free memory is refused', async () => {
       const few = await running({ free: () => 1000 })
       const some = await running({ free: () => 1024 ** 2, context: 32_768 })
       for (const { model } of [few, some]) {

@@ -13,7 +13,7 @@ function residence(dispose: () => Promise<void> = async () => {}) {
   return { clock, stuck, kept: keepLoaded({ load, idleMs: 0, stuck, unloaded() {}, clock }) }
 }
 
-test('S6: work that does not end after its signal has aborted is abandoned, and the next use loads anew', async () => {
+test('S6: work that ignores its signal is abandoned, and the next use loads again', async () => {
   const { clock, stuck, kept } = residence()
   const controller = new AbortController()
   const first = kept.use(() => new Promise(() => {}), controller.signal)
@@ -29,14 +29,14 @@ test('S6: work that does not end after its signal has aborted is abandoned, and 
   expect(clock.pending).toBe(0)
 })
 
-test('S6: work that ends in time after its signal has aborted costs nothing', async () => {
+test('S6: work that ends soon after an abort keeps the resource loaded', async () => {
   const { clock, stuck, kept } = residence()
   await expect(kept.use(() => Promise.reject(new Error('aborted')), AbortSignal.abort())).rejects.toThrow('aborted')
   expect(await kept.use(async ({ number }) => number, never)).toBe(1)
   expect([clock.pending, stuck.mock.calls.length]).toEqual([0, 0])
 })
 
-test('S6: closing does not wait for ever for what cannot be disposed of', async () => {
+test('S6: closing does not wait forever for a stuck resource', async () => {
   const { clock, kept } = residence(() => new Promise(() => {}))
   await kept.use(async () => {}, never)
   const closing = kept[Symbol.asyncDispose]()

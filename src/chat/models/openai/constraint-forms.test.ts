@@ -26,8 +26,8 @@ function formOf(body: AskedBody): string {
 const refusing = (...forms: readonly string[]) =>
   refusesIf((body) => forms.includes(formOf(body)), 'response_format is not supported', says('{"a": "x", "b": null}'))
 
-describe('S4: the ladder of forms', () => {
-  test('a server that takes everything gets a strict schema, and nulls are taken back', async () => {
+describe('S4: fallback to weaker forms', () => {
+  test('a server that accepts everything gets a strict schema, and nulls are removed', async () => {
     const { server, model } = await serving([says('{"a": "x", "b": null}')])
     const { text, form, restore } = await ask(model)
     expect(server.asked[0]?.body.response_format).toEqual({
@@ -70,7 +70,7 @@ describe('S4: the ladder of forms', () => {
     expect(log.lines.filter(({ level }) => level === 'info')).toHaveLength(1)
   })
 
-  test('where a form was taken before, only the schema that it is refused for goes without it', async () => {
+  test('a form accepted before is dropped only for the refused schema', async () => {
     const other = { name: 'other', schema: selectionSchema(['x']) }
     const isOther = (body: AskedBody) =>
       formOf(body) === 'strict' && body.response_format?.json_schema?.name === 'other'
@@ -82,7 +82,7 @@ describe('S4: the ladder of forms', () => {
     expect(server.asked.map(({ body }) => formOf(body))).toEqual(['strict', 'strict', 'schema', 'schema', 'strict'])
   })
 
-  test('what is refused in every form is no matter of form: nothing is learnt, and the first refusal is told', async () => {
+  test('a request refused in every form teaches nothing and reports the first refusal', async () => {
     const { server, model } = await serving([
       refuses(400, 'messages: role "user" expected'),
       refuses(400, 'no'),
@@ -111,7 +111,7 @@ describe('S4: the ladder of forms', () => {
     expect(server.asked.map(({ body }) => formOf(body))).toEqual(['schema'])
   })
 
-  test('the weaker forms say in words what is wanted, in the one system message', async () => {
+  test('weaker forms describe the schema in the system message', async () => {
     const { server, model } = await serving([refusing('strict', 'schema', 'grammar')])
     await ask(model, { messages: [{ role: 'system', content: 'Be brief.' }, ...hello] })
     expect(server.asked[3]?.body).toMatchObject({
@@ -123,7 +123,7 @@ describe('S4: the ladder of forms', () => {
     )
   })
 
-  test('an error inside an answer is a refusal, too', async () => {
+  test('an error in a response with status 200 is a refusal', async () => {
     const inside = sends(
       'text/event-stream',
       'data: {"error": {"object": "error", "type": "BadRequestError", "code": 400, "message": "grammar is not supported"}}\n\n',
@@ -145,7 +145,7 @@ describe('S4: the ladder of forms', () => {
     expect((await ask(model)).form).toBe(form)
   })
 
-  test('a grammar is one that takes what fits', async () => {
+  test('the grammar accepts valid values', async () => {
     const { server, model } = await serving([says('{}')], { constraint: 'grammar' })
     await ask(model, { constraint: { name: 'final', schema: finalSchema } })
     const grammar = readGrammar(server.asked[0]?.body.grammar as string)
@@ -155,7 +155,7 @@ describe('S4: the ladder of forms', () => {
   })
 })
 
-describe('S4: what kind of server it is shows in its first answer', () => {
+describe('S4: the first answer shows the kind of server', () => {
   test.each<readonly [string, object, readonly string[], readonly string[]]>([
     ['llama.cpp', { system_fingerprint: 'b6123-abcdef' }, ['strict', 'grammar'], ['grammar']],
     ['Ollama', { system_fingerprint: 'fp_ollama' }, ['strict', 'schema'], []],
@@ -166,7 +166,7 @@ describe('S4: what kind of server it is shows in its first answer', () => {
     expect(server.asked.map(({ body }) => formOf(body))).toEqual(forms)
   })
 
-  test('vLLM takes a grammar in a place of its own', async () => {
+  test('vLLM gets the grammar in its own field', async () => {
     const stop = { choices: [{ message: { content: '{}' }, finish_reason: 'stop', stop_reason: null }] }
     const refuseSchemas = refusesIf(
       (body) => body.response_format !== undefined && server.asked.length > 1,
@@ -181,7 +181,7 @@ describe('S4: what kind of server it is shows in its first answer', () => {
   })
 })
 
-describe('fields that a server does not want', () => {
+describe('unsupported fields', () => {
   test.each([
     ['stream_options', 'Extra inputs are not permitted: stream_options', {}],
     ['temperature', "Unsupported value: 'temperature' does not support 0 with this model.", { temperature: 0 }],
@@ -202,7 +202,7 @@ describe('fields that a server does not want', () => {
     expect(server.asked.at(-1)?.body).toMatchObject({ max_tokens: 9, temperature: 1 })
   })
 
-  test('S6: a limit of tokens goes by its newer name', async () => {
+  test('S6: max_tokens is replaced by max_completion_tokens', async () => {
     const refusal =
       "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     const { server, model } = await serving([refusesIf((body) => 'max_tokens' in body, refusal, says('{"a": "x"}'))])

@@ -130,12 +130,12 @@ describe('a server that breaks', () => {
     })
   })
 
-  test('S6: a stream that ends without a word is told as far as it came', async () => {
+  test('S6: a stream without an end is used as far as it came', async () => {
     const { model } = await serving([sends('text/event-stream', `data: ${JSON.stringify(piece('Once '))}\n\n`)])
     expect(await ask(model, true)).toMatchObject({ text: 'Once ', reason: 'unknown' })
   })
 
-  test('S6: a long answer is no harm', async () => {
+  test('S6: a long answer works', async () => {
     const long = 'x'.repeat(1_000_000)
     const { model } = await serving([sends('text/event-stream', `data: ${JSON.stringify(piece(long, 'stop'))}\n\n`)])
     expect((await ask(model, true)).text).toBe(long)
@@ -151,7 +151,7 @@ describe('G1: a server behind the proxy of a company', () => {
     return serving([], { baseUrl })
   }
 
-  test('is asked through it, also for an answer that comes in pieces', async () => {
+  test('requests go through it, also for streams', async () => {
     await using proxy = await startProxy()
     vi.stubEnv('HTTP_PROXY', proxy.url)
     const { model } = await behind([says('Hi'), says('Ho')])
@@ -161,7 +161,7 @@ describe('G1: a server behind the proxy of a company', () => {
     expect(proxy.asked[0]).toMatch(/^POST http:\/\/models\.invalid:\d+\/v1\/chat\/completions$/)
   })
 
-  test('where the proxy is in the way, that is told, and not that the model is down', async () => {
+  test('a proxy failure is reported as such', async () => {
     vi.stubEnv('HTTP_PROXY', `http://127.0.0.1:${await unusedPort()}`)
     const { model } = await behind([])
     const { code, message } = await failure(ask(model))
@@ -171,7 +171,7 @@ describe('G1: a server behind the proxy of a company', () => {
 })
 
 describe('secrets', () => {
-  test('B6: a key is in no error and no line of the log, whatever the server says', async () => {
+  test('B6: the key is never in an error or the log', async () => {
     const replies = [401, 400, 404, 500, 422].map((status) =>
       refuses(status, `your key ${key} is odd`, { 'x-echo': key }),
     )
@@ -183,7 +183,7 @@ describe('secrets', () => {
     expect(inspect(log.lines, { depth: 10 })).not.toContain(key)
   })
 
-  test('B6: a password in the address becomes a header and is shown as little', async () => {
+  test('B6: a password in the URL becomes a header and is never shown', async () => {
     const { server, model } = await serving([refuses(400, 'p@ss is wrong')], {})
     const { port } = new URL(server.baseUrl)
     await using other = openaiModel({
@@ -204,7 +204,7 @@ describe('secrets', () => {
     expect(model.name).toBe('local')
   })
 
-  test('B6: a key in the query of the address is shown as little', async () => {
+  test('B6: a key in the query is never shown', async () => {
     const { model } = await serving(
       [refuses(400, 'no route for ?api-key=q-secret-7&v=1')],
       {},

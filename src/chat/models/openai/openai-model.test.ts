@@ -11,7 +11,7 @@ const weather = {
 }
 
 describe('a well-behaved server', () => {
-  test('S6: an answer that comes whole, and the exact request for it', async () => {
+  test('S6: a complete answer, and the exact request', async () => {
     const { server, model } = await serving([says('Hello, world.')])
     const answer = await collectAnswer(
       model.complete({ messages: hello, signal: patient(), maxTokens: 50, temperature: 0 }),
@@ -38,7 +38,7 @@ describe('a well-behaved server', () => {
     })
   })
 
-  test('S6: an answer in pieces, each told as it comes', async () => {
+  test('S6: a streamed answer', async () => {
     const { server, model } = await serving([
       answers({ reasoning_content: 'Hm, let me see.', content: 'Hello, world.' }),
     ])
@@ -88,7 +88,7 @@ describe('a well-behaved server', () => {
     expect(server.connections).toBe(1)
   })
 
-  test('S6: also where the end comes a moment after its announcement', async () => {
+  test('S6: also if the body ends shortly after [DONE]', async () => {
     const late: Reply = (_asked, response) => {
       events(response)
       send(response, piece('x', 'stop'))
@@ -103,7 +103,7 @@ describe('a well-behaved server', () => {
     await until(ask, { what: 'an answer over a connection that had one before' })
   })
 
-  test('S6: an end that was announced is not waited for', async () => {
+  test('S6: does not wait for the end of the body after [DONE]', async () => {
     const never: Reply = (_asked, response) => {
       events(response)
       send(response, piece('x', 'stop'))
@@ -131,7 +131,7 @@ describe('a well-behaved server', () => {
   })
 })
 
-describe('liberties that servers take', () => {
+describe('deviations of servers', () => {
   const whole = (message: object, finish_reason: unknown = 'stop') => ({ choices: [{ message, finish_reason }] })
 
   test.each<readonly [string, object, object]>([
@@ -192,7 +192,7 @@ describe('liberties that servers take', () => {
     for (const { id } of calls) expect(id).toMatch(/./)
   })
 
-  test('J5: calls that all claim the same place are told apart by their ids', async () => {
+  test('J5: calls with the same index are distinguished by their ids', async () => {
     const delta = (call: object) =>
       `data: ${JSON.stringify({ choices: [{ delta: { tool_calls: [call] }, finish_reason: null }] })}\n\n`
     const { model } = await serving([
@@ -218,7 +218,7 @@ describe('liberties that servers take', () => {
       `data: ${JSON.stringify({ choices: [{ delta: {}, finish_reason: finish }] })}\n\n`,
     )
 
-  test('J5: a name that comes with every piece is still one name', async () => {
+  test('J5: a name repeated in every chunk is used once', async () => {
     const { model } = await serving([
       streamed(
         'tool_calls',
@@ -267,7 +267,7 @@ describe('liberties that servers take', () => {
     expect((await collectAnswer(model.complete({ messages: hello, signal: patient(), stream: true }))).text).toBe('é')
   })
 
-  test('S6: bytes that are no text are replaced', async () => {
+  test('S6: invalid UTF-8 is replaced', async () => {
     const bytes = Buffer.from('data: {"choices":[{"delta":{"content":"a?b"},"finish_reason":"stop"}]}\n\n')
     bytes[bytes.indexOf('?')] = 0xff
     const { model } = await serving([sends('text/event-stream', bytes)])

@@ -8,7 +8,7 @@ const read = (chunks: readonly Uint8Array[]): string[] => {
   return [...chunks.flatMap((chunk) => stream.push(chunk)), ...stream.end()]
 }
 
-test('S6: events come out the same, wherever the stream is cut', () => {
+test('S6: events are decoded wherever the stream is split', () => {
   const events = fc.array(
     fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).filter((text) => !/[\r\n]/.test(text)),
     { maxLength: 8 },
@@ -23,11 +23,11 @@ test('S6: events come out the same, wherever the stream is cut', () => {
   )
 })
 
-test('S6: data of several lines is one', () => {
+test('S6: several data lines are joined', () => {
   expect(read([Buffer.from('data: a\ndata:b\n\ndata\n\n\n\n')])).toEqual(['a\nb'])
 })
 
-test('security: an event without end is given up before it fills the memory', () => {
+test('security: an endless event is refused before it fills the memory', () => {
   const stream = createSseDecoder(1_000)
   const flood = () => {
     for (let count = 0; count < 1_000; count++) stream.push(Buffer.from('data: xxxxxxxxxxxxxxxxxxxx'))

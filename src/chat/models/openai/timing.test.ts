@@ -23,7 +23,7 @@ describe('a server that is busy', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('S6: one that stays busy is given up, and the error says when to come back', async () => {
+  test('S6: a server that stays busy is an error with the delay', async () => {
     const { server, model, clock, log } = await serving([refuses(429, 'slow down', { 'retry-after-ms': '1500' })])
     const error = failure(ask(model))
     for (const number of [1, 2]) {
@@ -39,13 +39,13 @@ describe('a server that is busy', () => {
     expect(server.asked).toHaveLength(3)
   })
 
-  test('S6: one that asks for more patience than there is, is not waited for', async () => {
+  test('S6: a delay beyond the limit is not waited for', async () => {
     const { server, model } = await serving([refuses(503, 'restarting', { 'retry-after': '3600' })])
     expect(await failure(ask(model))).toMatchObject({ code: 'OVERLOADED', details: { retryAfterMs: 3_600_000 } })
     expect(server.asked).toHaveLength(1)
   })
 
-  test('S6: an abort ends the waiting', async () => {
+  test('S6: an abort ends the wait', async () => {
     const { server, model, clock, log } = await serving([refuses(429, 'slow down', { 'retry-after': '9' })])
     const controller = new AbortController()
     const error = failure(collectAnswer(model.complete({ messages: hello, signal: controller.signal })))
@@ -62,7 +62,7 @@ const waiting = (log: KeptLog, times = 1) =>
   until(() => log.lines.filter(({ message }) => message.includes('busy')).length === times, { what: 'the wait' })
 
 describe('a server that is slow', () => {
-  test('S6: one that never answers is left after the time of a step', async () => {
+  test('S6: a server that never answers is aborted after the step timeout', async () => {
     const { server, model, clock } = await serving([ignores])
     const error = failure(ask(model))
     const asked = await server.request(1)
@@ -72,7 +72,7 @@ describe('a server that is slow', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('S6: one that stalls in a stream is left after the time of a chunk, and no sooner', async () => {
+  test('S6: a stalled stream is aborted after the chunk timeout', async () => {
     const { server, model, clock } = await serving([stalls('Once ', 'upon ')])
     const told: Delta[] = []
     const error = failure(
@@ -91,7 +91,7 @@ describe('a server that is slow', () => {
     expect(clock.pending).toBe(0)
   })
 
-  test('S6: a reader that takes its time does not make the server stall', async () => {
+  test('S6: a slow reader does not count as a stalled server', async () => {
     const { model, clock } = await serving([says('slowly read')])
     const texts: string[] = []
     for await (const delta of model.complete({ messages: hello, signal: patient(), stream: true })) {
@@ -101,7 +101,7 @@ describe('a server that is slow', () => {
     expect(texts.join('')).toBe('slowly read')
   })
 
-  test('S6: all tries together have a time, too', async () => {
+  test('S6: all attempts share the total timeout', async () => {
     const busy = refuses(503, 'x', { 'retry-after': '20' })
     const { server, model, clock, log } = await serving([busy, busy, ignores])
     const error = failure(ask(model))
@@ -141,14 +141,14 @@ describe('cancellation', () => {
     await (await server.request(1)).abandoned
   })
 
-  test('S6: whoever stops reading stops the server', async () => {
+  test('S6: the request is cancelled when the reader stops', async () => {
     const { server, model, clock } = await serving([stalls('Once ')])
     for await (const _ of model.complete({ messages: hello, signal: patient(), stream: true })) break
     await (await server.request(1)).abandoned
     expect(clock.pending).toBe(0)
   })
 
-  test('S6: what was aborted before it began is not sent', async () => {
+  test('S6: an aborted request is not sent', async () => {
     const { server, model } = await serving([says('x')])
     const error = await failure(
       collectAnswer(model.complete({ messages: hello, signal: AbortSignal.abort(new Error('too late')) })),

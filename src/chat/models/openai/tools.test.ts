@@ -28,7 +28,7 @@ const openai =
     json(response, { choices: [{ message, finish_reason: 'stop' }] }, 200, { 'openai-version': '2020-10-01' })
 
 describe('J5: tools of a server that can be strict', () => {
-  test('each tool is strict that can be, and nulls are taken out of its arguments', async () => {
+  test('tools are strict where possible, and nulls are removed from their arguments', async () => {
     const call = { tool_calls: [{ id: 'x', function: { name: 'weather', arguments: '{"city":"Paris","days":null}' } }] }
     const { server, model } = await serving([openai({ content: 'hi' }), openai(call)])
     await ask(model)
@@ -43,13 +43,13 @@ describe('J5: tools of a server that can be strict', () => {
     expect(calls[0]?.function.arguments).toBe('{"city":"Paris"}')
   })
 
-  test('arguments that are no JSON come back as they are', async () => {
+  test('arguments that are not JSON stay unchanged', async () => {
     const { model } = await serving([calls({ name: 'weather', arguments: '{"city": "Par' })])
     expect((await ask(model)).calls[0]?.function.arguments).toBe('{"city": "Par')
   })
 })
 
-describe('J5: tools of a server that takes none', () => {
+describe('J5: a server without tool support', () => {
   const answer = { tool_calls: [{ name: 'weather', arguments: { city: 'Paris' } }] }
 
   test.each([false, true])('calls are asked for under a schema instead, in pieces: %s', async (stream) => {
@@ -74,7 +74,7 @@ describe('J5: tools of a server that takes none', () => {
     expect(server.asked.slice(2).map(({ body }) => body.tools)).toEqual([undefined])
   })
 
-  test('where no call has to be made, the model may answer in words', async () => {
+  test('without a required call, the model may answer with text', async () => {
     const { model } = await serving([withoutTools(says('{"content": "It is warm."}'))])
     expect(await ask(model)).toMatchObject({ text: 'It is warm.', calls: [], reason: 'stop' })
   })
@@ -93,13 +93,13 @@ describe('J5: tools of a server that takes none', () => {
     expect(await ask(model)).toMatchObject(expected)
   })
 
-  test('half a call is none', async () => {
+  test('an incomplete call is ignored', async () => {
     const cut = JSON.stringify(answer).slice(0, -6)
     const { model } = await serving([withoutTools(says(cut, 'length'))])
     expect(await ask(model)).toMatchObject({ text: cut, calls: [], reason: 'length' })
   })
 
-  test('earlier calls and their results are told in words', async () => {
+  test('earlier calls and results are sent as text', async () => {
     const messages: readonly ChatMessage[] = [
       { role: 'user', content: 'Weather?' },
       {
@@ -118,7 +118,7 @@ describe('J5: tools of a server that takes none', () => {
     ])
   })
 
-  test('Ollama is not even asked', async () => {
+  test('Ollama gets no tools', async () => {
     const { server, model } = await serving([answers({ content: '{}' }, 'stop', { system_fingerprint: 'fp_ollama' })])
     await collectAnswer(model.complete({ messages: hello, signal: patient() }))
     await ask(model)

@@ -68,7 +68,7 @@ describe('F11, B11: toolway audit', () => {
     expect(JSON.parse(stdout)).toMatchObject({ call: 'rare' })
   })
 
-  test('tail --follow shows what comes, from new segments and lanes too, until it is interrupted', async () => {
+  test('tail --follow shows new operations, from new segments and lanes too, until interrupted', async () => {
     await using log = await logFolder()
     const clock = createManualClock()
     const stdout = new PassThrough()
@@ -152,7 +152,7 @@ describe('F11, B11: toolway audit', () => {
     expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining('Cannot write no/such/file') })
   })
 
-  test('CSV cells are no formulas to a spreadsheet', async () => {
+  test('CSV cells are not formulas in a spreadsheet', async () => {
     await using log = await logFolder()
     for (const agent of ['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', ' =1', '＝1', 'a,b', 'say "hi"', 'x\ny', 'plain']) {
       log.write({ call: '1', agent })
@@ -207,7 +207,7 @@ describe('F11, B11: toolway audit', () => {
     }
   })
 
-  test('without a log there is a sentence and nothing else; the configured folder is the default', async () => {
+  test('without a log there is only a note; the configured folder is the default', async () => {
     await using log = await someLog()
     await using place = await folder({ 'toolway.json': { audit: { path: './nothing' } } })
     await using other = await folder({ 'toolway.json': { audit: { path: log.folder } } })
@@ -221,7 +221,7 @@ describe('F11, B11: toolway audit', () => {
     expect((await toolway(['audit', 'export', '--call', 'a'], other)).stdout).toContain('"call":"a"')
   })
 
-  test('what makes no sense is refused with a hint', async () => {
+  test('invalid options are refused with a hint', async () => {
     await using log = await someLog()
     const refused = async (...words: string[]) => {
       const { code, stdout, stderr } = await toolway(['audit', ...words, '--path', log.folder])

@@ -27,7 +27,7 @@ describe('F11: toolway audit verify', () => {
     }
   }
 
-  test('ends with 0 where all is well, with 1 where not, and says what is wrong where', async () => {
+  test('exits with 0 if the log is intact, otherwise with 1, and reports problems with their places', async () => {
     await using place = await folder({ 'toolway.json': { audit: { path: './audit' } } })
     await recorded(join(place.cwd, 'audit'))
     const well = await toolway(['audit', 'verify'], place)
@@ -55,7 +55,7 @@ describe('F11: toolway audit verify', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, problems: [{ lane: '1' }] })
   })
 
-  test('the secret of the gateway checks the most, and another one is noticed; no key is made for it', async () => {
+  test('the secret of the gateway is used, another one is detected, and no key is created', async () => {
     await using place = await folder({ 'toolway.json': { audit: { path: './audit' }, stores: { path: './data' } } })
     await recorded(join(place.cwd, 'audit'), await keptAuditKey(join(place.cwd, 'data')))
     const own = await toolway(['audit', 'verify', '--json'], place)

@@ -16,15 +16,15 @@ import {
 } from './type-text.ts'
 
 /** Deeper types are unreadable, and type parsers recurse. */
-const deepest = 8
+const maxDepth = 8
 const maxValues = 50
 
 /** The closest TypeScript type to a JSON Schema. Returns a valid type for any input. */
-export function schemaType(schema: unknown, place: SchemaPosition): TypeText {
+export function schemaType(schema: unknown, position: SchemaPosition): TypeText {
   if (schema === false) return atom('never')
-  if (!isRecord(schema) || place.depth > deepest || place.allowance.spent) return unknownType
-  place.allowance.spend(2)
-  const inner = { ...place, depth: place.depth + 1 }
+  if (!isRecord(schema) || position.depth > maxDepth || position.budget.spent) return unknownType
+  position.budget.spend(2)
+  const inner = { ...position, depth: position.depth + 1 }
   const parts = [
     ...('$ref' in schema ? [referredType(schema.$ref, inner)] : []),
     valueType(schema, inner),
@@ -35,28 +35,28 @@ export function schemaType(schema: unknown, place: SchemaPosition): TypeText {
   return schema.nullable === true ? union([type, atom('null')]) : type
 }
 
-function referredType(reference: unknown, place: SchemaPosition): TypeText {
-  if (typeof reference !== 'string' || place.through.includes(reference)) return unknownType
-  return schemaType(referred(place.root, reference), { ...place, through: [...place.through, reference] })
+function referredType(reference: unknown, position: SchemaPosition): TypeText {
+  if (typeof reference !== 'string' || position.through.includes(reference)) return unknownType
+  return schemaType(referred(position.root, reference), { ...position, through: [...position.through, reference] })
 }
 
 /** The type without `$ref`, `anyOf`, `oneOf` and `allOf`. */
-function valueType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
-  const { allowance } = place
-  if ('const' in schema) return constants([schema.const], allowance) ?? namedTypes(schema, place)
+function valueType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
+  const { budget } = position
+  if ('const' in schema) return constants([schema.const], budget) ?? namedTypes(schema, position)
   const values = listOf(schema.enum)
-  if (values.length > 0 && values.length <= maxValues) return constants(values, allowance) ?? namedTypes(schema, place)
-  return namedTypes(schema, place)
+  if (values.length > 0 && values.length <= maxValues) return constants(values, budget) ?? namedTypes(schema, position)
+  return namedTypes(schema, position)
 }
 
-function constants(values: readonly unknown[], allowance: TextBudget): TypeText | undefined {
-  const types = all(values, (value) => literalType(value, allowance))
+function constants(values: readonly unknown[], budget: TextBudget): TypeText | undefined {
+  const types = all(values, (value) => literalType(value, budget))
   return types && union(types.map(atom))
 }
 
-function namedTypes(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
+function namedTypes(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const named = typeof schema.type === 'string' ? [schema.type] : listOf(schema.type).slice(0, 7)
-  return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, place)))
+  return union((named.length > 0 ? named : implied(schema)).map((name) => namedType(name, schema, position)))
 }
 
 /** Many schemas omit `type` where other keywords imply it. */
@@ -66,7 +66,7 @@ function implied(schema: ToolJsonSchema): readonly string[] {
   return 'items' in schema || 'prefixItems' in schema ? ['array'] : []
 }
 
-function namedType(name: unknown, schema: ToolJsonSchema, place: SchemaPosition): TypeText {
+function namedType(name: unknown, schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   switch (name) {
     case 'string':
     case 'number':
@@ -76,29 +76,29 @@ function namedType(name: unknown, schema: ToolJsonSchema, place: SchemaPosition)
     case 'integer':
       return atom('number')
     case 'object':
-      return objectType(schema, place)
+      return objectType(schema, position)
     case 'array':
-      return arrayType(schema, place)
+      return arrayType(schema, position)
     default:
       return unknownType
   }
 }
 
-const choice = (schemas: unknown, place: SchemaPosition): TypeText[] =>
-  Array.isArray(schemas) && schemas.length > 0 ? [union(each(schemas, place))] : []
+const choice = (schemas: unknown, position: SchemaPosition): TypeText[] =>
+  Array.isArray(schemas) && schemas.length > 0 ? [union(each(schemas, position))] : []
 
-function each(schemas: unknown, place: SchemaPosition): TypeText[] {
+function each(schemas: unknown, position: SchemaPosition): TypeText[] {
   const types: TypeText[] = []
   for (const schema of listOf(schemas)) {
-    if (place.allowance.spent) return [...types, unknownType]
-    types.push(schemaType(schema, place))
+    if (position.budget.spent) return [...types, unknownType]
+    types.push(schemaType(schema, position))
   }
   return types
 }
 
 export interface SchemaPosition {
   readonly root: unknown
-  readonly allowance: TextBudget
+  readonly budget: TextBudget
   readonly depth: number
   /** The references followed so far, to detect cycles. */
   readonly through: readonly string[]
@@ -107,13 +107,13 @@ export interface SchemaPosition {
 const maxTuple = 32
 
 /** `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in older drafts). */
-function arrayType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
+function arrayType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
-  if (places.length === 0) return atom(`${closed(schemaType(itemsOf(schema), place))}[]`)
+  if (places.length === 0) return atom(`${closed(schemaType(itemsOf(schema), position))}[]`)
   const needed = typeof schema.minItems === 'number' ? schema.minItems : 0
-  const types = places.map((item, at) => `${closed(schemaType(item, place))}${at < needed ? '' : '?'}`)
+  const types = places.map((item, at) => `${closed(schemaType(item, position))}${at < needed ? '' : '?'}`)
   const rest = schema.prefixItems === undefined ? schema.additionalItems : schema.items
-  return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(schemaType(rest, place))}[]`])].join(', ')}]`)
+  return atom(`[${[...types, ...(rest === false ? [] : [`...${closed(schemaType(rest, position))}[]`])].join(', ')}]`)
 }
 
 /** An empty list of item schemas does not restrict the items. */
@@ -122,26 +122,26 @@ const itemsOf = ({ items }: ToolJsonSchema): unknown => (Array.isArray(items) ? 
 const maxKey = 200
 const maxLine = 100
 
-function objectType(schema: ToolJsonSchema, place: SchemaPosition): TypeText {
+function objectType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const properties = isRecord(schema.properties) ? schema.properties : {}
   const required = new Set(listOf(schema.required).slice(0, 1000))
   const members: string[] = []
-  const keys = place.allowance.keys(properties)
+  const keys = position.budget.keys(properties)
   for (const key of keys) {
-    if (place.allowance.spent) break
+    if (position.budget.spent) break
     if (key.length <= maxKey) members.push(member(key, properties[key], required.has(key)))
   }
-  const untold = keys.length - members.length
-  if (untold > 0) members.push(`/* and ${untold} more */ [key: string]: unknown`)
-  const rest = others(schema, place)
+  const omitted = keys.length - members.length
+  if (omitted > 0) members.push(`/* and ${omitted} more */ [key: string]: unknown`)
+  const rest = others(schema, position)
   if (keys.length === 0) return rest ?? atom(schema.additionalProperties === false ? '{}' : 'Record<string, unknown>')
   return intersection([atom(body(members)), ...(rest ? [rest] : [])])
 
   function member(key: string, value: unknown, needed: boolean): string {
     const comment = isRecord(value) ? remarks(value) : ''
     const name = `${propertyName(key)}${needed ? '' : '?'}`
-    place.allowance.spend(name.length + comment.length + 4)
-    const { text } = schemaType(value, place)
+    position.budget.spend(name.length + comment.length + 4)
+    const { text } = schemaType(value, position)
     return comment === '' ? `${name}: ${text}` : `/** ${comment} */\n${name}: ${text}`
   }
 }
@@ -154,14 +154,14 @@ export function body(members: readonly string[]): string {
   return `{\n${members.map((text) => `  ${text.replaceAll('\n', '\n  ')};`).join('\n')}\n}`
 }
 
-function others(schema: ToolJsonSchema, place: SchemaPosition): TypeText | undefined {
+function others(schema: ToolJsonSchema, position: SchemaPosition): TypeText | undefined {
   const patterns = isRecord(schema.patternProperties) ? schema.patternProperties : {}
   const types: TypeText[] = []
-  for (const key of place.allowance.keys(patterns)) {
-    if (place.allowance.spent) break
-    types.push(schemaType(patterns[key], place))
+  for (const key of position.budget.keys(patterns)) {
+    if (position.budget.spent) break
+    types.push(schemaType(patterns[key], position))
   }
-  if (isRecord(schema.additionalProperties)) types.push(schemaType(schema.additionalProperties, place))
+  if (isRecord(schema.additionalProperties)) types.push(schemaType(schema.additionalProperties, position))
   if (types.length === 0) return undefined
   return atom(`Record<string, ${union(types).text}>`)
 }
@@ -173,13 +173,14 @@ function referred(root: unknown, reference: string): unknown {
   if (reference.length > maxPointer) return undefined
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined
-  let place: unknown = root
+  let position: unknown = root
   for (const part of reference.slice(2).split('/')) {
     const key = decoded(part)?.replaceAll('~1', '/').replaceAll('~0', '~')
-    if (key === undefined || typeof place !== 'object' || place === null || !Object.hasOwn(place, key)) return undefined
-    place = (place as Record<string, unknown>)[key]
+    if (key === undefined || typeof position !== 'object' || position === null || !Object.hasOwn(position, key))
+      return undefined
+    position = (position as Record<string, unknown>)[key]
   }
-  return place
+  return position
 }
 
 function decoded(part: string): string | undefined {

@@ -26,7 +26,7 @@ export function toolDeclaration({ identifier, name, definition }: Declared, char
 }
 
 const typeOf = (schema: unknown, characters: number): string =>
-  schemaType(schema, { root: schema, allowance: createTextBudget(characters), depth: 0, through: [] }).text
+  schemaType(schema, { root: schema, budget: createTextBudget(characters), depth: 0, through: [] }).text
 
 const needsSome = (schema: unknown): boolean =>
   isRecord(schema) && Array.isArray(schema.required) && schema.required.length > 0

@@ -55,22 +55,22 @@ export type ToolJsonSchema = Readonly<Record<string, unknown>>
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 const maxString = 500
-const deepest = 4
+const maxLiteralDepth = 4
 
-export function literalType(value: unknown, allowance: TextBudget, depth = 0): string | undefined {
-  if (allowance.spent || depth > deepest) return undefined
+export function literalType(value: unknown, budget: TextBudget, depth = 0): string | undefined {
+  if (budget.spent || depth > maxLiteralDepth) return undefined
   const text = simpleLiteral(value)
   if (text !== undefined) {
-    allowance.spend(text.length)
+    budget.spend(text.length)
     return text
   }
   if (Array.isArray(value)) {
-    const items = all(value, (item) => literalType(item, allowance, depth + 1))
+    const items = all(value, (item) => literalType(item, budget, depth + 1))
     return items && `[${items.join(', ')}]`
   }
   if (typeof value !== 'object' || value === null) return undefined
-  const members = all(allowance.keys(value), (key) => {
-    const type = literalType((value as Record<string, unknown>)[key], allowance, depth + 1)
+  const members = all(budget.keys(value), (key) => {
+    const type = literalType((value as Record<string, unknown>)[key], budget, depth + 1)
     return type && key.length <= maxString ? `${quoted(key)}: ${type}` : undefined
   })
   return members && (members.length === 0 ? '{}' : `{ ${members.join('; ')} }`)
@@ -98,10 +98,10 @@ const maxFact = 60
 
 /** What a type cannot express, as one line for a comment: description, format, bounds, default. */
 export function remarks(schema: ToolJsonSchema): string {
-  const said = plainText(schema.description ?? schema.title, maxDescription)
+  const description = plainText(schema.description ?? schema.title, maxDescription)
   const facts = worded.flatMap(([keyword, word]) => factOf(schema[keyword], word))
   if ('default' in schema) facts.push(`default ${defaultOf(schema.default)}`)
-  return commentText([said, facts.join(', ')].filter((part) => part !== '').join(' — '), 2 * maxDescription)
+  return commentText([description, facts.join(', ')].filter((part) => part !== '').join(' — '), 2 * maxDescription)
 }
 
 const worded = [

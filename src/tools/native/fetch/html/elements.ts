@@ -43,7 +43,7 @@ interface OpenElement {
 }
 
 /** Deeper nesting is only used to exhaust parsers. */
-const deepest = 256
+const maxDepth = 256
 
 /** The stack of open elements. A page can close them in any order, or never. */
 export function createOpenElements() {
@@ -75,7 +75,7 @@ export function createOpenElements() {
       }
     },
     push(element: OpenElement) {
-      if (voids.has(element.name) || open.length >= deepest) return element.end?.()
+      if (voids.has(element.name) || open.length >= maxDepth) return element.end?.()
       open.push(element)
       count(element.name, 1)
     },
