@@ -17,14 +17,12 @@ import { createWarmPool } from './warm-pool.ts'
 /** All connections to one server, and which caller uses which (G3). */
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
-  /** Whether any connection is being opened. */
   readonly opening: boolean
   /** Why no connection could be opened, or the last one was lost, until one opens again. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
   /** Milliseconds until the next attempt to reach a server that is down. */
   readonly pauseMs: number
-  /** All connections, open or not. */
   readonly all: readonly ManagedConnection[]
   readonly latest: InitializedConnection | undefined
   /** How often a connection broke, was abandoned, or was closed by `interrupt`. */
@@ -50,9 +48,7 @@ export interface ConnectionPoolOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly connect: Connector
-  /** Whether the server may send log messages. */
   mayLog(): boolean
-  /** An attempt to connect begins. */
   opening?(): void
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection, error?: ToolwayError): void
@@ -73,11 +69,9 @@ interface PoolState {
   breaks: number
 }
 
-/** The owner of a connection that belongs to one caller. */
 interface Owner {
   /** Its key in `owned`, for an owner without a session. */
   key?: string | undefined
-  /** The roots that an owner without a session uses. */
   roots?: Json
   readonly rooted: PromiseWithResolvers<Json>
   /** Resolves when the server has had time to ask for roots. */
@@ -350,7 +344,6 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     }
   }
 
-  /** Reserves the connection for calls with these roots. */
   function bind(managed: ManagedConnection, key: string, told: Json): void {
     const owner = owners.get(managed)
     if (!owner) return

@@ -28,7 +28,6 @@ export interface PostRequest {
 /** Which addresses may be used: a public server must not make us access private ones. */
 export type Reach = 'public' | 'private'
 
-/** Classifies an IP address. */
 export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'
 
 export interface WebOptions {

@@ -8,12 +8,10 @@ export interface ProcessOutput {
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
 
-/** Removes secrets from a text. */
 export type RedactLine = (text: string) => string
 
 /** How much of a child's stderr is kept: enough for a stack trace and its cause. */
 export const maxStderr = 64 * 1024
-/** How much of one line reaches the log. */
 const maxLoggedLine = 2 * 1024
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300

@@ -20,9 +20,7 @@ import {
 
 /** One connection to a server, for one request at a time. */
 export interface HttpConnection {
-  /** The server's keep-alive timeout, if it sends one. */
   readonly keepAliveMs: number | undefined
-  /** Whether a response has begun on it. */
   readonly answered: boolean
   ask(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
   /** Closes it; a pending request fails with this error. */
@@ -37,11 +35,9 @@ export interface HttpConnectionOptions {
   connected(): void
   /** The response is complete: the connection can be reused. */
   free(): void
-  /** It cannot be used any more. */
   closed(): void
 }
 
-/** A pending request and the reader of its response. */
 interface Work {
   readonly receive: ReceiveBody
   readonly settled: PromiseWithResolvers<ResponseHead>
@@ -51,7 +47,6 @@ interface Work {
   written: boolean
 }
 
-/** Read buffer. */
 const room = 64 * 1024
 
 /** Reads sockets without streams in between: bytes go into our buffer, or directly into a long body. */
@@ -274,7 +269,6 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
 /** `onread` reads the socket without a stream; `socket` is an established tunnel. */
 type SocketOptions = { readonly onread: OnReadOpts } | { readonly socket?: Socket }
 
-/** Opens a socket to an origin, with TLS for https. */
 function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: SocketOptions): Socket {
   const host = to.hostname.replace(/^\[|\]$/g, '')
   const port = portOf(to)
@@ -284,7 +278,6 @@ function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: Socket
   return tls({ host, port, ...servername, ALPNProtocols: ['http/1.1'], ...(options as object) })
 }
 
-/** The event after which a socket can be written to. */
 const readyEvent = ({ protocol }: URL): 'secureConnect' | 'connect' =>
   protocol === 'https:' ? 'secureConnect' : 'connect'
 
