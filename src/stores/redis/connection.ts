@@ -117,13 +117,13 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
     subscribe(channels, hear) {
-      const ear = open()
-      ear.on('message', hear)
+      const subscriber = open()
+      subscriber.on('message', hear)
       // ioredis subscribes again only if the first attempt succeeded.
-      ear.on('ready', () => ear.subscribe(...channels).catch(() => {}))
+      subscriber.on('ready', () => subscriber.subscribe(...channels).catch(() => {}))
       return {
         async [Symbol.asyncDispose]() {
-          ear.disconnect()
+          subscriber.disconnect()
         },
       }
     },

@@ -47,9 +47,9 @@ export function redisLocks(options: RedisLocksOptions): Locks {
   const taken = async (key: string, token: string): Promise<void> => {
     const end = clock.monotonic() + patienceMs
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
-      const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
-      if (told === 1) return
-      if (told === undefined) throw redisAway('the lock of an OAuth grant')
+      const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
+      if (reply === 1) return
+      if (reply === undefined) throw redisAway('the lock of an OAuth grant')
       if (clock.monotonic() >= end) throw held(patienceMs)
       await pause(clock, pauseMs)
     }
@@ -84,9 +84,9 @@ export function redisLocks(options: RedisLocksOptions): Locks {
       function prolong(): Disposable {
         // A third of the lease: two renewals can fail before it expires.
         const renew = async () => {
-          const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
+          const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
           if (over) return void redis.ask((client) => release(client, [key], [token]))
-          if (told === 0)
+          if (reply === 0)
             return log.warn({}, 'a lock expired while Redis was unavailable; another replica holds it now')
           renewal = prolong()
         }

@@ -30,9 +30,9 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
   const at = `${redis.prefix}vault`
 
   const asked = async <T>(command: (client: Redis) => Promise<T>): Promise<T> => {
-    const told = await redis.ask(command)
-    if (told === undefined) throw redisAway('the OAuth grant')
-    return told
+    const reply = await redis.ask(command)
+    if (reply === undefined) throw redisAway('the OAuth grant')
+    return reply
   }
 
   return {

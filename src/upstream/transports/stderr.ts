@@ -48,9 +48,9 @@ export function createProcessOutput(options: {
   }
 
   /** Redact twice: removing control characters can join the parts of a secret. */
-  const clean = (text: string, longest: number): string => {
+  const clean = (text: string, maxLength: number): string => {
     const whole = withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine)))
-    return whole.length > longest ? `${whole.slice(0, longest)}…` : whole
+    return whole.length > maxLength ? `${whole.slice(0, maxLength)}…` : whole
   }
 
   return {

@@ -50,7 +50,7 @@ interface Work {
 const room = 64 * 1024
 
 /** Reads sockets without streams in between: bytes go into our buffer, or directly into a long body. */
-export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnectionOptions): HttpConnection {
+export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnectionOptions): HttpConnection {
   const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
   /** A forwarding proxy: many open tunnels to encrypted servers only. */
   const relay = tunnelled ? undefined : proxy
@@ -89,7 +89,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
       const done = finish()
       if (!reuse) lose(new Error('not reusable'))
       done?.body?.end()
-      if (!over) told.free()
+      if (!over) events.free()
     },
   })
 
@@ -100,7 +100,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     },
     callback(length: number) {
       if (over) return false
-      hear(into === buffer ? buffer.subarray(0, length) : undefined, length)
+      received(into === buffer ? buffer.subarray(0, length) : undefined, length)
       return true
     },
   }
@@ -111,7 +111,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
       ahead = undefined
       // TLS within another connection can only be read as a stream.
       take(openSocket(origin, tls, { socket: tunnel }))
-      socket.on('data', (bytes) => hear(bytes))
+      socket.on('data', (bytes) => received(bytes))
     }
     socket = openTunnel({ proxy, to: origin, tls }, { opened, lost: lose })
   } else take(openSocket(next, tls, { onread }))
@@ -145,7 +145,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     socket.once(readyEvent(next), () => {
       connected = true
       ahead = undefined
-      told.connected()
+      events.connected()
       if (waiting) write(waiting)
       waiting = undefined
     })
@@ -160,7 +160,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
   }
 
   /** Handles received bytes, or bytes that were read directly into a body. */
-  function hear(bytes: Buffer | undefined, placed = 0): void {
+  function received(bytes: Buffer | undefined, placed = 0): void {
     if (over) return
     try {
       if (bytes) reader.push(bytes)
@@ -195,7 +195,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     over = true
     const left = finish()
     socket.destroy()
-    told.closed()
+    events.closed()
     if (left?.body) left.body.lost(why)
     else left?.settled.reject(new NoResponse(left.written, ahead ? proxyUnreachable(ahead, origin, why) : why))
   }
