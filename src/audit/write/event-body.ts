@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { ChainedRecord, TruncatedArguments } from '../record.ts'
-import { memoizeRedaction } from '../redact/redactor.ts'
 
 /** Maximum size of recorded arguments, in characters of JSON. */
 export const maxArguments = 16 * 1024
@@ -29,7 +29,7 @@ type QuoteName = (name: string, maxLength: number) => string
 
 /** Caches the results, because names repeat from call to call. */
 export function createNameQuoter(redact: (text: string) => string): QuoteName {
-  const quoteShort = memoizeRedaction((clean) => JSON.stringify(clean))
+  const quoteShort = memoize((clean) => JSON.stringify(clean))
   return (name, maxLength) => {
     // If the redactor fails, drop the name but write the rest of the record.
     let clean = 'dropped'
