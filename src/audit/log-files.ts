@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type AuditRecord, parseRecord } from './record.ts'
@@ -15,22 +15,40 @@ export const publicKeyFile = (folder: string): string => join(folder, 'audit.pub
 
 /** In numeric order; empty if the folder does not exist. */
 export const listLanes = (folder: string): string[] =>
-  names(folder)
+  (ifExists(() => readdirSync(folder)) ?? [])
     .filter((name) => /^[1-9]\d*$/.test(name))
     .sort((a, b) => Number(a) - Number(b))
 
 /** Oldest first. */
 export const listSegments = (folder: string, lane: string): string[] =>
-  names(join(folder, lane))
+  (ifExists(() => readdirSync(join(folder, lane))) ?? [])
     .filter((name) => /^\d{12,}\.jsonl$/.test(name))
     .sort((a, b) => firstSeqOf(a) - firstSeqOf(b))
 
-function names(folder: string): string[] {
+/** Undefined if the file or folder does not exist. */
+export function ifExists<T>(read: () => T): T | undefined {
   try {
-    return readdirSync(folder)
+    return read()
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
+    if (isMissing(error)) return undefined
     throw error
+  }
+}
+
+export const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT'
+
+export const readIfExists = (path: string): string | undefined => ifExists(() => readFileSync(path, 'utf8'))
+
+/** At most `length` bytes of a file. */
+export function readPart(path: string, length: number, from: 'start' | 'end'): { bytes: Buffer; size: number } {
+  const fd = openSync(path, 'r')
+  try {
+    const { size } = fstatSync(fd)
+    const buffer = Buffer.alloc(Math.min(size, length))
+    const position = from === 'start' ? 0 : size - buffer.length
+    return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, position)), size }
+  } finally {
+    closeSync(fd)
   }
 }
 
@@ -55,8 +73,8 @@ export async function* readLines(path: string, from = 0): AsyncGenerator<readonl
       const chunk = Buffer.allocUnsafe(chunkBytes)
       const { bytesRead } = await file.read(chunk, 0, chunkBytes, offset + rest.length)
       if (bytesRead === 0) break
-      const bytes =
-        rest.length === 0 ? chunk.subarray(0, bytesRead) : Buffer.concat([rest, chunk.subarray(0, bytesRead)])
+      const read = chunk.subarray(0, bytesRead)
+      const bytes = rest.length === 0 ? read : Buffer.concat([rest, read])
       const lines: LogLine[] = []
       let start = 0
       for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
@@ -87,52 +105,40 @@ export interface StoredRecord {
   readonly record: AuditRecord
 }
 
-/** A line that is not a valid record; `toolway audit verify` reports details. */
-interface UnreadableLine {
-  readonly lane: string
-  readonly file: string
-  readonly offset: number
-  readonly bytes: number
-}
-
-export interface ReadPosition {
-  readonly file: string
-  readonly offset: number
-}
+export type ReadPosition = Pick<StoredRecord, 'file' | 'offset'>
 
 interface ReadOptions {
   /** By lane. Lanes not listed are read from the beginning, as are lanes whose file was removed by retention. */
-  readonly from?: Readonly<Record<string, ReadPosition>>
+  readonly from?: Readonly<Record<string, ReadPosition>> | undefined
   readonly lanes?: readonly string[]
-  unreadable?(line: UnreadableLine): void
 }
 
 /**
  * Reads lane by lane, each in the order of writing. Safe while others write: an incomplete record is left for the next
  * read. Does not verify; lines that are not valid records are skipped.
  */
-export async function* readRecords(folder: string, options: ReadOptions = {}): AsyncGenerator<StoredRecord> {
-  for (const lane of options.lanes ?? listLanes(folder)) yield* readLane(folder, lane, options)
+export async function* readRecords(
+  folder: string,
+  { from, lanes = listLanes(folder) }: ReadOptions = {},
+): AsyncGenerator<StoredRecord> {
+  for (const lane of lanes) {
+    const start = from?.[lane]
+    const files = listSegments(folder, lane).filter((file) => !start || firstSeqOf(file) >= firstSeqOf(start.file))
+    for (const file of files) yield* readSegment(folder, lane, file, file === start?.file ? start.offset : 0)
+  }
 }
 
-async function* readLane(folder: string, lane: string, options: ReadOptions): AsyncGenerator<StoredRecord> {
-  const from = options.from?.[lane]
-  for (const file of listSegments(folder, lane)) {
-    if (from && firstSeqOf(file) < firstSeqOf(from.file)) continue
-    try {
-      for await (const lines of readLines(join(folder, lane, file), file === from?.file ? from.offset : 0)) {
-        for (const line of lines) {
-          if (!line.whole) continue
-          const place = { lane, file, offset: line.offset, bytes: line.bytes.length + 1 }
-          const text = line.bytes.toString('utf8')
-          const record = parseRecord(text)
-          if (record) yield { ...place, text, record }
-          else options.unreadable?.(place)
-        }
+async function* readSegment(folder: string, lane: string, file: string, from: number): AsyncGenerator<StoredRecord> {
+  try {
+    for await (const lines of readLines(join(folder, lane, file), from)) {
+      for (const { bytes, offset, whole } of lines) {
+        const text = bytes.toString('utf8')
+        const record = whole ? parseRecord(text) : undefined
+        if (record) yield { lane, file, offset, bytes: bytes.length + 1, text, record }
       }
-    } catch (error) {
-      // Retention may remove a segment after it was listed.
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     }
+  } catch (error) {
+    // Retention may remove a segment after it was listed.
+    if (!isMissing(error)) throw error
   }
 }

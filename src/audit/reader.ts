@@ -2,7 +2,7 @@ import type { ArchiveHit, ArchivePage, ArchiveQuery } from '../core/audit-archiv
 import { isArchiveCursor } from '../core/audit-filter.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { parseRecord } from './record.ts'
-import { isGap, type OperationRow, rowOfBegin, rowOfEnd, rowOfGap } from './search/rows.ts'
+import { isListed, type OperationRow, rowOf } from './search/rows.ts'
 
 /** With `raw`, the search finds records instead of operations. */
 export type AuditPageQuery = ArchiveQuery
@@ -53,16 +53,9 @@ export const archivePage = ({ hits, next }: ArchivePage, raw = false): AuditSear
 
 /** Skips lines that are not records. */
 export const archiveRows = (hits: readonly ArchiveHit[]): ArchiveRow[] =>
-  hits.flatMap((one) => {
-    const row = archiveRow(one)
-    return row ? [{ ...row, replica: one.replica, host: one.host }] : []
+  hits.flatMap(({ lane, line, begin, replica, host }) => {
+    const record = parseRecord(line)
+    if (!record || !isListed(record)) return []
+    const before = begin === null ? undefined : parseRecord(begin)
+    return [{ ...rowOf(lane, record, before?.phase === 'before' ? before : undefined), replica, host }]
   })
-
-function archiveRow({ lane, line, begin }: ArchiveHit): OperationRow | undefined {
-  const record = parseRecord(line)
-  if (!record) return undefined
-  if (record.phase === 'before') return rowOfBegin(lane, record)
-  if (record.phase === undefined) return isGap(record) ? rowOfGap(lane, record) : undefined
-  const before = begin === null ? undefined : parseRecord(begin)
-  return rowOfEnd(lane, record, before?.phase === 'before' ? before : undefined)
-}

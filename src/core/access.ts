@@ -98,12 +98,10 @@ export interface Served {
 export interface SearchResult {
   /** Best first, at most `limit`. */
   readonly tools: readonly Served[]
-  /** All matching tools, beyond the limit. */
   readonly total: number
 }
 
 export interface Page {
-  /** A JSON array of definitions. */
   readonly items: Buffer
   readonly count: number
   readonly nextCursor?: string

@@ -46,13 +46,13 @@ const isState = (value: unknown): value is string => isList(value, stateMember, 
 const isBaggage = (value: unknown): value is string => isList(value, baggageMember, maxBaggageMembers, maxBaggage)
 
 /** Empty members are allowed between commas, but at least one must not be empty. */
-function isList(value: unknown, member: RegExp, most: number, longest: number): value is string {
-  if (typeof value !== 'string' || value.length > longest || !plain.test(value)) return false
+function isList(value: unknown, member: RegExp, maxMembers: number, maxLength: number): value is string {
+  if (typeof value !== 'string' || value.length > maxLength || !plain.test(value)) return false
   const members = value
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
-  return members.length > 0 && members.length <= most && members.every((part) => member.test(part))
+  return members.length > 0 && members.length <= maxMembers && members.every((part) => member.test(part))
 }
 
 export const traceIdOf = ({ traceparent }: TraceContext): string => traceparent.slice(3, 35)

@@ -4,7 +4,7 @@ export const basicAuth = (user: string, password: string): string =>
 
 /** The same from a URL; undefined if it has no credentials. */
 export function basicAuthOf({ username, password }: URL): string | undefined {
-  return username === '' && password === '' ? undefined : basicAuth(decoded(username), decoded(password))
+  return username === '' && password === '' ? undefined : basicAuth(decodePercent(username), decodePercent(password))
 }
 
 /** Every spelling of the password in a URL, for redaction: as written, decoded, and as the header has it. */
@@ -12,11 +12,13 @@ export function urlSecrets(url: URL): string[] {
   const authorization = basicAuthOf(url)
   return authorization === undefined
     ? []
-    : [url.password, decoded(url.password), authorization.slice('Basic '.length)].filter((secret) => secret !== '')
+    : [url.password, decodePercent(url.password), authorization.slice('Basic '.length)].filter(
+        (secret) => secret !== '',
+      )
 }
 
 /** Returned unchanged if a `%` is not an escape. */
-function decoded(part: string): string {
+export function decodePercent(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

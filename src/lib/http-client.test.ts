@@ -70,26 +70,22 @@ describe('G1: what the operator has named is reached through the proxy of the en
     async (kind) => {
       const address = (await serving())[kind]
       await using strict = await startProxy({ credential: 'me:s3cret' })
-      await expect(ask(address, { ALL_PROXY: strict.url })).rejects.toThrow(
-        `the proxy ${strict.url} wants a user and a password (HTTP 407). Put them into ALL_PROXY`,
-      )
+      await expect(ask(address, { ALL_PROXY: strict.url })).rejects.toThrow(RegExp(`${strict.url}.*407.*ALL_PROXY`))
       const wrong = ask(address, { ALL_PROXY: strict.url.replace('//', '//me:wr0ng@') })
-      await expect(wrong).rejects.toThrow('refuses the user and password (HTTP 407). Correct them in ALL_PROXY.')
+      await expect(wrong).rejects.toThrow(/407.*ALL_PROXY/)
       await expect(wrong).rejects.not.toThrow('wr0ng')
       const gone = strict.url
       await strict[Symbol.asyncDispose]()
       await expect(ask(address, { ALL_PROXY: gone })).rejects.toThrow(
         `the proxy ${gone} cannot be reached or does not answer (ECONNREFUSED). Check ALL_PROXY, or put out.invalid into`,
       )
-      await expect(ask(address, { ALL_PROXY: 'socks5://127.0.0.1:1' })).rejects.toThrow(
-        'ALL_PROXY names a proxy that is',
-      )
+      await expect(ask(address, { ALL_PROXY: 'socks5://127.0.0.1:1' })).rejects.toThrow(/ALL_PROXY.*socks5/)
     },
   )
 
   test('a tunnel that the proxy does not open is told with its reason', async () => {
     const { secure } = await serving()
     await using proxy = await startProxy({ refusal: 403 })
-    await expect(ask(secure, { HTTPS_PROXY: proxy.url })).rejects.toThrow('does not allow out.invalid:')
+    await expect(ask(secure, { HTTPS_PROXY: proxy.url })).rejects.toThrow(/out\.invalid:\d+ \(HTTP 403\)/)
   })
 })

@@ -327,9 +327,9 @@ export function members(bytes: Buffer): Members | undefined {
 
 /**
  * Finds the elements of one JSON array, as slices; undefined for anything else, as with `members`. Stops with undefined
- * after `most`: a slice is a hundred times as large as a one-digit element.
+ * after `max`: a slice is a hundred times as large as a one-digit element.
  */
-export function elements(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer[] | undefined {
+export function elements(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buffer[] | undefined {
   const words = wordsOf(bytes)
   const found: Buffer[] = []
   let at = skipSpace(bytes, 0)
@@ -338,7 +338,7 @@ export function elements(bytes: Buffer, most = Number.POSITIVE_INFINITY): Buffer
   if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
   for (;;) {
     const end = skipValue(bytes, words, at, 1)
-    if (end === none || found.length === most) return undefined
+    if (end === none || found.length === max) return undefined
     found.push(bytes.subarray(at, end))
     at = skipSpace(bytes, end)
     if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined

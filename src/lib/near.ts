@@ -1,15 +1,15 @@
-const longest = 64
+const maxLength = 64
 
 /** The candidates that a misspelt word may have meant, nearest first: at most three. */
 export function nearMisses(word: string, candidates: Iterable<string>): string[] {
   // Words come from callers and the comparison is quadratic, so bound it.
-  if (word.length > longest) return []
+  if (word.length > maxLength) return []
   const wanted = folded(word)
   const found: { candidate: string; distance: number }[] = []
   for (const candidate of new Set(candidates)) {
     const offered = folded(candidate)
     const allowed = Math.floor(Math.min(wanted.length, offered.length) / 3)
-    const hopeless = candidate === word || candidate.length > longest || offered === ''
+    const hopeless = candidate === word || candidate.length > maxLength || offered === ''
     if (hopeless || Math.abs(offered.length - wanted.length) > allowed) continue
     const distance = editDistance(wanted, offered)
     if (distance <= allowed) found.push({ candidate, distance })

@@ -25,9 +25,8 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
   if (isExcepted(host, port || (scheme === 'https' ? '443' : '80'), exceptions ?? '')) return undefined
   const url = read(env[variable] ?? '')
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    const found = url ? `a proxy that is asked by ${url.protocol.slice(0, -1)}` : 'no address'
-    const sentence = `${variable} names ${found}. Write it as http://HOST:PORT, or put ${host} into NO_PROXY.`
-    throw new ProxyError(sentence)
+    const problem = url ? `names a ${url.protocol.slice(0, -1)} proxy, which is not supported` : 'is not a URL'
+    throw new ProxyError(`${variable} ${problem}. Write it as http://HOST:PORT, or put ${host} into NO_PROXY.`)
   }
   return { origin: url.origin, authorization: basicAuthOf(url), variable }
 }
@@ -101,14 +100,14 @@ export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause:
 export function proxyRefused({ origin, variable, authorization }: WebProxy, to: URL, status: number): ProxyError {
   if (status === 407) {
     const [does, advice] = authorization
-      ? ['refuses the user and password', `Correct them in ${variable}`]
-      : ['wants a user and a password', `Put them into ${variable}, in front of its host: USER:PASSWORD@HOST`]
+      ? ['rejects the user name and password', `Correct them in ${variable}`]
+      : ['requires a user name and password', `Put them into ${variable}, in front of its host: USER:PASSWORD@HOST`]
     return new ProxyError(`the proxy ${origin} ${does} (HTTP 407). ${advice}.`)
   }
   const [does, advice] =
     status >= 500
-      ? ['does not reach', 'Check that it runs and that its address is right']
-      : ['does not allow', 'Ask whoever runs the proxy to allow it']
+      ? ['cannot reach', 'Check that it is running and that its address is correct']
+      : ['does not allow', 'Ask the operator of the proxy to allow it']
   return new ProxyError(
     `the proxy ${origin} ${does} ${to.host} (HTTP ${status}). ${advice}, or put ${to.hostname} into NO_PROXY.`,
   )

@@ -6,9 +6,6 @@ import type { Log } from '../core/log.ts'
 import type { SourceStatus } from '../core/source-status.ts'
 import { callAgain } from '../lib/duration.ts'
 
-/** What a call shows about its server. `nothing`: it does not count. */
-export type BreakerOutcome = 'answered' | 'failed' | 'nothing'
-
 export type BreakerState = SourceStatus['breaker']
 
 export interface BreakerStatus {
@@ -21,198 +18,18 @@ export interface BreakerStatus {
   readonly reason?: string
 }
 
-/** The circuit breaker of one server. Closed lets all calls through, open none, half-open a few probes. */
-export interface Breaker extends Disposable {
-  readonly status: BreakerStatus
-  /** Returns a ticket for `leave`, or undefined if the call must not proceed. */
-  enter(): number | undefined
-  leave(ticket: number, outcome: BreakerOutcome): void
-  /** The server fails at another replica: for a while, one failure opens this breaker. Returns whether this is news. */
-  hint(): boolean
-}
-
-export interface BreakerOptions {
-  /** Read on each use, so that a reload applies from the next call on. */
-  config(): BreakerConfig
-  readonly start: number
-  readonly clock: Clock
-  random(): number
-  changed(state: BreakerState): void
-}
-
-/** Upper bound of the doubled open time, unless `openFor` is longer. */
-const maxPauseMs = 120_000
-
-/** Gateways that opened together must not probe together. */
-const jitter = 0.2
-
-function createBreaker({ config, start, clock, random, changed }: BreakerOptions): Breaker {
-  const window = createWindow()
-  let state: BreakerState = 'closed'
-  let since = start
-  let failures = 0
-  let reason = ''
-  /** Incremented with each state change; tickets of an earlier state are ignored. */
-  let time = 0
-  let probes = 0
-  let openings = 0
-  let until = 0
-  let hintedUntil = 0
-  let timer: Disposable | undefined
-
-  const become = (next: BreakerState) => {
-    time++
-    state = next
-    since = clock.now()
-    changed(next)
-  }
-
-  const open = (because: string) => {
-    const { openFor } = config()
-    const longest = Math.max(openFor, maxPauseMs)
-    const pause = Math.min(openFor * 2 ** openings, longest)
-    const pauseMs = openings++ === 0 ? pause : Math.round(pause * (1 - jitter * random()))
-    reason = because
-    until = clock.monotonic() + pauseMs
-    timer = clock.after(pauseMs, () => {
-      probes = 0
-      become('half-open')
-    })
-    become('open')
-  }
-
-  const close = () => {
-    failures = 0
-    openings = 0
-    window.clear()
-    become('closed')
-  }
-
-  const isHinted = () => clock.monotonic() < hintedUntil
-
-  const failed = () => {
-    const { failures: most, rate, minimumCalls, window: lengthMs } = config()
-    failures++
-    window.add(true, clock.monotonic(), lengthMs)
-    if (state === 'half-open') open('it failed again when it was tested')
-    else if (failures >= most) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
-    else if (isHinted()) open('a call failed here and at another replica')
-    else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
-      open(`${window.failures} of its last ${window.calls} calls failed`)
-  }
-
-  const answered = () => {
-    if (state === 'half-open') return close()
-    failures = 0
-    hintedUntil = 0
-    window.add(false, clock.monotonic(), config().window)
-  }
-
-  return {
-    get status() {
-      if (state === 'closed') return { state, since, failures }
-      if (state === 'half-open') return { state, since, failures, reason }
-      return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.monotonic()), 1) }
-    },
-    enter() {
-      if (state === 'closed') return time
-      if (state === 'open' || probes >= config().halfOpenCalls) return undefined
-      probes++
-      return time
-    },
-    leave(ticket, outcome) {
-      if (ticket !== time) return
-      if (state === 'half-open') probes--
-      if (outcome === 'failed') failed()
-      else if (outcome === 'answered') answered()
-    },
-    hint() {
-      if (state !== 'closed') return false
-      const news = !isHinted()
-      hintedUntil = clock.monotonic() + config().openFor
-      return news
-    },
-    [Symbol.dispose]() {
-      time++
-      timer?.[Symbol.dispose]()
-    },
-  }
-}
-
-/** The window moves in slices, so it can be up to a tenth shorter than configured. */
-const slices = 10
-
-/** Counts recent calls and failures in constant memory. */
-interface Window {
-  readonly calls: number
-  readonly failures: number
-  add(failed: boolean, now: number, lengthMs: number): void
-  clear(): void
-}
-
-export function createWindow(): Window {
-  const callsIn = new Array<number>(slices).fill(0)
-  const failuresIn = new Array<number>(slices).fill(0)
-  let calls = 0
-  let failures = 0
-  let length = 0
-  /** Number of the newest slice, counted from zero of the clock. */
-  let latest = 0
-
-  const clear = () => {
-    callsIn.fill(0)
-    failuresIn.fill(0)
-    calls = 0
-    failures = 0
-  }
-
-  const moveTo = (slice: number) => {
-    // If the clock goes back, old counts would stay until it catches up.
-    if (slice < latest || slice - latest >= slices) clear()
-    else {
-      for (let next = latest + 1; next <= slice; next++) {
-        const place = next % slices
-        calls -= callsIn[place] as number
-        failures -= failuresIn[place] as number
-        callsIn[place] = 0
-        failuresIn[place] = 0
-      }
-    }
-    latest = slice
-  }
-
-  return {
-    get calls() {
-      return calls
-    },
-    get failures() {
-      return failures
-    },
-    add(failed, now, lengthMs) {
-      if (lengthMs !== length) clear()
-      length = lengthMs
-      const slice = Math.floor(now / Math.ceil(lengthMs / slices))
-      if (slice !== latest) moveTo(slice)
-      const place = slice % slices
-      callsIn[place] = (callsIn[place] as number) + 1
-      calls++
-      if (!failed) return
-      failuresIn[place] = (failuresIn[place] as number) + 1
-      failures++
-    },
-    clear,
-  }
-}
-
 export type BreakerConfig = Config['breaker']
 
-interface Written {
+interface BreakerSettings {
   readonly breaker: BreakerConfig
   readonly mcpServers: Readonly<Record<string, Pick<Config['mcpServers'][string], 'breaker'>>>
 }
 
 /** Settings of each server: its own, with defaults from the section `breaker`. */
-export function breakerConfigs({ breaker, mcpServers }: Written): (server: string) => BreakerConfig | undefined {
+export function breakerConfigs({
+  breaker,
+  mcpServers,
+}: BreakerSettings): (server: string) => BreakerConfig | undefined {
   const configs = new Map(
     Object.entries(mcpServers).map(([server, own]) => [server, { ...breaker, ...own.breaker } as BreakerConfig]),
   )
@@ -253,7 +70,7 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
     if (!first) return undefined
     const config = () => configOf(server) ?? first
     const changed = (state: BreakerState) => {
-      tell(log, server, state, breaker)
+      logChange(log, server, state, breaker)
       for (const listener of listeners) listener(server, state)
     }
     const breaker = createBreaker({ config, start, clock, random, changed })
@@ -307,14 +124,14 @@ function heldBack({ entry: { server } }: Call, { status }: Breaker): ToolwayErro
   return new ToolwayError('CIRCUIT_OPEN', sentence, { server, retryAfterMs })
 }
 
-function tell(log: Log, server: string, state: BreakerState, { status: { reason, retryAfterMs } }: Breaker): void {
+function logChange(log: Log, server: string, state: BreakerState, { status: { reason, retryAfterMs } }: Breaker): void {
   if (state === 'closed') log.info({ server }, 'breaker closed: the server works again')
   else if (state === 'half-open') log.info({ server }, 'breaker half-open: trying the server again')
   else log.warn({ server, reason, forMs: retryAfterMs }, 'breaker opened: the server fails')
 }
 
 /** Timers can fire slightly early, and the call may have waited in a queue. */
-const asGoodAsAll = 0.9
+const fullTimeShare = 0.9
 
 /** Classifies a thrown error. Only the server's own failures count (J3). */
 function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome {
@@ -331,5 +148,171 @@ function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   const own = entry.traits.timeoutMs
   const { reason } = signal
   const isTimeout = reason instanceof ToolwayError && reason.code === 'TIMEOUT' && !reason.details.late
-  return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * asGoodAsAll
+  return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * fullTimeShare
+}
+
+/** What a call shows about its server. `nothing`: it does not count. */
+type BreakerOutcome = 'answered' | 'failed' | 'nothing'
+
+/** Upper bound of the doubled open time, unless `openFor` is longer. */
+const maxPauseMs = 120_000
+
+/** Gateways that opened together must not probe together. */
+const jitter = 0.2
+
+interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'random'>> {
+  /** Read on each use, so that a reload applies from the next call on. */
+  config(): BreakerConfig
+  readonly start: number
+  changed(state: BreakerState): void
+}
+
+type Breaker = ReturnType<typeof createBreaker>
+
+/** The circuit breaker of one server. Closed lets all calls through, open none, half-open a few probes. */
+function createBreaker({ config, start, clock, random, changed }: BreakerOptions) {
+  const window = createWindow()
+  let state: BreakerState = 'closed'
+  let since = start
+  let failures = 0
+  let reason = ''
+  /** Incremented with each state change; tickets of an earlier state are ignored. */
+  let time = 0
+  let probes = 0
+  let openings = 0
+  let until = 0
+  let hintedUntil = 0
+  let timer: Disposable | undefined
+
+  const become = (next: BreakerState) => {
+    time++
+    state = next
+    since = clock.now()
+    changed(next)
+  }
+
+  const open = (because: string) => {
+    const { openFor } = config()
+    const pause = Math.min(openFor * 2 ** openings, Math.max(openFor, maxPauseMs))
+    const pauseMs = openings++ === 0 ? pause : Math.round(pause * (1 - jitter * random()))
+    reason = because
+    until = clock.monotonic() + pauseMs
+    timer = clock.after(pauseMs, () => {
+      probes = 0
+      become('half-open')
+    })
+    become('open')
+  }
+
+  const close = () => {
+    failures = 0
+    openings = 0
+    window.clear()
+    become('closed')
+  }
+
+  const isHinted = () => clock.monotonic() < hintedUntil
+
+  const failed = () => {
+    const { failures: maxFailures, rate, minimumCalls, window: lengthMs } = config()
+    failures++
+    window.add(true, clock.monotonic(), lengthMs)
+    if (state === 'half-open') open('it failed again when it was tested')
+    else if (failures >= maxFailures) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
+    else if (isHinted()) open('a call failed here and at another replica')
+    else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
+      open(`${window.failures} of its last ${window.calls} calls failed`)
+  }
+
+  const answered = () => {
+    if (state === 'half-open') return close()
+    failures = 0
+    hintedUntil = 0
+    window.add(false, clock.monotonic(), config().window)
+  }
+
+  return {
+    get status(): BreakerStatus {
+      if (state === 'closed') return { state, since, failures }
+      if (state === 'half-open') return { state, since, failures, reason }
+      return { state, since, failures, reason, retryAfterMs: Math.max(Math.ceil(until - clock.monotonic()), 1) }
+    },
+    /** Returns a ticket for `leave`, or undefined if the call must not proceed. */
+    enter(): number | undefined {
+      if (state === 'closed') return time
+      if (state === 'open' || probes >= config().halfOpenCalls) return undefined
+      probes++
+      return time
+    },
+    leave(ticket: number, outcome: BreakerOutcome): void {
+      if (ticket !== time) return
+      if (state === 'half-open') probes--
+      if (outcome === 'failed') failed()
+      else if (outcome === 'answered') answered()
+    },
+    /**
+     * The server fails at another replica: for a while, one failure opens this breaker. Returns whether this is news.
+     */
+    hint(): boolean {
+      if (state !== 'closed') return false
+      const news = !isHinted()
+      hintedUntil = clock.monotonic() + config().openFor
+      return news
+    },
+    [Symbol.dispose](): void {
+      time++
+      timer?.[Symbol.dispose]()
+    },
+  }
+}
+
+/** The window moves in slices, so it can be up to a tenth shorter than configured. */
+const slices = 10
+
+/** Counts recent calls and failures in constant memory. */
+export function createWindow() {
+  const callsIn = new Array<number>(slices).fill(0)
+  const failuresIn = new Array<number>(slices).fill(0)
+  let length = 0
+  /** Number of the newest slice, counted from zero of the clock. */
+  let latest = 0
+
+  const moveTo = (slice: number) => {
+    // If the clock goes back, old counts would stay until it catches up.
+    if (slice < latest || slice - latest >= slices) window.clear()
+    else {
+      for (let next = latest + 1; next <= slice; next++) {
+        const place = next % slices
+        window.calls -= callsIn[place] as number
+        window.failures -= failuresIn[place] as number
+        callsIn[place] = 0
+        failuresIn[place] = 0
+      }
+    }
+    latest = slice
+  }
+
+  const window = {
+    calls: 0,
+    failures: 0,
+    add(failed: boolean, now: number, lengthMs: number): void {
+      if (lengthMs !== length) window.clear()
+      length = lengthMs
+      const slice = Math.floor(now / Math.ceil(lengthMs / slices))
+      if (slice !== latest) moveTo(slice)
+      const place = slice % slices
+      callsIn[place] = (callsIn[place] as number) + 1
+      window.calls++
+      if (!failed) return
+      failuresIn[place] = (failuresIn[place] as number) + 1
+      window.failures++
+    },
+    clear(): void {
+      callsIn.fill(0)
+      failuresIn.fill(0)
+      window.calls = 0
+      window.failures = 0
+    },
+  }
+  return window
 }

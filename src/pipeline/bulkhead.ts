@@ -46,16 +46,16 @@ const usualWaitMs = 5_000
 export function bulkhead(options: BulkheadOptions): Bulkhead {
   const { clock } = options
   // The limit is read with the first call.
-  const whole = createPlaces(Number.POSITIVE_INFINITY)
-  const servers = new Map<string, Places>()
-  const agents = new Map<string, Places>()
+  const whole = createSlots(Number.POSITIVE_INFINITY)
+  const servers = new Map<string, Slots>()
+  const agents = new Map<string, Slots>()
   const room = createWaitingRoom(options)
 
   const take = ({ server, agent }: Needs): boolean => {
-    if (!hasPlace(whole) || !hasPlace(server) || !hasPlace(agent)) return false
-    takePlace(whole)
-    takePlace(server)
-    takePlace(agent)
+    if (!hasSlot(whole) || !hasSlot(server) || !hasSlot(agent)) return false
+    takeSlot(whole)
+    takeSlot(server)
+    takeSlot(agent)
     return true
   }
 
@@ -63,8 +63,8 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
     async interceptor(call, next) {
       const { entry, caller } = call
       if (entry.traits.carries) return next(call)
-      const server = placesOf(servers, entry.server, options.serverLimit(entry.server))
-      const agent = placesOf(agents, caller.agent, options.agentLimit(caller.agent))
+      const server = slotsOf(servers, entry.server, options.serverLimit(entry.server))
+      const agent = slotsOf(agents, caller.agent, options.agentLimit(caller.agent))
       whole.limit = options.total()
       const needs = { whole, server, agent }
       // Queued calls wait for a slot that is taken, so a call that finds all its slots free overtakes nobody.
@@ -77,39 +77,38 @@ export function bulkhead(options: BulkheadOptions): Bulkhead {
         return await endWith(call.signal, next(call))
       } finally {
         const heldMs = Math.max(clock.monotonic() - start, 0)
-        giveBack(whole, heldMs)
-        giveBack(server, heldMs)
-        giveBack(agent, heldMs)
+        releaseSlot(whole, heldMs)
+        releaseSlot(server, heldMs)
+        releaseSlot(agent, heldMs)
         if (room.size > 0) room.serve(take)
       }
     },
     stats: () => ({ ...loadOf(whole), limit: options.total(), servers: loads(servers), agents: loads(agents) }),
     limitsChanged() {
       whole.limit = options.total()
-      limitAnew(servers, options.serverLimit)
-      limitAnew(agents, options.agentLimit)
+      applyLimits(servers, options.serverLimit)
+      applyLimits(agents, options.agentLimit)
       room.serve(take)
     },
   }
 }
 
-function placesOf(all: Map<string, Places>, name: string, limit: number | undefined): Places | undefined {
+function slotsOf(all: Map<string, Slots>, name: string, limit: number | undefined): Slots | undefined {
   if (limit === undefined) return undefined
-  const known = all.get(name)
-  if (known) {
-    known.limit = limit
-    return known
+  let slots = all.get(name)
+  if (!slots) {
+    slots = createSlots(limit)
+    all.set(name, slots)
   }
-  const places = createPlaces(limit)
-  all.set(name, places)
-  return places
+  slots.limit = limit
+  return slots
 }
 
-function limitAnew(all: Map<string, Places>, limitOf: (name: string) => number | undefined): void {
-  for (const [name, places] of all) {
+function applyLimits(all: Map<string, Slots>, limitOf: (name: string) => number | undefined): void {
+  for (const [name, slots] of all) {
     // Waiting calls still hold this object: lift its limit before it is dropped.
-    places.limit = limitOf(name) ?? Number.POSITIVE_INFINITY
-    if (places.limit === Number.POSITIVE_INFINITY) all.delete(name)
+    slots.limit = limitOf(name) ?? Number.POSITIVE_INFINITY
+    if (slots.limit === Number.POSITIVE_INFINITY) all.delete(name)
   }
 }
 
@@ -118,15 +117,10 @@ const maxWaitOf = ({ timeoutMs, entry }: Call, { maxWaitMs = usualWaitMs }: Bulk
   return halfMs < maxWaitMs ? { ms: halfMs, from: "half the call's timeout" } : { ms: maxWaitMs, from: 'a fixed limit' }
 }
 
-const loadOf = ({ inFlight, waiting, limit }: Places): BulkheadLoad => ({ inFlight, queued: waiting, limit })
+const loadOf = ({ inFlight, waiting, limit }: Slots): BulkheadLoad => ({ inFlight, queued: waiting, limit })
 
-const loads = (all: ReadonlyMap<string, Places>): Record<string, BulkheadLoad> =>
-  Object.fromEntries([...all].map(([name, places]) => [name, loadOf(places)]))
-
-interface WaitingQueue {
-  readonly key: string
-  readonly waiters: Set<QueuedCall>
-}
+const loads = (all: ReadonlyMap<string, Slots>): Record<string, BulkheadLoad> =>
+  Object.fromEntries([...all].map(([name, slots]) => [name, loadOf(slots)]))
 
 interface QueuedCall {
   readonly call: Call
@@ -141,89 +135,77 @@ interface MaxWait {
   readonly from: string
 }
 
-interface WaitingRoom {
-  readonly size: number
-  /** Resolves with the slots taken; rejects if the call waits too long or is aborted. */
-  wait(call: Call, needs: Needs, maxWait: MaxWait): Promise<void>
-  /** Offers a turn to the first call of each queue; a queue whose call cannot proceed keeps its position. */
-  serve(goesOn: (needs: Needs) => boolean): void
-}
-
 /** Round robin over agents and servers. A queue that cannot be served yet keeps its position. */
-function createWaitingRoom(options: { queue(): number; readonly clock: Clock }): WaitingRoom {
-  const lanes = new Map<string, WaitingQueue>()
-  let size = 0
+function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
+  const queues = new Map<string, Set<QueuedCall>>()
 
-  const counted = ({ whole, server, agent }: Needs, by: 1 | -1) => {
-    size += by
-    for (const places of [whole, server, agent] as (Places | undefined)[]) if (places) places.waiting += by
-  }
-
-  const leave = (lane: WaitingQueue, waiter: QueuedCall) => {
-    lane.waiters.delete(waiter)
-    if (lane.waiters.size === 0) lanes.delete(lane.key)
-    counted(waiter.needs, -1)
+  const count = ({ whole, server, agent }: Needs, by: 1 | -1) => {
+    room.size += by
+    whole.waiting += by
+    if (server) server.waiting += by
+    if (agent) agent.waiting += by
   }
 
   /** Evicts the newest call of the longest queue in favour of a shorter queue, so that no agent can fill the room. */
-  const makeRoom = (forLane: string): boolean => {
-    let longest: WaitingQueue | undefined
-    for (const lane of lanes.values()) if (lane.waiters.size > (longest?.waiters.size ?? 0)) longest = lane
-    const own = lanes.get(forLane)?.waiters.size ?? 0
-    if (!longest || longest.waiters.size <= own + 1) return false
-    let last: QueuedCall | undefined
-    for (const waiter of longest.waiters) last = waiter
-    last?.refuse(overloaded(last.call, last.needs, 'its place in the queue was given to another agent'))
+  const makeRoom = (key: string): boolean => {
+    let longest = new Set<QueuedCall>()
+    for (const queue of queues.values()) if (queue.size > longest.size) longest = queue
+    const last = [...longest].at(-1)
+    if (!last || longest.size <= (queues.get(key)?.size ?? 0) + 1) return false
+    last.refuse(overloaded(last.call, last.needs, 'its place in the queue was given to another agent'))
     return true
   }
 
-  return {
-    get size() {
-      return size
-    },
-    async wait(call, needs, { ms, from }) {
+  const room = {
+    size: 0,
+    /** Resolves with the slots taken; rejects if the call waits too long or is aborted. */
+    async wait(call: Call, needs: Needs, { ms, from }: MaxWait): Promise<void> {
       const { signal } = call
       signal.throwIfAborted()
       // Neither name contains a space, so keys are unique.
       const key = `${call.caller.agent} ${call.entry.server}`
-      if (size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'the queue is full')
+      if (room.size >= options.queue() && !makeRoom(key)) throw overloaded(call, needs, 'the queue is full')
       const { promise, resolve, reject } = Promise.withResolvers<void>()
-      const lane = lanes.get(key) ?? { key, waiters: new Set() }
+      const queue = queues.get(key) ?? new Set()
       const waiter: QueuedCall = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
       const tooLong = () =>
         waiter.refuse(overloaded(call, needs, `none of them finished within ${durationText(ms)} (${from})`))
       const timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
-      lanes.set(key, lane)
-      lane.waiters.add(waiter)
-      counted(needs, 1)
+      queues.set(key, queue)
+      queue.add(waiter)
+      count(needs, 1)
       return promise
 
       function end(settle: () => void): void {
         timer[Symbol.dispose]()
         signal.removeEventListener('abort', gone)
-        leave(lane, waiter)
+        queue.delete(waiter)
+        if (queue.size === 0) queues.delete(key)
+        count(needs, -1)
         settle()
       }
     },
-    serve(goesOn) {
-      for (const lane of lanes.values()) {
-        const [first] = lane.waiters
-        if (!first || !hasPlace(first.needs.whole)) return
+    /** Offers a turn to the first call of each queue; a queue whose call cannot proceed keeps its position. */
+    serve(goesOn: (needs: Needs) => boolean): void {
+      for (const [key, queue] of queues) {
+        const [first] = queue
+        if (!first || !hasSlot(first.needs.whole)) return
         if (!goesOn(first.needs)) continue
         first.goOn()
         // At the end of the map, this loop visits it again.
-        if (lanes.delete(lane.key)) lanes.set(lane.key, lane)
+        if (queues.delete(key)) queues.set(key, queue)
       }
     },
   }
+  return room
 }
 
 interface Needs {
-  readonly whole: Places
-  readonly server: Places | undefined
-  readonly agent: Places | undefined
+  readonly whole: Slots
+  readonly server: Slots | undefined
+  readonly agent: Slots | undefined
 }
 
 /** Bounds for Retry-After: never sooner, however short the calls are; beyond the upper bound it is only a guess. */
@@ -232,19 +214,19 @@ const latestMs = 60_000
 
 /** The error for a call without a free slot (B7): names what is full and when to retry. */
 function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, why: string): ToolwayError {
-  const full: (readonly [string, Places])[] = []
-  if (server && !hasPlace(server)) full.push([`The server ${entry.server}`, server])
-  if (agent && !hasPlace(agent)) full.push([`The agent ${caller.agent}`, agent])
-  if (full.length === 0 || !hasPlace(whole)) full.push(['Toolway', whole])
+  const full: (readonly [string, Slots])[] = []
+  if (server && !hasSlot(server)) full.push([`The server ${entry.server}`, server])
+  if (agent && !hasSlot(agent)) full.push([`The agent ${caller.agent}`, agent])
+  if (full.length === 0 || !hasSlot(whole)) full.push(['Toolway', whole])
   const [who, { limit }] = full[0] as (typeof full)[number]
-  const backlog = Math.max(...full.map(([, places]) => backlogMs(places)))
+  const backlog = Math.max(...full.map(([, slots]) => backlogMs(slots)))
   const retryAfterMs = Math.ceil(Math.min(Math.max(backlog, soonestMs), latestMs))
   const busy = `${who} has ${limit === 1 ? 'a call' : `${limit} calls`} in flight, its limit`
   const sentence = `${busy}, and ${why}. Nothing was sent: ${callAgain(retryAfterMs)}.`
   return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })
 }
 
-interface Places {
+interface Slots {
   limit: number
   inFlight: number
   waiting: number
@@ -252,22 +234,22 @@ interface Places {
   meanMs: number | undefined
 }
 
-const createPlaces = (limit: number): Places => ({ limit, inFlight: 0, waiting: 0, meanMs: undefined })
+const createSlots = (limit: number): Slots => ({ limit, inFlight: 0, waiting: 0, meanMs: undefined })
 
-const hasPlace = (places: Places | undefined): boolean => places === undefined || places.inFlight < places.limit
+const hasSlot = (slots: Slots | undefined): boolean => slots === undefined || slots.inFlight < slots.limit
 
-function takePlace(places: Places | undefined): void {
-  if (places) places.inFlight++
+function takeSlot(slots: Slots | undefined): void {
+  if (slots) slots.inFlight++
 }
 
-function giveBack(places: Places | undefined, heldMs: number): void {
-  if (!places) return
-  places.inFlight--
+function releaseSlot(slots: Slots | undefined, heldMs: number): void {
+  if (!slots) return
+  slots.inFlight--
   // Exponential moving average, so that estimates follow recent calls.
-  places.meanMs = places.meanMs === undefined ? heldMs : places.meanMs * 0.8 + heldMs * 0.2
+  slots.meanMs = slots.meanMs === undefined ? heldMs : slots.meanMs * 0.8 + heldMs * 0.2
 }
 
 /** Assumed call duration before the first call has ended. */
 const unknownMs = 1_000
 
-const backlogMs = ({ limit, waiting, meanMs = unknownMs }: Places): number => (meanMs * (waiting + 1)) / limit
+const backlogMs = ({ limit, waiting, meanMs = unknownMs }: Slots): number => (meanMs * (waiting + 1)) / limit

@@ -154,7 +154,7 @@ test('F11: no refusal is lost: each has a record or is counted in one, and no mi
 describe('B7: the memory of it is bounded', () => {
   const bounded = () => {
     const clock = createManualClock()
-    return { clock, refusals: createRefusals({ audit: keptAudit(), clock, most: 3 }) }
+    return { clock, refusals: createRefusals({ audit: keptAudit(), clock, maxPrincipals: 3 }) }
   }
 
   test('those who find no room share one bucket', () => {

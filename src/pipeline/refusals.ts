@@ -12,7 +12,7 @@ export type Who = Pick<AuditSubject, 'agent' | 'principal' | 'anonymous' | 'addr
 export type Note = Pick<AuditEnd, 'suppressed'>
 
 /** Whether a refusal is audited; if not, when the next one will be. */
-export type Counted =
+type Counted =
   | { readonly recorded: true; readonly note: Note }
   | { readonly recorded: false; readonly retryAfterMs: number }
 
@@ -40,9 +40,6 @@ const strangersBurst = 10
 /** Buckets refill faster than this. An account with an unwritten count after this time has stopped. */
 const overAfterMs = 1_000
 
-/** Principals beyond this share one bucket. */
-const maxPrincipals = 10_000
-
 /** How many accounts one refusal inspects for a full bucket to evict. */
 const looksThrough = 8
 
@@ -57,13 +54,14 @@ interface Account {
   readonly shared: boolean
 }
 
-export interface RefusalsOptions {
+interface RefusalsOptions {
   readonly audit: Audit
   readonly clock: Clock
-  readonly most?: number
+  /** Principals beyond this share one bucket. */
+  readonly maxPrincipals?: number
 }
 
-export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsOptions): Refusals {
+export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: RefusalsOptions): Refusals {
   const accounts = new Map<string, Account>()
   const strangers = new Map<ErrorCode, Account>()
   const others = account(burst, { agent: '(several)', principal: '(several)' }, true)
@@ -84,19 +82,17 @@ export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsO
     const key = who.principal.length > maxKey ? hash('sha256', who.principal) : who.principal
     const known = accounts.get(key)
     if (known) return known
-    if (accounts.size >= most) makeRoom(now)
-    if (accounts.size >= most) return others
-    const made = account(burst, who)
-    accounts.set(key, made)
-    return made
+    if (accounts.size >= maxPrincipals) makeRoom(now)
+    if (accounts.size >= maxPrincipals) return others
+    const created = account(burst, who)
+    accounts.set(key, created)
+    return created
   }
 
   const strangersWith = (code: ErrorCode): Account => {
-    const known = strangers.get(code)
-    if (known) return known
-    const made = account(strangersBurst, { agent: '(none)', principal: 'unknown' }, true)
-    strangers.set(code, made)
-    return made
+    const one = strangers.get(code) ?? account(strangersBurst, { agent: '(none)', principal: 'unknown' }, true)
+    strangers.set(code, one)
+    return one
   }
 
   const collect = (one: Account): Note => {
@@ -118,27 +114,15 @@ export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsO
     return { recorded: false, retryAfterMs }
   }
 
-  const tell = (one: Account) => {
-    const written = audit.end({
-      call: randomUUID(),
-      ...one.who,
-      operation: 'refusals',
-      write: false,
-      decision: 'DENY',
-      reason: 'rate_limited',
-      code: 'RATE_LIMITED',
-      is_error: true,
-      latency_ms: 0,
-      ...collect(one),
-    })
-    // Nobody waits for this record, and the audit writer logs its own failures.
-    written?.catch(() => {})
+  const report = (one: Account) => {
+    const end = { decision: 'DENY', reason: 'rate_limited', code: 'RATE_LIMITED' } as const
+    recordEnd(audit, { ...one.who, operation: 'refusals', ...end, ...collect(one) })
   }
 
   const settle = (now: number) => {
     for (const one of owing) {
       if (now - one.since < overAfterMs) return
-      tell(one)
+      report(one)
     }
   }
 
@@ -163,13 +147,18 @@ export function createRefusals({ audit, clock, most = maxPrincipals }: RefusalsO
       if (owing.size > 0) settle(clock.monotonic())
     },
     [Symbol.dispose]() {
-      for (const one of owing) tell(one)
+      for (const one of owing) report(one)
     },
   }
 }
 
-const account = (most: number, who: Who, shared = false): Account => ({
-  bucket: newBucket(most, perMinute),
+/** Nobody waits for this record, and the audit writer logs its own failures. */
+function recordEnd(audit: Audit, event: Omit<AuditEnd, 'call' | 'write' | 'is_error' | 'latency_ms'>): void {
+  audit.end({ call: randomUUID(), ...event, write: false, is_error: true, latency_ms: 0 })?.catch(() => {})
+}
+
+const account = (burst: number, who: Who, shared = false): Account => ({
+  bucket: newBucket(burst, perMinute),
   suppressed: 0,
   since: 0,
   who,
@@ -211,29 +200,23 @@ function take(bucket: Bucket, now: number): number {
  */
 export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Access['rejected'] {
   return ({ address, principal, asked, detail, malformed, code }) => {
-    const who = { agent: '(none)', principal: principal ?? 'unknown', ...(address !== undefined && { address }) }
+    const who = { agent: '(none)', principal: principal ?? 'unknown', address }
     const counted = principal === undefined ? refusals.countStranger(who, code) : refusals.count(who)
     if (!counted.recorded) return
-    const reason = malformed ? 'malformed_request' : code.toLowerCase()
-    const told = { code, address, principal, agent: asked, detail: detail && bounded(detail), ...counted.note }
-    log.warn(told, malformed ? 'Refused a malformed request' : 'Refused a request')
-    const end = audit.end({
-      call: randomUUID(),
+    const shown = detail === undefined ? undefined : bounded(detail)
+    const facts = { code, address, principal, agent: asked, detail: shown, ...counted.note }
+    log.warn(facts, malformed ? 'Refused a malformed request' : 'Refused a request')
+    recordEnd(audit, {
       ...who,
       operation: malformed ? 'malformed_request' : 'authenticate',
-      ...(asked !== undefined && { asked }),
-      ...(detail !== undefined && { detail: bounded(detail) }),
-      write: false,
+      asked,
+      detail: shown,
       brief: true,
       decision: malformed ? 'ERROR' : 'DENY',
-      reason,
+      reason: malformed ? 'malformed_request' : code.toLowerCase(),
       code,
-      is_error: true,
-      latency_ms: 0,
       ...counted.note,
     })
-    // The request is rejected even if the record cannot be written.
-    end?.catch(() => {})
   }
 }
 

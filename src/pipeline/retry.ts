@@ -1,6 +1,7 @@
 import type { Config } from '../config/schema.ts'
 import type { Call, Interceptor } from '../core/call.ts'
 import type { Clock } from '../core/clock.ts'
+import { endWith } from '../core/deadline.ts'
 import { ToolwayError } from '../core/errors.ts'
 import { backoffMs } from '../lib/backoff.ts'
 
@@ -14,8 +15,8 @@ const maxPauseMs = 10_000
 
 /** Retries failed calls that are safe to repeat (F12), with backoff, within the call's timeout and a retry budget. */
 export function retry({ attempts, budget: share, backoff, clock, random = Math.random }: RetryOptions): Interceptor {
-  const budgets = new Map<string, Budget>()
-  const budgetOf = (server: string): Budget => {
+  const budgets = new Map<string, ReturnType<typeof createBudget>>()
+  const budgetOf = (server: string) => {
     let budget = budgets.get(server)
     if (!budget) {
       budget = createBudget(share, clock)
@@ -27,10 +28,10 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 
   /** Full jitter: calls that failed together must not retry together. */
   const pauseBefore = (retries: number, error: ToolwayError): number | undefined => {
-    const most = backoffMs(retries, pauses)
+    const maxMs = backoffMs(retries, pauses)
     const { retryAfterMs = 0 } = error.details
     // Earlier is pointless. If the server asks for a longer pause than ours, leave the retry to the caller.
-    return retryAfterMs > most ? undefined : Math.max(Math.round(most * random()), retryAfterMs)
+    return retryAfterMs > maxMs ? undefined : Math.max(Math.round(maxMs * random()), retryAfterMs)
   }
 
   return async (call, next) => {
@@ -45,9 +46,9 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
       } catch (thrown) {
         const ms = tried <= attempts && isRepeatable(thrown, call) ? pauseBefore(tried - 1, thrown) : undefined
         const inTime = ms !== undefined && clock.monotonic() - start + ms < timeOf(call)
-        if (!inTime || !budget.spend()) throw call.signal.aborted ? thrown : told(thrown, tried, mayHaveRun)
+        if (!inTime || !budget.spend()) throw call.signal.aborted ? thrown : withAttempts(thrown, tried, mayHaveRun)
         if (!(thrown as ToolwayError).details.unsent) mayHaveRun = true
-        await pause(ms, { clock, signal: call.signal })
+        await pause(ms, clock, call.signal)
       }
     }
   }
@@ -56,22 +57,13 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
 /** Adds what the caller must know about earlier attempts. A server's own error stays unchanged (T2). */
-function told(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
+function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
   const before = mayHaveRun && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier attempt may have run' : ''
-  const { unsent, ...others } = details
-  return new ToolwayError(code, `${message} Toolway tried ${tried} times${before}.`, {
-    ...others,
-    ...(unsent && !mayHaveRun && { unsent }),
-    cause: thrown,
-  })
-}
-
-/** Allows retries as a share of the calls, so that retries do not amplify an outage (F12). */
-interface Budget {
-  earn(): void
-  spend(): boolean
+  const unsent = mayHaveRun ? undefined : details.unsent
+  const sentence = `${message} Toolway tried ${tried} times${before}.`
+  return new ToolwayError(code, sentence, { ...details, unsent, cause: thrown })
 }
 
 /** Retries granted without earlier calls, so that rarely called servers get retries, too. */
@@ -79,9 +71,10 @@ const reserve = 3
 /** Time until one retry of the reserve is restored. */
 const regainMs = 10_000
 /** Upper bound for saved retries. It covers a lost connection, where all calls in flight fail at once. */
-const most = 20
+const maxSaved = 20
 
-export function createBudget(share: number, clock: Clock): Budget {
+/** Allows retries as a share of the calls, so that retries do not amplify an outage (F12). */
+export function createBudget(share: number, clock: Clock) {
   // A share of 0 disables retries, including the reserve.
   const free = share > 0 ? reserve : 0
   let left = free
@@ -94,10 +87,10 @@ export function createBudget(share: number, clock: Clock): Budget {
   }
 
   return {
-    earn() {
-      left = Math.min(left + share, most)
+    earn(): void {
+      left = Math.min(left + share, maxSaved)
     },
-    spend() {
+    spend(): boolean {
       regain()
       if (left < 1) return false
       left--
@@ -106,17 +99,10 @@ export function createBudget(share: number, clock: Clock): Budget {
   }
 }
 
-async function pause(ms: number, { clock, signal }: { clock: Clock; signal: AbortSignal }): Promise<void> {
-  signal.throwIfAborted()
-  const { promise, resolve, reject } = Promise.withResolvers<void>()
-  const stop = () => reject(signal.reason)
-  signal.addEventListener('abort', stop, { once: true })
+async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
   using _ = clock.after(ms, resolve)
-  try {
-    await promise
-  } finally {
-    signal.removeEventListener('abort', stop)
-  }
+  await endWith(signal, promise)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { createRedactor, describeArguments, memoizeRedaction, type Redactor } from '../audit/redact/redactor.ts'
+import { createRedactor, describeArguments, type Redactor } from '../audit/redact/redactor.ts'
 import { secretsOf } from '../audit/redact/secrets.ts'
 import { type Catalog, type ChangeListener, createCatalogs } from '../catalog/catalog.ts'
 import { originOf, type ServerOrigin } from '../catalog/pins/pin-record.ts'
@@ -15,6 +15,7 @@ import { cachedTools } from '../config/warnings.ts'
 import type { Chat } from '../core/chat.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Log } from '../core/log.ts'
+import { memoize } from '../lib/memoize.ts'
 import { breakerConfigs } from '../pipeline/breaker.ts'
 import type { Cache } from '../pipeline/cache/cache.ts'
 import { cacheRules } from '../pipeline/cache/rules.ts'
@@ -124,7 +125,7 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
     ...Object.values(traces?.settings.headers ?? {}),
   ])
   const redactor = createRedactor({ secrets, tokens: context.oauth.tokens, keys: config.audit.redact })
-  const redactName = memoizeRedaction(redactor.text)
+  const redactName = memoize(redactor.text)
   const needsApproval = createApprovals(config.mcpServers)
   const tracer = traces?.tracer({ redact: redactName, servers })
   const observers = [...context.observers, ...(tracer ? [tracer] : [])]

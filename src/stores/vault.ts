@@ -57,7 +57,7 @@ interface VaultRecord {
 }
 
 /** Far above any token: a larger record is not ours. */
-const longest = 256 * 1024
+const maxRecord = 256 * 1024
 
 /** Bound to its name: a record copied over another does not open. */
 export const closeRecord = (seal: Seal, name: string, record: VaultRecord): string =>
@@ -65,6 +65,6 @@ export const closeRecord = (seal: Seal, name: string, record: VaultRecord): stri
 
 /** Undefined if the record is damaged, has another name, or was sealed with another key. */
 export function openRecord(seal: Seal, name: string, sealed: string): VaultRecord | undefined {
-  const content = sealed.length > longest ? undefined : seal.open(sealed.trim(), name)
+  const content = sealed.length > maxRecord ? undefined : seal.open(sealed.trim(), name)
   return content === undefined ? undefined : (JSON.parse(content) as VaultRecord)
 }

@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream'
 import { styleText } from 'node:util'
-import type { Call } from '../core/call.ts'
 import type { Log } from '../core/log.ts'
 import type { Observed, Observer } from '../core/observer.ts'
 import { speltOut } from '../lib/hidden-characters.ts'
@@ -39,14 +38,14 @@ export function createLog({ level, destination = process.stderr, pretty = false 
 function lineOf(level: number, facts: object, msg: string): string {
   const head = { level, time: new Date().toISOString() }
   try {
-    return `${JSON.stringify({ ...head, ...facts, msg }, (_, fact) => (fact instanceof Error ? told(fact) : fact))}\n`
+    return `${JSON.stringify({ ...head, ...facts, msg }, (_, fact) => (fact instanceof Error ? errorFacts(fact) : fact))}\n`
   } catch {
     // Facts that cannot be serialized must not lose the message.
     return `${JSON.stringify({ ...head, msg })}\n`
   }
 }
 
-function told(error: Error): object {
+function errorFacts(error: Error): object {
   const { message, stack, code } = error as NodeJS.ErrnoException
   return { type: error.constructor.name, message, code, stack, cause: error.cause }
 }
@@ -86,14 +85,10 @@ export const callLog = (log: Log, redact: (text: string) => string): Observer =>
 export const logsCalls = (log: Log): boolean => log.isLevelEnabled?.('debug') ?? true
 
 const facts = ({ call, ms }: Observed, redact: (text: string) => string) => ({
-  ...who(call, redact),
+  call: call.id,
+  parent: call.parent,
+  agent: redact(call.caller.agent),
+  server: redact(call.entry.server),
+  [call.entry.kind]: redact(call.entry.name),
   ms: Math.round(ms * 100) / 100,
-})
-
-const who = ({ id, parent, caller, entry }: Call, redact: (text: string) => string) => ({
-  call: id,
-  ...(parent && { parent }),
-  agent: redact(caller.agent),
-  server: redact(entry.server),
-  [entry.kind]: redact(entry.name),
 })

@@ -16,7 +16,6 @@ export interface ServerControl {
   readonly process: ServerProcess | undefined
   /** How often a connection broke, was abandoned, or was closed by an operator. */
   readonly restarts: number
-  /** Number of open connections. */
   readonly connections: number
   /** The last redacted lines that its processes wrote to stderr, including processes that have ended. */
   stderr(): readonly string[]
@@ -36,7 +35,6 @@ export interface ServerControlOptions {
 }
 
 export interface PausableControl extends ServerControl {
-  /** Runs `work`, or rejects while the server is paused. */
   unlessPaused<T>(work: () => Promise<T>): Promise<T>
 }
 
@@ -90,7 +88,6 @@ interface ServerProcess {
   readonly restarts: number
 }
 
-/** The process of the newest connection; undefined for idle and remote servers. */
 function processOf({ all, breaks }: Pick<ConnectionPool, 'all' | 'breaks'>): ServerProcess | undefined {
   let latest: ServerProcess | undefined
   for (const { current, openedAt } of all) {

@@ -29,7 +29,6 @@ export interface UpstreamServerOptions {
   readonly timeoutMs: number
   /** Upper bound for a call whose server reports progress; 10 minutes by default. */
   readonly maxTimeoutMs?: number
-  /** Maximum age of the listing. */
   readonly refreshMs: number
   readonly discovery: 'startup' | 'runtime' | 'hybrid'
   readonly store: DescriptorStore
@@ -38,7 +37,6 @@ export interface UpstreamServerOptions {
   readonly decide?: Decide
   /** Whether a changed definition can make policy deny a call; false by default. */
   readonly judgesDefinitions?: () => boolean
-  /** State of the circuit breaker. */
   readonly breaker?: () => BreakerCondition
   /** The URI under which callers know a URI of this server. */
   servedUri(uri: string): string
@@ -60,9 +58,7 @@ export interface UpstreamServer extends Source, ServerOffers {
   kinds(): ReadonlyMap<string, Source>
   notifyServer(caller: Caller, method: string): void
   sessionEnded(caller: Caller): void
-  /** The circuit breaker opened or closed, which changes health. */
   breakerChanged(): void
-  /** Operator actions on the running server. */
   readonly control: ServerControl
 }
 
@@ -83,7 +79,6 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
   let since = clock.now()
   let latencyMs: number | undefined
   let wantedAt = 0
-  /** Whether any listing was fetched in this run. */
   let fetched = false
 
   const control = createServerControl({

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { linkSync, mkdirSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   type ArchivedRecord,
@@ -9,20 +9,26 @@ import {
   type ChainEnd,
   type Spool,
 } from '../../core/audit-archive.ts'
-import { firstSeqOf, listLanes, listSegments, publicKeyFile, type ReadPosition, readRecords } from '../log-files.ts'
+import {
+  firstSeqOf,
+  listLanes,
+  listSegments,
+  publicKeyFile,
+  type ReadPosition,
+  readIfExists,
+  readRecords,
+} from '../log-files.ts'
 import type { AuditRecord } from '../record.ts'
 import { isGap, searchableText } from '../search/rows.ts'
 import { readHead } from '../write/head.ts'
 
-interface Place extends ReadPosition {
-  readonly seq: number
-}
+type NumberedPosition = ReadPosition & { readonly seq: number }
 
 /** Reads the log in a folder for copying it to an archive. Safe while others write. */
 export function openSpool(folder: string): Spool {
   let replica: string | undefined
   /** Start and end of the last read of each lane, so that the next read need not search for them. */
-  const places = new Map<string, readonly Place[]>()
+  const places = new Map<string, readonly NumberedPosition[]>()
 
   /** A position from which no record after this number is missed. */
   const startAt = (lane: string, after: number): ReadPosition | undefined => {
@@ -38,7 +44,7 @@ export function openSpool(folder: string): Spool {
       replica ??= replicaOf(folder)
       return replica
     },
-    publicKeys: () => textOfFile(publicKeyFile(folder)) ?? '',
+    publicKeys: () => readIfExists(publicKeyFile(folder)) ?? '',
     lanes: () => {
       const ends = new Map<string, ChainEnd>()
       for (const lane of listLanes(folder)) {
@@ -48,14 +54,14 @@ export function openSpool(folder: string): Spool {
       }
       return ends
     },
-    async read(lane, after, most) {
+    async read(lane, after, limit) {
       const head = readHead(folder, lane, undefined)
       if (head.state !== 'read') return []
       const from = startAt(lane, after)
       const records: ArchiveRecord[] = []
-      let first: Place | undefined
-      let last: Place | undefined
-      for await (const stored of readRecords(folder, { lanes: [lane], ...(from && { from: { [lane]: from } }) })) {
+      let first: NumberedPosition | undefined
+      let last: NumberedPosition | undefined
+      for await (const stored of readRecords(folder, { lanes: [lane], from: from && { [lane]: from } })) {
         const { seq } = stored.record
         // Not on disk yet; or a foreign number, which must not delay the records after it.
         if (seq > head.head.seq) continue
@@ -64,7 +70,7 @@ export function openSpool(folder: string): Spool {
           records.push(toArchiveRecord(stored.record, stored.text))
         }
         last = { file: stored.file, offset: stored.offset + stored.bytes, seq }
-        if (records.length >= most) break
+        if (records.length >= limit) break
       }
       if (last) places.set(lane, first ? [first, last] : [last])
       return records
@@ -72,47 +78,36 @@ export function openSpool(folder: string): Spool {
   }
 }
 
-const knownReplica = (folder: string): string | undefined => textOfFile(replicaFile(folder))?.trim()
+const replicaFile = (folder: string): string => join(folder, 'replica')
 
-export const replicaFile = (folder: string): string => join(folder, 'replica')
+export const readReplica = (folder: string): string | undefined => readIfExists(replicaFile(folder))?.trim()
 
 /** The first process creates it. A copy of the folder has the same ID and must not be written to as well. */
 function replicaOf(folder: string): string {
-  const known = knownReplica(folder)
+  const known = readReplica(folder)
   if (known) return known
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  const made = `${replicaFile(folder)}.${process.pid}`
-  writeFileSync(made, `${randomUUID()}\n`, { mode: 0o600 })
+  const path = replicaFile(folder)
+  const temporary = `${path}.${process.pid}`
+  writeFileSync(temporary, `${randomUUID()}\n`, { mode: 0o600 })
   try {
     // Atomic, and never replaces an existing file.
-    linkSync(made, replicaFile(folder))
+    linkSync(temporary, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   } finally {
-    unlinkSync(made)
+    unlinkSync(temporary)
   }
-  return knownReplica(folder) as string
-}
-
-function textOfFile(path: string): string | undefined {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
-  }
+  return readReplica(folder) as string
 }
 
 function toArchiveRecord(record: AuditRecord, line: string): ArchiveRecord {
   const fields = record as Partial<Record<ArchiveName, string>>
-  const names = archiveNames.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]]))
-  const time = Date.parse(record.time)
+  const names = archiveNames.filter((name) => fields[name] !== undefined).map((name) => [name, fields[name]])
+  const { seq, hash, prev } = record
   return {
-    seq: record.seq,
-    hash: record.hash,
-    prev: record.prev,
-    time: Number.isNaN(time) ? 0 : time,
-    line,
+    ...{ seq, hash, prev, line },
+    time: Date.parse(record.time) || 0,
     phase: record.phase ?? null,
     gap: isGap(record),
     is_error: record.phase === 'after' && Boolean(record.is_error),

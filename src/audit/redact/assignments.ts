@@ -1,5 +1,7 @@
+import { memoize } from '../../lib/memoize.ts'
 import { matches } from '../../lib/wildcard.ts'
 import { redacted } from './conceal.ts'
+import { characterTable } from './finder.ts'
 
 /** Names of passwords in connection strings and signed URLs, redacted regardless of the configuration. */
 const always =
@@ -93,7 +95,7 @@ function skip(text: string, from: number, step: 1 | -1, fits: (code: number) => 
 }
 
 const among = (characters: RegExp) => {
-  const table = Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0))
+  const table = characterTable(characters)
   return (code: number): boolean => table[code] === 1
 }
 const isName = among(/[\w.-]/)
@@ -102,25 +104,14 @@ const isSpace = among(/[ \t]/)
 
 type IsSecretKey = (name: string) => boolean
 
-/** Names repeat from call to call; more distinct ones are made up by callers. */
-const maxRemembered = 4096
-const maxRememberedName = 256
-
 /** Ignores case and word separators on both sides: `*api_key*` also matches `apiKey`, `API-Key` and `x-api-key`. */
 export function createKeyMatcher(patterns: readonly string[]): IsSecretKey {
   const wanted = [...new Set(patterns.map(plain))].filter((pattern) => pattern !== '')
-  const known = new Map<string, boolean>()
-  return (name) => {
-    const before = known.get(name)
-    if (before !== undefined) return before
+  const isWanted = (name: string) => {
     const text = plain(name)
-    const answer = wanted.some((pattern) => matches(pattern, text))
-    if (name.length <= maxRememberedName) {
-      if (known.size >= maxRemembered) known.clear()
-      known.set(name, answer)
-    }
-    return answer
+    return wanted.some((pattern) => matches(pattern, text))
   }
+  return memoize(isWanted, 4096, 256)
 }
 
 /** Counts of tokens, not tokens: `max_tokens`, `tokens_used`, `token_count`, `max_schema_tokens`. */

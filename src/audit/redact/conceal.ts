@@ -19,12 +19,8 @@ export function createConceal(secrets: readonly string[]): Conceal {
   const find = createFinder(wanted.flatMap(formsOf))
   const asBytes = wanted.some((secret) => !ascii.test(secret))
   const plus = wanted.some((secret) => secret.includes(' '))
-  const decoders = [
-    jsonDecoder({ asBytes }),
-    percentDecoder({ plus: false }),
-    wrappedDecoder(),
-    ...(plus ? [percentDecoder({ plus })] : []),
-  ]
+  const decoders = [jsonDecoder({ asBytes }), percentDecoder({ plus: false }), wrappedDecoder]
+  if (plus) decoders.push(percentDecoder({ plus }))
 
   return (text) => {
     // The needles are UTF-8 bytes: if some are not ASCII, the text must be bytes, too.
@@ -33,12 +29,12 @@ export function createConceal(secrets: readonly string[]): Conceal {
     const spans: Span[] = []
     search(searched, decoders, find, (start, end) => spans.push([start, end]))
     if (spans.length === 0) return text
-    const result = without(searched, spans)
+    const result = concealSpans(searched, spans)
     return wide ? Buffer.from(result, 'latin1').toString() : result
   }
 }
 
-type Span = readonly [start: number, end: number]
+export type Span = readonly [start: number, end: number]
 
 /** Each line of a multi-line key is secret, and so is each part of a very long one. */
 function partsOf(secret: string): string[] {
@@ -78,7 +74,9 @@ function search(
   }
 }
 
-function without(text: string, spans: Span[]): string {
+/** The spans may overlap. */
+export function concealSpans(text: string, spans: Span[]): string {
+  if (spans.length === 0) return text
   spans.sort((a, b) => a[0] - b[0])
   let result = ''
   let end = -1
@@ -135,9 +133,11 @@ interface Escape {
 
 type ReadEscape = (text: string, at: number) => Escape | undefined
 
+/** `hint`: nothing is to decode without this character; looking for it is much cheaper. */
 const decoder =
-  (mark: RegExp, readEscape: ReadEscape): Decode =>
+  (hint: string, mark: RegExp, readEscape: ReadEscape): Decode =>
   (text) => {
+    if (!text.includes(hint)) return undefined
     const escapes: (Escape & { readonly at: number })[] = []
     let end = 0
     for (const { index } of text.matchAll(mark)) {
@@ -170,30 +170,25 @@ const decoder =
 const space: Escape = { length: 1, units: [0x20] }
 
 /** `%2F` in any case, also where encoding was unnecessary; with `plus`, `+` is a space, as in forms. */
-const percentDecoder = ({ plus }: { plus: boolean }): Decode => {
-  const decode = decoder(plus ? /[%+]/g : /%/g, (text, at) => {
+const percentDecoder = ({ plus }: { plus: boolean }): Decode =>
+  decoder(plus ? '+' : '%', plus ? /[%+]/g : /%/g, (text, at) => {
     if (text.charCodeAt(at) === 0x2b) return space
     const byte = hexAt(text, at + 1, 2)
     return byte < 0 ? undefined : { length: 3, units: [byte] }
   })
-  return (text) => (text.includes(plus ? '+' : '%') ? decode(text) : undefined)
-}
 
 /** Joins the lines of wrapped base64, as in mail and PEM files. */
-const wrappedDecoder = (): Decode => {
-  const decode = decoder(/\r?\n[ \t]{0,8}/g, (text, at) => {
-    if (!/[\w+/-]{32}$/.test(text.slice(Math.max(0, at - 32), at))) return undefined
-    return { length: /^\r?\n[ \t]{0,8}/.exec(text.slice(at, at + 10))?.[0].length ?? 1, units: [] }
-  })
-  return (text) => (text.includes('\n') ? decode(text) : undefined)
-}
+const wrappedDecoder = decoder('\n', /\r?\n[ \t]{0,8}/g, (text, at) => {
+  if (!/[\w+/-]{32}$/.test(text.slice(Math.max(0, at - 32), at))) return undefined
+  return { length: /^\r?\n[ \t]{0,8}/.exec(text.slice(at, at + 10))?.[0].length ?? 1, units: [] }
+})
 
 const short: Readonly<Record<string, number>> = { b: 8, f: 12, n: 10, r: 13, t: 9, '"': 34, '/': 47, '\\': 92 }
 
 /** `\"`, `\n`, `\u002f` and the like. */
 const jsonDecoder = ({ asBytes }: { asBytes: boolean }): Decode => {
   const unitsOf = (point: number) => (asBytes ? [...Buffer.from(String.fromCodePoint(point))] : [point])
-  const decode = decoder(/\\/g, (text, at) => {
+  return decoder('\\', /\\/g, (text, at) => {
     const meaning = short[text.charAt(at + 1)]
     if (meaning !== undefined) return { length: 2, units: [meaning] }
     const unit = text.charAt(at + 1) === 'u' ? hexAt(text, at + 2, 4) : -1
@@ -202,7 +197,6 @@ const jsonDecoder = ({ asBytes }: { asBytes: boolean }): Decode => {
     if (low >> 10 !== 0x37) return { length: 6, units: unitsOf(unit) }
     return { length: 12, units: unitsOf(((unit & 0x3ff) << 10) + (low & 0x3ff) + 0x10000) }
   })
-  return (text) => (text.includes('\\') ? decode(text) : undefined)
 }
 
 function hexAt(text: string, at: number, digits: number): number {

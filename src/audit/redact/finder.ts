@@ -6,10 +6,10 @@ export interface Needle {
 }
 
 /** `needle` is the index of the longest needle that ends there. */
-export type OnMatch = (start: number, end: number, needle: number) => void
+type OnMatch = (start: number, end: number, needle: number) => void
 
 /** The reported matches may overlap; together they cover every needle in the text. */
-export type FindMatches = (text: string, found: OnMatch) => void
+type FindMatches = (text: string, found: OnMatch) => void
 
 /**
  * Aho–Corasick: finds all needles in one pass, so the time does not grow with their number. Transitions are in one
@@ -21,7 +21,7 @@ export function createFinder(needles: readonly Needle[], { dense = false } = {})
   const automaton = build(needles)
   const { size, root, child, fail, reach } = automaton
   if (size === 1) return () => {}
-  if (dense) return findDense(denseTransitions(automaton), automaton)
+  if (dense) return denseFinder(automaton)
 
   return (text, found) => {
     let state = 0
@@ -44,16 +44,11 @@ export function createFinder(needles: readonly Needle[], { dense = false } = {})
 
 type Automaton = ReturnType<typeof build>
 
-interface Dense {
-  /** Column of each character; 0 for characters that no needle contains. */
-  readonly columns: Uint8Array
-  readonly width: number
-  readonly next: Uint16Array
-}
-
-function denseTransitions({ size, way, order, fail, child }: Automaton): Dense {
+function denseFinder(automaton: Automaton): FindMatches {
+  const { size, way, order, fail, child, reach } = automaton
   const used = [...new Set(way.subarray(1, size))]
   const width = used.length + 1
+  /** Column of each character; 0 for characters that no needle contains. */
   const columns = new Uint8Array(256)
   for (const [index, code] of used.entries()) columns[code] = index + 1
   const next = new Uint16Array(size * width)
@@ -66,13 +61,7 @@ function denseTransitions({ size, way, order, fail, child }: Automaton): Dense {
       next[state * width + column] = child(state, code) || (next[behind + column] as number)
     }
   }
-  return { columns, width, next }
-}
-
-const findDense =
-  ({ columns, width, next }: Dense, automaton: Automaton): FindMatches =>
-  (text, found) => {
-    const { reach } = automaton
+  return (text, found) => {
     let state = 0
     for (let index = 0; index < text.length; index++) {
       const code = text.charCodeAt(index)
@@ -80,6 +69,7 @@ const findDense =
       if (reach[state] !== 0) report(automaton, text, index + 1, state, found)
     }
   }
+}
 
 function report({ reach, shares, ids }: Automaton, text: string, end: number, state: number, found: OnMatch): void {
   const start = end - (reach[state] as number)
@@ -89,21 +79,25 @@ function report({ reach, shares, ids }: Automaton, text: string, end: number, st
   found(start - before, end + after, ids[state] as number)
 }
 
+/** 1 for each ASCII character that the expression matches. */
+export const characterTable = (characters: RegExp): Uint8Array =>
+  Uint8Array.from({ length: 128 }, (_, code) => (characters.test(String.fromCharCode(code)) ? 1 : 0))
+
 /** Standard and URL-safe alphabet. */
-const base64 = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/-]/.test(String.fromCharCode(code)) ? 1 : 0))
+const base64 = characterTable(/[\w+/-]/)
 const isBase64 = (code: number): boolean => base64[code] === 1
 
 function build(needles: readonly Needle[]) {
-  const most = needles.reduce((sum, { text }) => sum + text.length, 1)
-  const table = createTransitions(most)
-  const fail = new Int32Array(most)
+  const maxStates = needles.reduce((sum, { text }) => sum + text.length, 1)
+  const table = createTransitions(maxStates)
+  const fail = new Int32Array(maxStates)
   /** Length of the longest needle that ends in a state; 0 if none does. */
-  const reach = new Int32Array(most)
-  const shares = new Uint8Array(most)
-  const ids = new Int32Array(most)
-  const way = new Uint8Array(most)
-  const parent = new Int32Array(most)
-  const depth = new Int32Array(most)
+  const reach = new Int32Array(maxStates)
+  const shares = new Uint8Array(maxStates)
+  const ids = new Int32Array(maxStates)
+  const way = new Uint8Array(maxStates)
+  const parent = new Int32Array(maxStates)
+  const depth = new Int32Array(maxStates)
   let size = 1
 
   for (const [id, { text, shared }] of needles.entries()) {
@@ -126,7 +120,7 @@ function build(needles: readonly Needle[]) {
   }
 
   const root = Int32Array.from({ length: 256 }, (_, code) => table.child(0, code))
-  const order = [...byDepth(depth.subarray(0, size))]
+  const order = byDepth(depth.subarray(0, size))
   for (const state of order) {
     const code = way[state] as number
     let behind = parent[state] as number
@@ -147,19 +141,18 @@ function build(needles: readonly Needle[]) {
 }
 
 /** All states but the root, shortest first: the fallback of a state is shorter and must be computed first. */
-function* byDepth(depths: Int32Array): Generator<number> {
+function byDepth(depths: Int32Array): number[] {
   const levels: number[][] = []
   for (let state = 1; state < depths.length; state++) {
     const depth = (depths[state] as number) - 1
-    const level = levels[depth]
-    if (level) level.push(state)
-    else levels[depth] = [state]
+    levels[depth] ??= []
+    levels[depth].push(state)
   }
-  for (const level of levels) yield* level
+  return levels.flat()
 }
 
-function createTransitions(most: number) {
-  const bits = Math.max(4, Math.ceil(Math.log2(most * 2)))
+function createTransitions(maxStates: number) {
+  const bits = Math.max(4, Math.ceil(Math.log2(maxStates * 2)))
   const shift = 32 - bits
   const mask = 2 ** bits - 1
   const keys = new Int32Array(2 ** bits).fill(-1)

@@ -34,7 +34,7 @@ const shown = (token: string) => [
   text(JSON.stringify({ note: `a\n${token}` })),
 ]
 
-function generate({ alphabet, min, max, needs, shape }: TokenFormat, prefix: string): string {
+function generate({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat, prefix: string): string {
   if (shape) return prefix + (fc.sample(fc.stringMatching(new RegExp(`^(?:${shape.source})$`)), 1)[0] as string)
   const length = Math.min(max ?? min + 20, min + randomInt(20))
   if (needs) return prefix + mixed(length)

@@ -15,15 +15,13 @@ export type Alphabet = keyof typeof alphabets
 export interface TokenFormat {
   readonly name: string
   readonly prefixes: readonly string[]
-  readonly alphabet: Alphabet
+  readonly alphabet?: Alphabet
   /** Characters after the prefix: fewer than vendors use today, so that a changed length still matches. */
-  readonly min: number
+  readonly min?: number
   readonly max?: number
-  /**
-   * For prefixes that ordinary words and identifiers share: the rest must have a digit or mixed case, or look random.
-   */
+  /** For prefixes that ordinary words share: the rest must have a digit or mixed case, or look random. */
   readonly needs?: 'digit' | 'random'
-  /** For tokens of several parts: matches the text after the prefix. Every repetition must be bounded. */
+  /** For tokens of several parts, instead of alphabet and length. Every repetition must be bounded. */
   readonly shape?: RegExp
 }
 
@@ -71,13 +69,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Google express key', prefixes: ['AQ.Ab8'], alphabet: 'url', min: 30 },
   { name: 'DigitalOcean', prefixes: of('dop_v1_ doo_v1_ dor_v1_'), alphabet: 'alnum', min: 20 },
   { name: 'Cloudflare', prefixes: of('cfut_ cfat_ cfk_'), alphabet: 'url', min: 20, needs: 'digit' },
-  {
-    name: 'Cloudflare origin CA',
-    prefixes: ['v1.0-'],
-    alphabet: 'url',
-    min: 40,
-    shape: /[0-9a-f]{20,40}-[0-9a-f]{40,200}/,
-  },
+  { name: 'Cloudflare origin CA', prefixes: ['v1.0-'], shape: /[0-9a-f]{20,40}-[0-9a-f]{40,200}/ },
   { name: 'Heroku', prefixes: ['HRKU-'], alphabet: 'url', min: 20 },
   { name: 'Vercel', prefixes: of('vcp_ vci_ vca_ vcr_ vck_'), alphabet: 'alnum', min: 20 },
   { name: 'Vercel Blob', prefixes: ['vercel_blob_rw_'], alphabet: 'word', min: 20 },
@@ -94,7 +86,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Supabase keys', prefixes: of('sb_secret_ sb_publishable_'), alphabet: 'url', min: 20 },
   { name: 'Neon', prefixes: ['napi_'], alphabet: 'alnum', min: 30 },
   { name: 'PlanetScale', prefixes: of('pscale_tkn_ pscale_pw_ pscale_oauth_'), alphabet: 'dotted', min: 20 },
-  { name: 'Databricks', prefixes: ['dapi'], alphabet: 'url', min: 32, shape: /[0-9a-f]{32}(?:-[0-9]{1,2})?/ },
+  { name: 'Databricks', prefixes: ['dapi'], shape: /[0-9a-f]{32}(?:-[0-9]{1,2})?/ },
   { name: 'Alibaba', prefixes: ['LTAI'], alphabet: 'alnum', min: 16, max: 24, needs: 'digit' },
   { name: 'Pulumi', prefixes: ['pul-'], alphabet: 'hex', min: 32 },
   { name: 'Prefect', prefixes: of('pnu_ pnb_'), alphabet: 'alnum', min: 36 },
@@ -128,8 +120,6 @@ export const tokenFormats: readonly TokenFormat[] = [
   {
     name: '1Password secret key',
     prefixes: ['A3-'],
-    alphabet: 'url',
-    min: 30,
     shape: /[A-Z0-9]{6}-[A-Z0-9]{6,11}-[A-Z0-9]{5}-[A-Z0-9]{5}-[A-Z0-9]{5}(?:-[A-Z0-9]{5})?/,
   },
   { name: 'age', prefixes: of('AGE-SECRET-KEY-1 AGE-SECRET-KEY-PQ-1'), alphabet: 'upper', min: 20 },
@@ -142,8 +132,6 @@ export const tokenFormats: readonly TokenFormat[] = [
     name: 'Discord bot',
     // The first part is the base64 of a decimal number.
     prefixes: of('MD MT Mj Mz ND NT Nj Nz OD OT'),
-    alphabet: 'dotted',
-    min: 50,
     shape: /[\w-]{20,28}\.[\w-]{6}\.[\w-]{27,45}/,
   },
   { name: 'Notion', prefixes: ['secret_'], alphabet: 'alnum', min: 40, max: 50, needs: 'digit' },
@@ -152,7 +140,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Figma', prefixes: of('figd_ figo_ figu_ figor_ figur_ figoh_ figuh_'), alphabet: 'url', min: 20 },
   { name: 'Atlassian', prefixes: of('ATATT3 ATCTT3 ATSTT3'), alphabet: 'base64', min: 20 },
   { name: 'Bitbucket', prefixes: ['ATBB'], alphabet: 'base64', min: 20 },
-  { name: 'Airtable', prefixes: ['pat'], alphabet: 'dotted', min: 60, shape: /[A-Za-z0-9]{14}\.[0-9a-f]{60,70}/ },
+  { name: 'Airtable', prefixes: ['pat'], shape: /[A-Za-z0-9]{14}\.[0-9a-f]{60,70}/ },
   { name: 'HubSpot', prefixes: of('pat-na1- pat-na2- pat-na3- pat-eu1- pat-ap1-'), alphabet: 'url', min: 30 },
   { name: 'Typeform', prefixes: ['tfp_'], alphabet: 'dotted', min: 40 },
   { name: 'Contentful', prefixes: ['CFPAT-'], alphabet: 'url', min: 30 },
@@ -167,10 +155,10 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Square', prefixes: of('sq0atp- sq0csp- sq0idp-'), alphabet: 'url', min: 20 },
   { name: 'Square access', prefixes: ['EAAA'], alphabet: 'url', min: 56, max: 64, needs: 'random' },
   { name: 'Twilio', prefixes: of('SK AC'), alphabet: 'hex', min: 32, max: 32 },
-  { name: 'SendGrid', prefixes: ['SG.'], alphabet: 'dotted', min: 33, shape: /[\w-]{16,64}\.[\w-]{16,128}/ },
+  { name: 'SendGrid', prefixes: ['SG.'], shape: /[\w-]{16,64}\.[\w-]{16,128}/ },
   { name: 'Mailgun', prefixes: ['key-'], alphabet: 'alnum', min: 32, max: 32 },
   { name: 'Brevo', prefixes: of('xkeysib- xsmtpsib-'), alphabet: 'url', min: 40 },
-  { name: 'Resend', prefixes: ['re_'], alphabet: 'word', min: 25, shape: /[A-Za-z0-9]{6,10}_[A-Za-z0-9]{20,28}/ },
+  { name: 'Resend', prefixes: ['re_'], shape: /[A-Za-z0-9]{6,10}_[A-Za-z0-9]{20,28}/ },
   { name: 'EasyPost', prefixes: of('EZAK EZTK'), alphabet: 'alnum', min: 54, max: 54 },
   { name: 'Duffel', prefixes: of('duffel_live_ duffel_test_'), alphabet: 'url', min: 30 },
   // Operation
@@ -180,13 +168,7 @@ export const tokenFormats: readonly TokenFormat[] = [
   { name: 'Datadog', prefixes: of('ddapp_ ddpat_ ddapi_'), alphabet: 'alnum', min: 20 },
   { name: 'PagerDuty', prefixes: of('pdus+ pdeu+'), alphabet: 'base64', min: 16 },
   { name: 'PostHog', prefixes: of('phc_ phx_ phs_'), alphabet: 'alnum', min: 40 },
-  {
-    name: 'LaunchDarkly',
-    prefixes: of('sdk- mob- api-'),
-    alphabet: 'url',
-    min: 36,
-    shape: /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/,
-  },
+  { name: 'LaunchDarkly', prefixes: of('sdk- mob- api-'), shape: /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/ },
   { name: 'Mapbox', prefixes: of('sk.eyJ pk.eyJ tk.eyJ'), alphabet: 'dotted', min: 40 },
 ]
 

@@ -1,5 +1,5 @@
-import { redacted } from './conceal.ts'
-import { createFinder } from './finder.ts'
+import { concealSpans, redacted, type Span } from './conceal.ts'
+import { characterTable, createFinder } from './finder.ts'
 import { type Alphabet, alphabets, contextFormats, type TokenFormat, tokenFormats } from './formats.ts'
 
 /** True if the range has a digit near its start or changes case often. Hyphenated words do neither. */
@@ -56,10 +56,8 @@ function kindOf(code: number): number {
   return code >= 0x61 && code <= 0x7a ? lower : other
 }
 
-type TokenSpan = readonly [start: number, end: number]
-
 /** Checks for a token at a needle found from `start` to `end`. */
-type Examine = (text: string, start: number, end: number, runs: Runs) => TokenSpan | undefined
+type Examine = (text: string, start: number, end: number, runEnd: RunEnd) => Span | undefined
 
 /** Words that precede a credential: `API key: …`, `the token is …`. */
 const nouns = ['key', 'token', 'secret', 'password', 'credential']
@@ -79,48 +77,30 @@ for (const noun of nouns) for (const needle of inAnyCase(noun)) add(needle, afte
 const tokenNeedles: readonly string[] = [...examiners.keys()]
 const byNeedle = [...examiners.values()]
 
-interface TokenSearch {
-  examine(needle: number, start: number, end: number): void
-  /** Sorted by start; without overlaps. */
-  spans(): readonly TokenSpan[]
-}
-
-function searchTokens(text: string): TokenSearch {
-  const runs = createRuns(text)
-  const spans: TokenSpan[] = []
+function searchTokens(text: string) {
+  const runEnd = createRunEnd(text)
+  const spans: Span[] = []
   return {
-    examine(needle, start, end) {
+    spans,
+    examine(needle: number, start: number, end: number): void {
       for (const examine of byNeedle[needle] ?? []) {
-        const span = examine(text, start, end, runs)
+        const span = examine(text, start, end, runEnd)
         if (span) spans.push(span, ...(isAccessKeyId(text, start) ? secretsBeside(text, span) : []))
       }
     },
-    spans: () => withoutOverlap(spans),
   }
 }
 
-function withoutOverlap(spans: TokenSpan[]): TokenSpan[] {
-  if (spans.length < 2) return spans
-  spans.sort((a, b) => a[0] - b[0])
-  const kept: [number, number][] = []
-  for (const [start, end] of spans) {
-    const last = kept.at(-1)
-    if (last && start < last[1]) last[1] = Math.max(last[1], end)
-    else kept.push([start, end])
-  }
-  return kept
-}
-
-function prefixed({ alphabet, min, max, needs, shape }: TokenFormat, prefix: string): Examine {
+function prefixed({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat, prefix: string): Examine {
   const strict = needs !== undefined || max !== undefined || shape !== undefined || prefix.length < 4
   const sticky = shape && new RegExp(`(?:${shape.source})(?![A-Za-z0-9])`, 'y')
-  return (text, start, end, runs) => {
+  return (text, start, end, runEnd) => {
     if (!startsToken(text, start, strict)) return undefined
     if (sticky) {
       sticky.lastIndex = end
       return sticky.test(text) ? [start, sticky.lastIndex] : undefined
     }
-    let last = runs.endOf(alphabet, end)
+    let last = runEnd(alphabet, end)
     // The full stop of a sentence.
     while (last > end && text.charCodeAt(last - 1) === 0x2e) last--
     const length = last - end
@@ -155,7 +135,7 @@ const announced =
   /s?["'`)\]]{0,2}[ \t]{0,3}(?:(?:is|was|=>?|:=?|->)[ \t]{0,3})?["'`(]?((?:[A-Za-z0-9_~.+/-]){20,256}={0,2})/dy
 const compound = /(?:api|access|auth|secret|private|client|app)[ _-]?$/i
 
-function afterNoun(text: string, start: number, end: number): TokenSpan | undefined {
+function afterNoun(text: string, start: number, end: number): Span | undefined {
   announced.lastIndex = end
   const span = announced.exec(text)?.indices?.[1]
   if (!span) return undefined
@@ -169,39 +149,32 @@ function afterNoun(text: string, start: number, end: number): TokenSpan | undefi
 const isAccessKeyId = (text: string, start: number): boolean => /^A(?:KIA|SIA)/.test(text.slice(start, start + 4))
 
 /** An AWS access key ID and its secret usually appear next to each other. */
-function secretsBeside(text: string, [start, end]: TokenSpan): TokenSpan[] {
+function secretsBeside(text: string, [start, end]: Span): Span[] {
   const from = Math.max(0, start - 160)
   return [...text.slice(from, end + 160).matchAll(/(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/g)]
-    .map(({ index }): TokenSpan => [from + index, from + index + 40])
+    .map(({ index }): Span => [from + index, from + index + 40])
     .filter(([first, last]) => looksRandom(text, first, last))
 }
 
-interface Runs {
-  endOf(alphabet: Alphabet, from: number): number
-}
+type RunEnd = (alphabet: Alphabet, from: number) => number
 
 const tables = Object.fromEntries(
-  Object.entries(alphabets).map(([name, letters]) => {
-    const allowed = new RegExp(`[${letters}]`)
-    return [name, Uint8Array.from({ length: 128 }, (_, code) => (allowed.test(String.fromCharCode(code)) ? 1 : 0))]
-  }),
+  Object.entries(alphabets).map(([name, letters]) => [name, characterTable(new RegExp(`[${letters}]`))]),
 ) as Readonly<Record<Alphabet, Uint8Array>>
 
 const isAlphanumeric = (code: number): boolean => tables.alnum[code] === 1
 
 /** Caches the last run of each alphabet: otherwise several prefixes inside one run make the search quadratic. */
-function createRuns(text: string): Runs {
-  const known: Partial<Record<Alphabet, TokenSpan>> = {}
-  return {
-    endOf(alphabet, from) {
-      const last = known[alphabet]
-      if (last && from >= last[0] && from <= last[1]) return last[1]
-      const table = tables[alphabet]
-      let end = from
-      while (table[text.charCodeAt(end)] === 1) end++
-      known[alphabet] = [from, end]
-      return end
-    },
+function createRunEnd(text: string): RunEnd {
+  const known: Partial<Record<Alphabet, Span>> = {}
+  return (alphabet, from) => {
+    const last = known[alphabet]
+    if (last && from >= last[0] && from <= last[1]) return last[1]
+    const table = tables[alphabet]
+    let end = from
+    while (table[text.charCodeAt(end)] === 1) end++
+    known[alphabet] = [from, end]
+    return end
   }
 }
 
@@ -265,23 +238,13 @@ export function concealPatterns(text: string): string {
     else hinted.add(needle - tokenNeedles.length)
   })
   const clean = hinted.size === 0 ? text : concealShapes(text, hinted)
-  return clean === text ? without(text, tokens.spans()) : concealTokens(clean)
+  return clean === text ? concealSpans(text, tokens.spans) : concealTokens(clean)
 }
 
 function concealTokens(text: string): string {
   const tokens = searchTokens(text)
   find(text, (start, end, needle) => tokens.examine(needle, start, end))
-  return without(text, tokens.spans())
-}
-
-function without(text: string, spans: readonly TokenSpan[]): string {
-  let result = ''
-  let done = 0
-  for (const [start, end] of spans) {
-    result += text.slice(done, start) + redacted
-    done = end
-  }
-  return done === 0 ? text : result + text.slice(done)
+  return concealSpans(text, tokens.spans)
 }
 
 /** `hinted` holds indexes into `hints`; the index after the last stands for private keys. */

@@ -26,7 +26,7 @@ export interface Redactor {
   line(text: string): string
 }
 
-export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions): Redactor {
+export function createRedactor({ secrets, tokens = () => noTokens, keys }: RedactorOptions): Redactor {
   const concealSecrets = createConceal(secrets)
   const concealTokens = concealThose(tokens)
   const conceal: Conceal = (text) => concealTokens(concealSecrets(text))
@@ -36,12 +36,11 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
   const cleanNumber = (value: number): unknown =>
     inNumbers && conceal(String(value)) !== String(value) ? redacted : value
 
-  const cleanText = (text: string, depth: number): string => {
-    return shorten(text, bounds.text, (part) => {
+  const cleanText = (text: string, depth: number): string =>
+    shorten(text, bounds.text, (part) => {
       const concealed = conceal(part)
       return concealJson(concealed, depth) ?? concealPatterns(concealAssignments(concealed, isSecretKey))
     })
-  }
 
   /** Redacts text that is JSON by its structure; undefined if it is not JSON. */
   const concealJson = (text: string, depth: number): string | undefined => {
@@ -53,7 +52,6 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
   }
 
   const visit: Visit = {
-    ...bounds,
     key: (name) => shorten(name, bounds.name, (part) => concealPatterns(conceal(part))),
     hides: (name, value) => isSecretKey(name) && !(typeof value === 'number' && isCount(name)),
     text: cleanText,
@@ -61,7 +59,6 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
   }
 
   const visitKnown: Visit = {
-    ...bounds,
     key: (name) => shorten(name, bounds.name, conceal),
     hides: () => false,
     text: (text) => shorten(text, bounds.fullText, conceal),
@@ -83,7 +80,6 @@ export function createRedactor({ secrets, tokens = none, keys }: RedactorOptions
 }
 
 const noTokens: readonly string[] = []
-const none = () => noTokens
 
 function concealThose(list: () => readonly string[]): Conceal {
   let [known, conceal]: [readonly string[], Conceal] = [noTokens, (text) => text]
@@ -99,9 +95,9 @@ const undefinedIfDropped = (value: unknown): unknown => (value === dropped ? und
 /**
  * Truncates after redacting, and redacts some text beyond the cut as well, so that a secret across the cut is found.
  */
-function shorten(text: string, most: number, clean: Conceal): string {
-  if (text.length <= most) return clean(text)
-  const part = clean(text.slice(0, most + bounds.beyond))
+function shorten(text: string, maxLength: number, clean: Conceal): string {
+  if (text.length <= maxLength) return clean(text)
+  const part = clean(text.slice(0, maxLength + bounds.beyond))
   return `${part.slice(0, -bounds.beyond).toWellFormed()}… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
 }
 
@@ -131,9 +127,6 @@ const bounds = {
 } as const
 
 interface Visit {
-  readonly depth: number
-  readonly nodes: number
-  readonly total: number
   key(name: string): string
   hides(name: string, value: unknown): boolean
   text(text: string, depth: number): string
@@ -142,13 +135,10 @@ interface Visit {
 
 const dropped = Symbol('dropped')
 
-const hidden = '[redacted]'
-const tooDeep = '[too deep]'
-
 /** Returns a redacted copy, or the value itself if nothing changed. */
 function walk(value: unknown, visit: Visit, from = 0): unknown {
-  let left = visit.nodes
-  let characters = visit.total
+  let left: number = bounds.nodes
+  let characters: number = bounds.total
 
   const text = (value: string, depth: number): string => {
     if (characters <= 0) return `[${value.length} characters, SHA-256 ${hash('sha256', value)}]`
@@ -164,7 +154,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
       if (typeof value !== 'object') return dropped
       // As text: JSON parsers would round the number.
       if (value instanceof Numeral) return text(value.source, depth)
-      if (depth >= visit.depth) return tooDeep
+      if (depth >= bounds.depth) return '[too deep]'
       return Array.isArray(value) ? items(value, depth) : members(value, depth)
     } catch {
       return dropped
@@ -175,7 +165,7 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
     const kept: unknown[] = []
     let changed = false
     for (const item of list) {
-      if (left-- <= 0) return [...kept, more(list.length - kept.length)]
+      if (left-- <= 0) return [...kept, `[${list.length - kept.length} more]`]
       const clean = part(item, depth + 1)
       changed ||= clean !== item
       if (clean !== dropped) kept.push(clean)
@@ -186,11 +176,12 @@ function walk(value: unknown, visit: Visit, from = 0): unknown {
   const members = (record: object, depth: number): unknown => {
     const kept: [string, unknown][] = []
     let changed = false
-    for (const name of Object.keys(record)) {
-      if (left-- <= 0) return Object.fromEntries([...kept, ['…', more(Object.keys(record).length - kept.length)]])
+    const names = Object.keys(record)
+    for (const name of names) {
+      if (left-- <= 0) return Object.fromEntries([...kept, ['…', `[${names.length - kept.length} more]`]])
       const member = memberOf(record, name)
       const key = visit.key(name)
-      const clean = visit.hides(name, member) ? hidden : part(member, depth + 1)
+      const clean = visit.hides(name, member) ? redacted : part(member, depth + 1)
       changed ||= clean !== member || key !== name
       if (clean !== dropped) kept.push([key, clean])
     }
@@ -209,17 +200,15 @@ function memberOf(record: object, name: string): unknown {
   }
 }
 
-const more = (count: number): string => `[${count} more]`
-
 type ArgumentsMode = 'none' | 'shape' | 'redacted' | 'full'
 
-export type DescribeArguments = (given: Readonly<Record<string, unknown>>) => unknown
+export type DescribeArguments = (args: Readonly<Record<string, unknown>>) => unknown
 
 /** `full` still redacts the secrets of our own configuration. */
 export function describeArguments(mode: ArgumentsMode, redactor: Redactor): DescribeArguments {
   if (mode === 'none') return () => undefined
-  if (mode === 'shape') return (given) => shapeOf(given, redactor)
-  return mode === 'redacted' ? (given) => redactor.value(given) : (given) => redactor.known(given)
+  if (mode === 'shape') return (args) => shapeOf(args, redactor)
+  return mode === 'redacted' ? redactor.value : redactor.known
 }
 
 const maxMembers = 64
@@ -240,25 +229,4 @@ function shapeOf(value: unknown, redactor: Redactor, depth = 0): unknown {
   return Object.fromEntries(
     entries.map(([name, member]) => [redactor.text(name), shapeOf(member, redactor, depth + 1)]),
   )
-}
-
-/** Names repeat from call to call; more distinct ones are made up by callers. */
-const maxRemembered = 4096
-const maxSecretLength = 512
-
-/**
- * Caches redacted names: each call has about six, nearly always the same. Clears the cache when it is full. Create a
- * new one when the secrets change.
- */
-export function memoizeRedaction(redact: (text: string) => string, most = maxRemembered): (text: string) => string {
-  const known = new Map<string, string>()
-  return (text) => {
-    const before = known.get(text)
-    if (before !== undefined) return before
-    const clean = redact(text)
-    if (text.length > maxSecretLength) return clean
-    if (known.size >= most) known.clear()
-    known.set(text, clean)
-    return clean
-  }
 }

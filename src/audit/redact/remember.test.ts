@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createRedactor, memoizeRedaction } from './redactor.ts'
+import { memoize } from '../../lib/memoize.ts'
+import { createRedactor } from './redactor.ts'
 
 const { text } = createRedactor({ secrets: ['correct horse battery'], keys: ['*api_key*'] })
 
@@ -22,7 +23,7 @@ test.each([
   ['', ''],
 ])('B6: the name %s is written down as %s, also the second time', (given, shown) => {
   const { texts, redact } = asked()
-  const name = memoizeRedaction(redact)
+  const name = memoize(redact)
   expect([name(given), name(given)]).toEqual([shown, shown])
   expect(texts).toEqual([given])
 })
@@ -31,7 +32,7 @@ test('B6: what is remembered never differs from what the redactor says, however 
   const name = fc.oneof(fc.string(), fc.constantFrom('redis://:hunter2@h', 'correct horse battery', 'a', 'b'))
   fc.assert(
     fc.property(fc.array(name), fc.integer({ min: 1, max: 4 }), (names, most) => {
-      const remembering = memoizeRedaction(text, most)
+      const remembering = memoize(text, most)
       expect(names.map(remembering)).toEqual(names.map(text))
     }),
   )
@@ -39,7 +40,7 @@ test('B6: what is remembered never differs from what the redactor says, however 
 
 test('B6: names that callers make up do not fill the memory, and long ones are not kept', () => {
   const { texts, redact } = asked()
-  const name = memoizeRedaction(redact, 2)
+  const name = memoize(redact, 2)
   for (const one of ['a', 'b', 'a', 'b', 'c', 'a']) name(one)
   expect(texts).toEqual(['a', 'b', 'c', 'a'])
   const long = 'x'.repeat(600)

@@ -1,5 +1,6 @@
 import type { SecretSetting } from '../../config/schema-lookup.ts'
 import { isAboutSecret, isSecretName } from '../../core/secret-name.ts'
+import { decodePercent } from '../../lib/basic-auth.ts'
 import { shortestSecret } from './conceal.ts'
 
 /**
@@ -50,16 +51,8 @@ function ofUrl(url: string): string[] {
   const { username, password, pathname, searchParams } = new URL(url)
   const parameters = [...searchParams].filter(([name, value]) => isSecret(name, value))
   const segments = pathname.split('/').filter(isRandom)
-  const user = isRandom(username) ? [username, decoded(username)] : []
-  return [...user, password, decoded(password), ...parameters.map(([, value]) => value), ...segments]
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
+  const user = isRandom(username) ? [username, decodePercent(username)] : []
+  return [...user, password, decodePercent(password), ...parameters.map(([, value]) => value), ...segments]
 }
 
 /** `Server=db;Password=…`. */

@@ -11,9 +11,12 @@ export interface CatchUpOptions {
   readonly signal?: AbortSignal
 }
 
-interface Entered {
+interface IndexPosition {
   readonly file: number
   readonly at: number
+}
+
+interface IndexedLane extends IndexPosition {
   /** Position and hash of the last indexed record: if it is no longer there, the file was not only appended to. */
   readonly last: number
   readonly hash: string
@@ -45,22 +48,20 @@ export async function catchUp(database: DatabaseSync, folder: string, options: C
   return count
 }
 
-const enteredOf = (database: DatabaseSync, lane: string): Entered | undefined =>
-  database.prepare('SELECT file, at, last, hash FROM lanes WHERE lane = ?').get(Number(lane)) as Entered | undefined
+const indexedLane = (database: DatabaseSync, lane: string): IndexedLane | undefined =>
+  database.prepare('SELECT file, at, last, hash FROM lanes WHERE lane = ?').get(Number(lane)) as IndexedLane | undefined
 
 interface Batch {
   readonly records: readonly StoredRecord[]
   /** Everything before this position must already be indexed. */
-  readonly from: Spot | undefined
+  readonly from: IndexPosition | undefined
 }
 
-type Spot = Pick<Entered, 'file' | 'at'>
-
 async function* batches(database: DatabaseSync, folder: string, lane: string): AsyncGenerator<Batch> {
-  let from: Spot | undefined = enteredOf(database, lane)
+  let from: IndexPosition | undefined = indexedLane(database, lane)
   const start = from && { [lane]: { file: segmentFileName(from.file), offset: from.at } }
   let records: StoredRecord[] = []
-  for await (const stored of readRecords(folder, { lanes: [lane], ...(start && { from: start }) })) {
+  for await (const stored of readRecords(folder, { lanes: [lane], from: start })) {
     records.push(stored)
     if (records.length < batchSize) continue
     yield { records, from }
@@ -73,9 +74,11 @@ async function* batches(database: DatabaseSync, folder: string, lane: string): A
 /** Skips records that another process has indexed meanwhile. */
 function enterBatch(database: DatabaseSync, lane: string, { records, from }: Batch): number | undefined {
   return inTransaction(database, () => {
-    const entered = enteredOf(database, lane)
-    if (from && (!entered || isBefore(entered, from))) return undefined
-    const fresh = entered ? records.filter((stored) => !isBefore(spotOf(stored), entered)) : records
+    const indexed = indexedLane(database, lane)
+    if (from && (!indexed || isBefore(indexed, from))) return undefined
+    const isNew = ({ file, offset }: StoredRecord) =>
+      !indexed || !isBefore({ file: firstSeqOf(file), at: offset }, indexed)
+    const fresh = records.filter(isNew)
     const last = fresh.at(-1)
     if (!last) return 0
     createIndexWriter(database).enter(fresh)
@@ -86,16 +89,14 @@ function enterBatch(database: DatabaseSync, lane: string, { records, from }: Bat
   })
 }
 
-const spotOf = ({ file, offset }: StoredRecord): Spot => ({ file: firstSeqOf(file), at: offset })
-
-const isBefore = (a: Spot, b: Spot): boolean => a.file < b.file || (a.file === b.file && a.at < b.at)
+const isBefore = (a: IndexPosition, b: IndexPosition): boolean => a.file < b.file || (a.file === b.file && a.at < b.at)
 
 /** True if each lane's last indexed record is still in place or was removed by retention. */
 function isConsistent(database: DatabaseSync, folder: string): boolean {
   using segments = createSegmentReader(folder)
   const lanes = database.prepare('SELECT lane FROM lanes').all()
   return lanes.every(({ lane }) => {
-    const { file, at, last, hash } = enteredOf(database, String(lane)) as Entered
+    const { file, at, last, hash } = indexedLane(database, String(lane)) as IndexedLane
     const oldest = listSegments(folder, String(lane))[0]
     if (oldest === undefined || file < firstSeqOf(oldest)) return true
     return segments.read({ lane: Number(lane), file, at: last, bytes: at - last })?.record.hash === hash
@@ -110,23 +111,18 @@ function forgetRemoved(database: DatabaseSync, folder: string): void {
     .filter(({ seq, oldest }) => oldest === undefined || seq < firstSeqOf(oldest))
   if (gone.length === 0) return
   inTransaction(database, () => {
-    const entry = createIndexWriter(database)
+    const writer = createIndexWriter(database)
     for (const { lane, oldest } of gone) {
-      entry.forget(lane, oldest === undefined ? undefined : firstSeqOf(oldest))
+      writer.forget(lane, oldest === undefined ? undefined : firstSeqOf(oldest))
       if (oldest === undefined) database.prepare('DELETE FROM lanes WHERE lane = ?').run(lane)
     }
   })
 }
 
-interface IndexWriter {
-  enter(records: readonly StoredRecord[]): void
-  forget(lane: number, before?: number): void
-}
-
 /** The columns shared with the archive, and one that only the index has. */
 const columns = [...archiveNames, 'latency_ms'] as const
 
-function createIndexWriter(database: DatabaseSync): IndexWriter {
+function createIndexWriter(database: DatabaseSync) {
   const insert = database.prepare(
     `INSERT INTO records (lane, seq, file, at, bytes, time, phase, shown, begin, is_error, ${columns.join(', ')})
      VALUES (${Array.from({ length: 10 + columns.length }, () => '?').join(', ')})
@@ -135,26 +131,23 @@ function createIndexWriter(database: DatabaseSync): IndexWriter {
   const end = database.prepare(
     `UPDATE records SET shown = 0 WHERE call = ? AND lane = ? AND phase = 'before' AND shown = 1 RETURNING id`,
   )
-  const searchable = hasWords(database)
-  const insertWords = searchable ? database.prepare('INSERT INTO words (rowid, text) VALUES (?, ?)') : undefined
-  const removeWords = searchable
-    ? database.prepare(
-        `DELETE FROM words WHERE rowid IN (SELECT id FROM records WHERE lane = ? AND seq < ? AND phase = 'before')`,
-      )
-    : undefined
+  const prepareWords = (sql: string) => (hasWords(database) ? database.prepare(sql) : undefined)
+  const insertWords = prepareWords('INSERT INTO words (rowid, text) VALUES (?, ?)')
+  const removeWords = prepareWords(
+    `DELETE FROM words WHERE rowid IN (SELECT id FROM records WHERE lane = ? AND seq < ? AND phase = 'before')`,
+  )
   const remove = database.prepare('DELETE FROM records WHERE lane = ? AND seq < ?')
 
   const put = ({ lane, file, offset, bytes, record }: StoredRecord, shown: boolean, begin: SQLInputValue): number => {
     const names = record as AuditRecord & Partial<Record<ArchiveName, string>>
     const latency = record.phase === 'after' ? record.latency_ms : undefined
-    const time = Date.parse(record.time)
     const { changes, lastInsertRowid } = insert.run(
       Number(lane),
       record.seq,
       firstSeqOf(file),
       offset,
       bytes,
-      Number.isNaN(time) ? 0 : time,
+      Date.parse(record.time) || 0,
       record.phase ?? null,
       shown ? 1 : 0,
       begin,
@@ -169,7 +162,7 @@ function createIndexWriter(database: DatabaseSync): IndexWriter {
   }
 
   return {
-    enter(records) {
+    enter(records: readonly StoredRecord[]): void {
       // Most operations end within the same batch: do not mark those as open.
       const ended = new Set(records.map(({ record }) => (record.phase === 'after' ? record.call : undefined)))
       const begun = new Map<string, number>()
@@ -182,7 +175,7 @@ function createIndexWriter(database: DatabaseSync): IndexWriter {
         } else put(stored, isGap(record), null)
       }
     },
-    forget(lane, before = Number.MAX_SAFE_INTEGER) {
+    forget(lane: number, before = Number.MAX_SAFE_INTEGER): void {
       removeWords?.run(lane, before)
       remove.run(lane, before)
     },

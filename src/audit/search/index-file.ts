@@ -27,12 +27,7 @@ export function removeIndex(folder: string): void {
   for (const end of ['', '-wal', '-shm']) rmSync(indexFile(folder) + end, { force: true })
 }
 
-export function emptyIndex(database: DatabaseSync): void {
-  inTransaction(database, () => {
-    removeTables(database)
-    createTables(database)
-  })
-}
+export const emptyIndex = (database: DatabaseSync): void => inTransaction(database, () => recreateTables(database))
 
 export function isIndexDamaged(error: unknown): boolean {
   const code = (error as { errcode?: unknown }).errcode
@@ -77,9 +72,7 @@ function prepared(path: string): DatabaseSync {
     if (versionOf(database) !== indexVersion) {
       inTransaction(database, () => {
         // Another process may have been faster.
-        if (versionOf(database) === indexVersion) return
-        removeTables(database)
-        createTables(database)
+        if (versionOf(database) !== indexVersion) recreateTables(database)
       })
     }
     database.function('wildcard', { deterministic: true }, (pattern, text) =>
@@ -129,26 +122,20 @@ const words = `
   )
 `
 
-/** If SQLite lacks full-text search, texts are searched in the segments. */
-function createTables(database: DatabaseSync): void {
+function recreateTables(database: DatabaseSync): void {
+  // Virtual tables first: dropping one also drops its shadow tables.
+  for (const which of ["sql LIKE 'CREATE VIRTUAL%'", "name NOT LIKE 'sqlite_%'"]) {
+    const found = database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND ${which}`).all()
+    for (const { name } of found) database.exec(`DROP TABLE "${name}"`)
+  }
   database.exec(tables)
   try {
     database.exec(words)
   } catch (error) {
+    // If SQLite lacks full-text search, texts are searched in the segments.
     if (!/no such module/.test((error as Error).message)) throw error
   }
   database.exec(`PRAGMA user_version = ${indexVersion}`)
-}
-
-function removeTables(database: DatabaseSync): void {
-  const found = database
-    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'")
-    .all()
-  for (const { name } of found) database.exec(`DROP TABLE "${name}"`)
-  const rest = database
-    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-    .all()
-  for (const { name } of rest) database.exec(`DROP TABLE "${name}"`)
 }
 
 export const hasWords = (database: DatabaseSync): boolean =>

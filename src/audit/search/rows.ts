@@ -25,40 +25,21 @@ export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   readonly tokens?: number
 }
 
-export function rowOfEnd(lane: string, after: AfterRecord, before: BeforeRecord | undefined): OperationRow {
-  const { phase: _, prev: __, hash: ___, time, ...fields } = after
-  return {
-    time,
-    ...fields,
-    lane,
-    ended: true,
-    ...(before?.arguments !== undefined && { arguments: before.arguments }),
+/** `before` is the record of the beginning if `record` is the end. */
+export function rowOf(lane: string, record: AuditRecord, before?: BeforeRecord): OperationRow {
+  if (record.phase === undefined) {
+    const { time, seq, operation } = record
+    return { time, lane, seq, operation, reason: 'reason' in record ? record.reason : undefined, ended: true }
   }
+  const { phase, prev: _, hash: __, time, ...fields } = record
+  const row = { time, ...fields, lane, ended: phase === 'after' }
+  return phase === 'after' ? { ...row, arguments: before?.arguments } : row
 }
 
-export function rowOfBegin(lane: string, before: BeforeRecord): OperationRow {
-  const { phase: _, prev: __, hash: ___, time, ...fields } = before
-  return { time, ...fields, lane, ended: false }
-}
-
-/** Readers must see gaps that the log reports. */
-export const rowOfGap = (lane: string, { time, seq, operation, reason }: GapRecord): OperationRow => ({
-  time,
-  lane,
-  seq,
-  operation,
-  reason,
-  ended: true,
-})
+/** Operations, and the gaps that the log reports: readers must see those too. */
+export const isListed = (record: AuditRecord): boolean => record.phase !== undefined || isGap(record)
 
 export const isGap = (record: AuditRecord): record is GapRecord => record.operation === 'gap' && !record.phase
-
-export function rowOfRecord(lane: string, record: AuditRecord): OperationRow {
-  if (record.phase === 'after') return rowOfEnd(lane, record, undefined)
-  if (record.phase === 'before') return rowOfBegin(lane, record)
-  const { time, seq, operation } = record
-  return { time, lane, seq, operation, ended: true, ...('reason' in record && { reason: record.reason }) }
-}
 
 /** Defines the meaning of a filter; the index must agree with it. */
 export function matchesFilter(row: OperationRow, filter: AuditFilter): boolean {
@@ -97,31 +78,25 @@ export function searchableText(given: unknown): string {
 /** Redaction cuts anything deeper. */
 const deepest = 64
 
-interface RecordPairing {
-  /** The operation that this record completes; undefined for a beginning. */
-  add(stored: Pick<StoredRecord, 'lane' | 'record'>): OperationRow | undefined
-  open(): OperationRow[]
-}
-
 /** Upper bound of concurrent operations; older ones were never ended. */
 const maxOpen = 10_000
 
-export function createRecordPairing(): RecordPairing {
+export function createRecordPairing() {
   const begun = new Map<string, { readonly lane: string; readonly record: BeforeRecord }>()
   return {
-    add({ lane, record }) {
-      if (isGap(record)) return rowOfGap(lane, record)
-      if (record.phase === undefined) return undefined
+    /** The operation that this record completes; undefined for a beginning. */
+    add({ lane, record }: Pick<StoredRecord, 'lane' | 'record'>): OperationRow | undefined {
+      if (record.phase === undefined) return isGap(record) ? rowOf(lane, record) : undefined
       const key = `${lane} ${record.call}`
       if (record.phase === 'after') {
         const before = begun.get(key)
         begun.delete(key)
-        return rowOfEnd(lane, record, before?.record)
+        return rowOf(lane, record, before?.record)
       }
       begun.set(key, { lane, record })
       if (begun.size > maxOpen) begun.delete(begun.keys().next().value as string)
       return undefined
     },
-    open: () => [...begun.values()].map(({ lane, record }) => rowOfBegin(lane, record)),
+    open: (): OperationRow[] => [...begun.values()].map(({ lane, record }) => rowOf(lane, record)),
   }
 }

@@ -9,13 +9,15 @@ import {
 import { ToolwayError } from '../../core/errors.ts'
 import { listLanes, type StoredRecord } from '../log-files.ts'
 import { type AuditPageQuery, type AuditSearchPage, emptyPage } from '../reader.ts'
-import type { BeforeRecord } from '../record.ts'
 import { type CatchUpOptions, catchUp } from './catch-up.ts'
 import { hasWords, isIndexDamaged, openIndex, removeIndex } from './index-file.ts'
-import { isGap, matchesFilter, type OperationRow, rowOfBegin, rowOfEnd, rowOfGap, rowOfRecord } from './rows.ts'
+import { isListed, matchesFilter, type OperationRow, rowOf } from './rows.ts'
 import { createSegmentReader, type IndexedPosition, type SegmentReader } from './segment-reader.ts'
 
-export interface AuditQuery extends FoundQuery {
+export interface AuditQuery extends AuditFilter {
+  /** Cursor: only rows after it in the requested order. */
+  readonly before?: string
+  readonly order?: 'newest' | 'oldest'
   readonly limit?: number
 }
 
@@ -41,8 +43,8 @@ export function openSearch({ folder }: { readonly folder: string }): AuditSearch
         return catchUp(database, folder, options)
       }
     },
-    query: ({ limit, ...query }) => first(limit, found(database, folder, query, false), ({ row }) => row),
-    records: ({ limit, ...query }) => first(limit, found(database, folder, query, true), ({ stored }) => stored),
+    query: (query) => find(database, folder, query, false, ({ row }) => row),
+    records: (query) => find(database, folder, query, true, ({ stored }) => stored),
     [Symbol.dispose]: () => database.close(),
   }
 }
@@ -73,29 +75,21 @@ export async function openCurrentSearch(folder: string, options?: CatchUpOptions
   }
 }
 
-function* first<T>(limit = Number.MAX_SAFE_INTEGER, all: Generator<Found>, part: (found: Found) => T): Generator<T> {
-  let left = limit
-  if (left <= 0) return
-  for (const one of all) {
-    yield part(one)
-    if (--left <= 0) return
-  }
-}
-
-interface FoundQuery extends AuditFilter {
-  /** Cursor: only rows after it in the requested order. */
-  readonly before?: string
-  readonly order?: 'newest' | 'oldest'
-}
-
 interface Found {
   readonly row: OperationRow
   readonly stored: StoredRecord
 }
 
 /** Reads the matches from the segments: operations, or all records if `raw`. */
-function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: boolean): Generator<Found> {
-  const { before, order = 'newest', ...filter } = query
+function* find<T>(
+  database: DatabaseSync,
+  folder: string,
+  query: AuditQuery,
+  raw: boolean,
+  part: (found: Found) => T,
+): Generator<T> {
+  const { before, order = 'newest', limit = Number.POSITIVE_INFINITY, ...filter } = query
+  if (limit <= 0) return
   const newestFirst = order === 'newest'
   const cursor = before === undefined ? undefined : parseCursor(before, 'local')
   const where = whereOf({ filter, raw, cursor, newestFirst }, hasWords(database))
@@ -106,10 +100,13 @@ function* found(database: DatabaseSync, folder: string, query: FoundQuery, raw: 
      ORDER BY r.time ${direction}, r.lane ${direction}, r.seq ${direction}`,
   )
   using segments = createSegmentReader(folder)
+  let count = 0
   try {
     for (const place of statement.iterate(...where.values)) {
-      const answer = readRow(segments, place as unknown as Joined, raw)
-      if (answer && (filter.text === undefined || matchesFilter(answer.row, { text: filter.text }))) yield answer
+      const found = readRow(segments, place as unknown as Joined, raw)
+      if (!found || (filter.text !== undefined && !matchesFilter(found.row, { text: filter.text }))) continue
+      yield part(found)
+      if (++count >= limit) return
     }
   } catch (error) {
     if (!isIndexDamaged(error)) throw error
@@ -126,28 +123,14 @@ interface Joined extends IndexedPosition {
 }
 
 function readRow(segments: SegmentReader, place: Joined, raw: boolean): Found | undefined {
+  const { lane, b_file: file, b_at: at, b_bytes: bytes } = place
   const stored = segments.read(place)
-  // Retention removed the segment after it was indexed.
-  if (!stored) return undefined
-  const { record, lane } = stored
-  const before = beginOf(segments, place)
-  if (raw) {
-    // A text search should match both records of an operation.
-    const given = record.phase === 'before' ? record.arguments : before?.arguments
-    return { row: { ...rowOfRecord(lane, record), ...(given !== undefined && { arguments: given }) }, stored }
-  }
-  if (record.phase === 'after') return { row: rowOfEnd(lane, record, before), stored }
-  if (record.phase === 'before') return { row: rowOfBegin(lane, record), stored }
-  return isGap(record) ? { row: rowOfGap(lane, record), stored } : undefined
-}
-
-function beginOf(
-  segments: SegmentReader,
-  { lane, b_file: file, b_at: at, b_bytes: bytes }: Joined,
-): BeforeRecord | undefined {
-  if (file === null || at === null || bytes === null) return undefined
-  const record = segments.read({ lane, file, at, bytes })?.record
-  return record?.phase === 'before' ? record : undefined
+  // Undefined if retention removed the segment after it was indexed.
+  if (!stored || !(raw || isListed(stored.record))) return undefined
+  const begun = file !== null && at !== null && bytes !== null
+  const before = begun ? segments.read({ lane, file, at, bytes })?.record : undefined
+  // A text search should match both records of an operation, so the end has the arguments of the beginning.
+  return { row: rowOf(stored.lane, stored.record, before?.phase === 'before' ? before : undefined), stored }
 }
 
 export const cursorOf = ({ time, lane, seq }: Pick<OperationRow, 'time' | 'lane' | 'seq'>): string =>

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
-import { type StoredRecord, segmentFileName } from '../log-files.ts'
+import { ifExists, type StoredRecord, segmentFileName } from '../log-files.ts'
 import { parseRecord } from '../record.ts'
 
 export interface IndexedPosition {
@@ -31,8 +31,8 @@ export function createSegmentReader(folder: string): SegmentReader {
   const opened = (path: string): OpenFile => {
     const known = files.get(path)
     if (known) return known
-    const oldest = files.size >= maxOpen ? files.entries().next().value : undefined
-    if (oldest) {
+    const [oldest] = files
+    if (oldest && files.size >= maxOpen) {
       closeSync(oldest[1].fd)
       files.delete(oldest[0])
     }
@@ -54,15 +54,10 @@ export function createSegmentReader(folder: string): SegmentReader {
   return {
     read({ lane, file: first, at, bytes }) {
       const file = segmentFileName(first)
-      try {
-        const line = bytesAt(opened(join(folder, String(lane), file)), at, bytes)
-        const text = line.toString('utf8', 0, line.length - 1)
-        const record = line.length === bytes && line[bytes - 1] === 10 ? parseRecord(text) : undefined
-        return record && { lane: String(lane), file, offset: at, bytes, text, record }
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-        throw error
-      }
+      const line = ifExists(() => bytesAt(opened(join(folder, String(lane), file)), at, bytes))
+      const text = line?.toString('utf8', 0, line.length - 1) ?? ''
+      const record = line?.length === bytes && line[bytes - 1] === 10 ? parseRecord(text) : undefined
+      return record && { lane: String(lane), file, offset: at, bytes, text, record }
     },
     [Symbol.dispose]() {
       for (const { fd } of files.values()) closeSync(fd)

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../core/clock.ts'
-import { listLanes, listSegments, type ReadPosition, readRecords, type StoredRecord } from '../log-files.ts'
+import { isMissing, listLanes, listSegments, type ReadPosition, readRecords, type StoredRecord } from '../log-files.ts'
 import { parseRecord } from '../record.ts'
 
 export interface FollowOptions {
@@ -38,30 +38,20 @@ export async function delay(ms: number, clock: Clock, signal: AbortSignal): Prom
 /** Merges lanes by time. Within a lane its own order counts, even if the clock was set back. */
 export function mergeLanes(records: readonly StoredRecord[]): StoredRecord[] {
   const lanes = [...Map.groupBy(records, ({ lane }) => lane).values()].map((own) => ({ own, next: 0 }))
-  if (lanes.length < 2) return [...records]
-  const merged: StoredRecord[] = []
-  while (merged.length < records.length) {
-    let first: { record: StoredRecord; lane: (typeof lanes)[number] } | undefined
+  return Array.from(records, () => {
+    let first: { readonly stored: StoredRecord; readonly lane: (typeof lanes)[number] } | undefined
     for (const lane of lanes) {
-      const record = lane.own[lane.next]
-      if (record && (!first || record.record.time < first.record.record.time)) first = { record, lane }
+      const stored = lane.own[lane.next]
+      if (stored && (!first || stored.record.time < first.stored.record.time)) first = { stored, lane }
     }
-    if (!first) break
-    merged.push(first.record)
-    first.lane.next++
-  }
-  return merged
+    const { stored, lane } = first as NonNullable<typeof first>
+    lane.next++
+    return stored
+  })
 }
 
-interface RecentRecords {
-  readonly records: readonly StoredRecord[]
-  readonly positions: Readonly<Record<string, ReadPosition>>
-  /** True if no earlier records exist. */
-  readonly whole: boolean
-}
-
-/** The last records, at most `count` of each lane, without reading earlier ones. */
-export async function readRecent(folder: string, count: number): Promise<RecentRecords> {
+/** The last records, at most `count` of each lane, without reading earlier ones; `whole` if there are none. */
+export async function readRecent(folder: string, count: number) {
   const records: StoredRecord[] = []
   const positions: Record<string, ReadPosition> = {}
   let whole = true
@@ -70,8 +60,7 @@ export async function readRecent(folder: string, count: number): Promise<RecentR
     const found: StoredRecord[][] = []
     let missing = count
     for (const file of files.toReversed()) {
-      if (missing <= 0) break
-      const last = await lastLines(folder, lane, file, missing)
+      const last = missing > 0 ? await lastLines(folder, lane, file, missing) : undefined
       // Retention may remove a segment after it was listed.
       if (!last) break
       const { lines, end, complete } = last
@@ -89,7 +78,9 @@ export async function readRecent(folder: string, count: number): Promise<RecentR
 const blockBytes = 64 * 1024
 
 async function lastLines(folder: string, lane: string, file: string, count: number) {
-  await using handle = await open(join(folder, lane, file), 'r').catch(ignoreMissing)
+  await using handle = await open(join(folder, lane, file), 'r').catch((error): undefined => {
+    if (!isMissing(error)) throw error
+  })
   if (!handle) return undefined
   const { size } = await handle.stat()
   for (let length = blockBytes; ; length *= 4) {
@@ -108,10 +99,6 @@ async function lastLines(folder: string, lane: string, file: string, count: numb
       complete: start === 0 && kept.length === lines.length,
     }
   }
-}
-
-function ignoreMissing(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
 }
 
 /** Text before the first newline may be part of a line, except at the beginning of the file. */

@@ -2,18 +2,19 @@ import { firstSeqOf, type LogLine } from '../log-files.ts'
 import {
   type AuditRecord,
   type ControlRecord,
+  type GapRecord,
   isEvent,
   parseSealedLine,
   type SegmentRecord,
   type Verifier,
   zeroHash,
 } from '../record.ts'
-import type { LaneHead } from '../write/head.ts'
+import type { LogHead } from '../write/head.ts'
 
 export interface ChainCheckOptions {
   readonly lane: string
   /** Records known to have been on disk. */
-  readonly heads: readonly (LaneHead | undefined)[]
+  readonly heads: readonly (LogHead | undefined)[]
   readonly verifiers: readonly Verifier[]
   problem(problem: VerifyProblem): void
 }
@@ -35,14 +36,7 @@ export interface ChainFacts {
   readonly lanes: ReadonlySet<string>
 }
 
-export interface ChainCheck {
-  /** Starts a file. Records from an archive have no files, so these checks are skipped. */
-  file(name: string): void
-  line(line: LogLine): void
-  end(): ChainFacts
-}
-
-export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheckOptions): ChainCheck {
+export function createChainCheck({ lane, heads, verifiers, problem: report }: ChainCheckOptions) {
   let file = ''
   let number = 0
   /** The previous file; `fragment` counts the bytes after its last newline. */
@@ -63,13 +57,7 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
   const lanes = new Set<string>()
 
   const problem = (kind: ProblemKind, message: string, seq?: number) =>
-    told.problem({ kind, lane, ...(file !== '' && { file, line: number }), ...(seq !== undefined && { seq }), message })
-
-  const wrongs = {
-    form: ['changed', 'does not have the format of a record'],
-    hash: ['changed', 'was changed after it was written: its hash does not match'],
-    canonical: ['not_canonical', 'is not in canonical form'],
-  } as const
+    report({ kind, lane, ...(file === '' ? {} : { file, line: number }), seq, message })
 
   const record = (found: AuditRecord) => {
     records++
@@ -98,11 +86,8 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
       const gone = seq - 1 === expected.seq ? `record ${expected.seq} is` : `records ${expected.seq} to ${seq - 1} are`
       problem('missing', `${gone} missing before record ${seq}`, seq)
     } else if (expected.prev !== undefined && prev !== expected.prev) {
-      problem(
-        'changed',
-        `record ${seq} does not match the hash of the record before it: one of the two was changed or replaced`,
-        seq,
-      )
+      const message = `record ${seq} does not match the hash of the record before it: one of the two was changed or replaced`
+      problem('changed', message, seq)
     }
     expected = { seq: seq + 1, prev: hash }
     last = { seq, time }
@@ -133,7 +118,7 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     return false
   }
 
-  const gap = ({ reason, seq, time, missing }: Extract<ControlRecord, { operation: 'gap' }>) => {
+  const gap = ({ reason, seq, time, missing }: GapRecord) => {
     if (reason === 'unrecorded') {
       outages++
       return
@@ -160,31 +145,29 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     if (found.previous?.file !== was.file) {
       problem('segment', `a file is missing: this one follows ${found.previous?.file ?? 'no file'}, not ${was.file}`)
     } else if (found.previous.bytes !== (found.reason === 'abandoned' ? counted : was.bytes)) {
-      const expectedBytes = `${found.previous.bytes} bytes`
-      problem(
-        'segment',
-        `the previous file, ${was.file}, had ${expectedBytes} when it was closed and now has ${was.bytes}`,
-      )
+      const closed = `the previous file, ${was.file}, had ${found.previous.bytes} bytes when it was closed`
+      problem('segment', `${closed} and now has ${was.bytes}`)
     }
   }
 
   return {
-    file: (name) => {
+    /** Starts a file. Records from an archive have no files, so these checks are skipped. */
+    file: (name: string): void => {
       if (file !== '') before = { file, bytes, fragment }
       file = name
       number = 0
       bytes = 0
       fragment = 0
     },
-    line: (line) => {
+    line: (line: LogLine): void => {
       number++
       bytes = line.offset + line.bytes.length + (line.whole ? 1 : 0)
       if (!line.whole) {
         fragment = line.bytes.length
         return
       }
-      const opened = parseSealedLine(line.bytes)
-      if (!opened.record) {
+      const parsed = parseSealedLine(line.bytes)
+      if (!parsed.record) {
         // Report one problem for consecutive unreadable lines, so that junk does not hide other problems.
         if (!unreadable) problem('unreadable', 'not a valid record')
         unreadable = true
@@ -192,17 +175,30 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
         return
       }
       unreadable = false
-      if (!opened.ok) {
-        const [kind, words] = wrongs[opened.wrong]
-        problem(kind, `record ${opened.record.seq} ${words}`, opened.record.seq)
+      if (!parsed.ok) {
+        const [kind, words] = lineProblems[parsed.wrong]
+        problem(kind, `record ${parsed.record.seq} ${words}`, parsed.record.seq)
       }
-      record(opened.record)
+      record(parsed.record)
     },
-    end: () => {
+    end: (): ChainFacts => {
       const torn = fragment > 0 ? { file, bytes: fragment } : undefined
       return { records, first, last, removedTo, signatures, unsigned, unproven, outages, torn, lanes }
     },
   }
+}
+
+const lineProblems = {
+  form: ['changed', 'does not have the format of a record'],
+  hash: ['changed', 'was changed after it was written: its hash does not match'],
+  canonical: ['not_canonical', 'is not in canonical form'],
+} as const
+
+/** The problem of a log that does not start where retention stopped. */
+export function gapBefore(first: ChainFacts['first'], removedTo: number): VerifyProblem[] {
+  if (!first || first.seq <= 1 || removedTo >= first.seq - 1) return []
+  const message = `records ${removedTo + 1} to ${first.seq - 1} are missing, and retention did not remove them`
+  return [{ kind: 'missing', seq: first.seq, message }]
 }
 
 type ProblemKind =
@@ -230,25 +226,20 @@ export interface VerifyProblem {
   readonly lane?: string
   readonly file?: string
   readonly line?: number
-  readonly seq?: number
+  readonly seq?: number | undefined
   readonly message: string
 }
 
-export function createProblems(most = 1000): {
-  readonly list: readonly VerifyProblem[]
-  readonly count: number
-  add(problem: VerifyProblem): void
-} {
-  const list: VerifyProblem[] = []
-  let count = 0
-  return {
-    list,
-    get count() {
-      return count
-    },
-    add: (problem) => {
-      count++
-      if (list.length < most) list.push(problem)
+const maxProblems = 1000
+
+export function createProblems() {
+  const problems = {
+    list: [] as VerifyProblem[],
+    count: 0,
+    add: (problem: VerifyProblem): void => {
+      problems.count++
+      if (problems.list.length < maxProblems) problems.list.push(problem)
     },
   }
+  return problems
 }

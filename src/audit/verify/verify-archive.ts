@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import type { Archive, ArchiveChain } from '../../core/audit-archive.ts'
-import { findArchiveMismatch, replicaFile } from '../archive/spool.ts'
+import { findArchiveMismatch, readReplica } from '../archive/spool.ts'
 import { parseRecord, parseSealedLine, signerOf, type Verifier, verifiersOf } from '../record.ts'
-import { type ChainFacts, createChainCheck, createProblems, type VerifyProblem } from './chain-check.ts'
-import type { LaneReport } from './verify.ts'
+import { type ChainFacts, createChainCheck, createProblems, gapBefore, type VerifyProblem } from './chain-check.ts'
+import type { LaneReport, VerifyReport } from './verify.ts'
 
 export interface VerifyArchiveOptions {
   readonly archive: Archive
@@ -14,22 +13,14 @@ export interface VerifyArchiveOptions {
   onProgress?(progress: { readonly chain: string; readonly records: number }): void
 }
 
-export interface ChainReport extends Omit<ChainFacts, 'lanes' | 'torn'> {
-  readonly replica: string
-  readonly host: string
-  readonly lane: string
-  readonly epoch: number
-}
+export interface ChainReport
+  extends Omit<ChainFacts, 'lanes' | 'torn'>,
+    Pick<ArchiveChain, 'replica' | 'host' | 'lane' | 'epoch'> {}
 
-export interface ArchiveReport {
-  readonly ok: boolean
+export interface ArchiveReport extends Omit<VerifyReport, 'trust' | 'lanes'> {
   /** Source of the keys: keys in the database could have been replaced together with the records. */
   readonly trust: 'public key' | 'keys in the database'
-  readonly records: number
   readonly chains: readonly ChainReport[]
-  /** The first problems; `problemCount` counts all. */
-  readonly problems: readonly VerifyProblem[]
-  readonly problemCount: number
 }
 
 /** Verifies all chains of an archive, as `verifyAudit` does for a local log. Safe while replicas append. */
@@ -73,7 +64,8 @@ async function verifyChain(
   const problem = (found: VerifyProblem) => add({ ...found, lane: name })
   const check = createChainCheck({ lane: chain.lane, heads: [], verifiers, problem })
   // Read before the records: records may only be added meanwhile.
-  const signed = await signedOf(archive, chain)
+  const checkpoints = await archive.checkpoints(chain.id)
+  const signed = new Map<unknown, string>(checkpoints.map((line) => [parseRecord(line)?.hash, line]))
   let read = 0
   let lastHash: unknown
   for await (const records of archive.records(chain.id)) {
@@ -83,7 +75,9 @@ async function verifyChain(
       lastHash = record?.hash
       signed.delete(lastHash)
       const wrong = record && findArchiveMismatch(record, filed)
-      if (wrong) problem({ kind: 'changed', seq: record.seq, message: misfiledWords(record.seq, wrong) })
+      if (!wrong) continue
+      const message = `record ${record.seq} is unchanged, but its search index has a different ${wrong}`
+      problem({ kind: 'changed', seq: record.seq, message })
     }
     read += records.length
     onProgress?.({ chain: name, records: read })
@@ -98,31 +92,18 @@ async function verifyChain(
   return { replica: chain.replica, host: chain.host, lane: chain.lane, epoch: chain.epoch, ...facts }
 }
 
-const misfiledWords = (seq: number, by: string): string =>
-  `record ${seq} is unchanged, but its search index has a different ${by}`
-
-async function signedOf(archive: Archive, { id }: ArchiveChain): Promise<Map<unknown, string>> {
-  const lines = await archive.checkpoints(id)
-  return new Map(lines.map((line) => [parseRecord(line)?.hash, line]))
-}
-
 function endProblems(
   chain: ArchiveChain,
   { first, last, removedTo }: Pick<ChainFacts, 'first' | 'last' | 'removedTo'>,
   unseen: ReadonlyMap<unknown, string>,
   verifiers: readonly Verifier[],
 ): VerifyProblem[] {
-  const problems: VerifyProblem[] = []
-  const gone = Math.max(removedTo, chain.removedTo)
-  if (first && first.seq > 1 && gone < first.seq - 1) {
-    const message = `records ${gone + 1} to ${first.seq - 1} are missing, and retention did not remove them`
-    problems.push({ kind: 'missing', seq: first.seq, message })
-  }
+  const problems = gapBefore(first, Math.max(removedTo, chain.removedTo))
   const proven = [...unseen.values()].flatMap((line) => {
-    const opened = parseSealedLine(Buffer.from(line))
-    if (!opened.ok || opened.record.phase !== undefined) return []
-    const { hash: _, ...content } = opened.record
-    return verifiers.some((key) => key.id === content.key && key.verifies(content)) ? [opened.record.seq] : []
+    const parsed = parseSealedLine(Buffer.from(line))
+    if (!parsed.ok || parsed.record.phase !== undefined) return []
+    const { hash: _, ...content } = parsed.record
+    return verifiers.some((key) => key.id === content.key && key.verifies(content)) ? [content.seq] : []
   })
   const end = Math.max(chain.seq, ...proven)
   const there = last?.seq ?? chain.removedTo
@@ -130,12 +111,9 @@ function endProblems(
     const message = `the chain ends with record ${there}, but record ${end} existed: the end was deleted`
     problems.push({ kind: 'cut', seq: end, message })
   }
-  for (const seq of proven) {
-    // The chain check already reports gaps in between.
-    if (seq > there || (first && seq > first.seq)) continue
-    const message = `signed record ${seq} is missing`
-    problems.push({ kind: 'missing', seq, message })
-  }
+  // The chain check already reports gaps in between.
+  const missing = proven.filter((seq) => seq <= there && !(first && seq > first.seq))
+  for (const seq of missing) problems.push({ kind: 'missing', seq, message: `signed record ${seq} is missing` })
   return problems
 }
 
@@ -148,7 +126,7 @@ export function compareWithArchive(
   lanes: readonly Pick<LaneReport, 'lane' | 'last'>[],
   chains: readonly ArchiveChain[],
 ): VerifyProblem[] {
-  const replica = replicaIn(folder)
+  const replica = readReplica(folder)
   const own = chains.filter((chain) => chain.replica === replica)
   return own.flatMap(({ lane, epoch, seq }) => {
     if (own.some((other) => other.lane === lane && other.epoch > epoch)) return []
@@ -157,12 +135,4 @@ export function compareWithArchive(
     const message = `the log ends with record ${last}, but PostgreSQL has a copy of record ${seq}: the log was deleted, truncated or rolled back`
     return [{ kind: 'rolled_back', lane, seq, message } as const]
   })
-}
-
-function replicaIn(folder: string): string | undefined {
-  try {
-    return readFileSync(replicaFile(folder), 'utf8').trim()
-  } catch {
-    return undefined
-  }
 }

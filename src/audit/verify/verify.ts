@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { listLanes, listSegments, publicKeyFile, readLines } from '../log-files.ts'
+import { isMissing, listLanes, listSegments, publicKeyFile, readIfExists, readLines } from '../log-files.ts'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../record.ts'
-import { type HeadState, type LaneHead, readHead, readMarks } from '../write/head.ts'
-import { type ChainFacts, createChainCheck, createProblems, type VerifyProblem } from './chain-check.ts'
+import { type HeadState, readMarks, readSteadyHead } from '../write/head.ts'
+import { type ChainFacts, createChainCheck, createProblems, gapBefore, type VerifyProblem } from './chain-check.ts'
 
 export interface VerifyAuditOptions {
   readonly folder: string
@@ -48,20 +47,19 @@ export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyRe
   const marks = readMarks(options.marks, signer)
   for (const lane of listLanes(folder)) {
     const mark = marks.get(lane)
-    const { report, named: mentioned, found } = await verifyLane(lane, { ...options, mark }, signer, verifiers)
+    const { report, named: mentioned, found } = await verifyLane(lane, options, mark, signer, verifiers)
     lanes.push(report)
     const behind = mark && markProblem(lane, mark, report.last?.seq ?? 0)
-    if (behind) problems.add(behind)
     for (const name of mentioned) named.add(name)
-    for (const problem of found) problems.add(problem)
+    for (const problem of [behind, ...found]) if (problem) problems.add(problem)
   }
+  const isGone = (lane: string) => !lanes.some((report) => report.lane === lane)
   for (const [lane, mark] of marks) {
-    const gone = lanes.some((report) => report.lane === lane) ? undefined : markProblem(lane, mark, undefined)
+    const gone = isGone(lane) ? markProblem(lane, mark, undefined) : undefined
     if (gone) problems.add(gone)
     named.delete(lane)
   }
-  for (const lane of named) {
-    if (lanes.some((report) => report.lane === lane)) continue
+  for (const lane of [...named].filter(isGone)) {
     problems.add({ kind: 'lane', lane, message: `lane ${lane} is gone as a whole; other lanes say that it was there` })
   }
   return {
@@ -79,9 +77,8 @@ function verifiersFor(
   signer: Signer | undefined,
   add: (problem: VerifyProblem) => void,
 ): Verifier[] {
-  const beside = verifiersOf(textOf(publicKeyFile(folder)))
-  const given = publicKey === undefined ? [] : verifiersOf(publicKey)
-  const trusted = [...(signer ? [signer] : []), ...given]
+  const beside = verifiersOf(readIfExists(publicKeyFile(folder)) ?? '')
+  const trusted = [...(signer ? [signer] : []), ...verifiersOf(publicKey ?? '')]
   if (trusted.length > 0) {
     const known = trusted.some(({ id }) => beside.some((key) => key.id === id))
     if (!known && listLanes(folder).length > 0) {
@@ -93,44 +90,29 @@ function verifiersFor(
   return beside
 }
 
-interface LaneOptions extends VerifyAuditOptions {
-  readonly mark: HeadState | undefined
-}
-
-interface Verified {
-  readonly report: LaneReport
-  readonly named: ReadonlySet<string>
-  readonly found: readonly VerifyProblem[]
-}
-
 /** Retention may remove a file before it is read; then the lane is read again. */
-async function verifyLane(
-  lane: string,
-  options: LaneOptions,
-  signer: Signer | undefined,
-  verifiers: readonly Verifier[],
-): Promise<Verified> {
+async function verifyLane(...parameters: Parameters<typeof readLane>): ReturnType<typeof readLane> {
   for (let attempts = 5; ; attempts--) {
     try {
-      return await readLane(lane, options, signer, verifiers)
+      return await readLane(...parameters)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempts === 0) throw error
+      if (!isMissing(error) || attempts === 0) throw error
     }
   }
 }
 
 async function readLane(
   lane: string,
-  { folder, mark, onProgress }: LaneOptions,
+  { folder, onProgress }: VerifyAuditOptions,
+  mark: HeadState | undefined,
   signer: Signer | undefined,
   verifiers: readonly Verifier[],
-): Promise<Verified> {
+) {
   const problems = createProblems()
   // Read first: the log may only grow meanwhile.
-  const read = await steadyHead(folder, lane, signer)
-  const head = read.state === 'read' ? read.head : undefined
+  const read = await readSteadyHead(folder, lane, signer)
   const files = listSegments(folder, lane)
-  const heads = [head, mark?.state === 'read' ? mark.head : undefined]
+  const heads = [read, mark].map((one) => (one?.state === 'read' ? one.head : undefined))
   const check = createChainCheck({ lane, heads, verifiers, problem: problems.add })
   let records = 0
   for (const file of files) {
@@ -142,52 +124,27 @@ async function readLane(
     }
   }
   const { lanes: named, ...facts } = check.end()
-  for (const problem of endProblems(lane, read, head, facts)) problems.add(problem)
+  for (const problem of endProblems(lane, read, facts)) problems.add(problem)
   return { report: { lane, files: files.length, ...facts }, named, found: problems.list }
 }
 
 function endProblems(
   lane: string,
   read: HeadState,
-  head: LaneHead | undefined,
   { first, last, removedTo }: Omit<ChainFacts, 'lanes'>,
 ): VerifyProblem[] {
-  const problems: VerifyProblem[] = []
-  if (first && first.seq > 1 && removedTo < first.seq - 1) {
-    const message = `records ${removedTo + 1} to ${first.seq - 1} are missing, and retention did not remove them`
-    problems.push({ kind: 'missing', lane, seq: first.seq, message })
-  }
-  if (head && head.seq > (last?.seq ?? 0)) {
-    const message = `the log ends with record ${last?.seq ?? 0}, but record ${head.seq} was on disk: the end was deleted`
-    problems.push({ kind: 'cut', lane, seq: head.seq, message })
+  const problems = gapBefore(first, removedTo).map((gap) => ({ ...gap, lane }))
+  const end = last?.seq ?? 0
+  if (read.state === 'read' && read.head.seq > end) {
+    const { seq } = read.head
+    const message = `the log ends with record ${end}, but record ${seq} was on disk: the end was deleted`
+    problems.push({ kind: 'cut', lane, seq, message })
   }
   if (read.state === 'missing' && last) problems.push({ kind: 'head', lane, message: 'the file `head` is missing' })
   if (read.state === 'invalid') {
-    problems.push({
-      kind: 'head',
-      lane,
-      message: 'the file `head` was changed, or written with another secret',
-    })
+    problems.push({ kind: 'head', lane, message: 'the file `head` was changed, or written with another secret' })
   }
   return problems
-}
-
-/** Retries, because a writer may be rewriting the file. */
-export async function steadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
-  for (let attempts = 5; ; attempts--) {
-    const read = readHead(folder, lane, signer)
-    if (read.state !== 'invalid' || attempts === 0) return read
-    await new Promise<void>((resolve) => setImmediate(resolve))
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw error
-  }
 }
 
 /** `last` is the lane's last record; undefined if the lane is gone. */

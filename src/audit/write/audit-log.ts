@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts'
 import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { signerOf, type Unrecorded } from '../record.ts'
-import { argumentsJson, createNameQuoter, eventBody, type RedactText } from './event-body.ts'
+import { argumentsJson, createNameQuoter, eventBody } from './event-body.ts'
 import { type FileSystem, nodeFileSystem } from './log-file.ts'
 import { type AppendedRecord, createRecorder } from './recorder.ts'
 
@@ -18,12 +18,12 @@ export interface AuditLogOptions {
   /** The secret from which the keys are derived. */
   readonly key: Buffer | string
   /** Returns the arguments to record. If it throws, they are dropped. */
-  describe(given: Record<string, unknown>): unknown
+  describe(args: Record<string, unknown>): unknown
   /**
    * Removes secrets from the names of tools, servers, agents, principals and rules. It runs for each name of every
    * record, so it should cache its results. If it throws, the name is dropped.
    */
-  readonly redact?: RedactText
+  redact?(name: string): string
   readonly clock: Clock
   readonly log: Log
   readonly version?: string
@@ -43,7 +43,7 @@ export interface AuditStatus {
   readonly waiting: number
   readonly recording: boolean
   readonly outages: number
-  readonly error?: string
+  readonly error: string | undefined
   readonly unrecorded: Unrecorded
 }
 
@@ -78,28 +78,17 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const unavailable = (sentence: string, details: ErrorDetails) =>
     new ToolwayError('AUDIT_UNAVAILABLE', `${sentence} (${outage.error || 'the log is closed'}).`, details)
 
-  /** No `retryAfterMs` for a write that has run: it would invite clients to run it twice. */
-  const mayNotLeave = ({ write, decision }: AuditEnd) =>
-    write
-      ? unavailable(
-          `This call HAS run and ended with ${decision}, but that could not be written to the audit log; look what it changed before you repeat it`,
-          {},
-        )
-      : unavailable(
-          'This could not be written to the audit log, so the answer is withheld; try again later',
-          harmlessAgain,
-        )
-
-  const unrecorded = (event: AuditEnd): Promise<void> | undefined => {
-    if (event.decision === 'DENY') return undefined
-    if (event.write || unrecordedReads === 'refuse') return Promise.reject(mayNotLeave(event))
-    return undefined
+  /** Rejects if the answer must not be sent. */
+  const unrecorded = ({ write, decision }: AuditEnd): Promise<void> | undefined => {
+    if (decision === 'DENY' || !(write || unrecordedReads === 'refuse')) return undefined
+    const withheld = 'This could not be written to the audit log, so the answer is withheld; try again later'
+    const hasRun = `This call HAS run and ended with ${decision}, but that could not be written to the audit log; look what it changed before you repeat it`
+    // No `retryAfterMs` for a write that has run: it would invite clients to run it twice.
+    return Promise.reject(write ? unavailable(hasRun, {}) : unavailable(withheld, harmlessAgain))
   }
 
-  const wanted = ({ write, decision }: AuditEnd) =>
+  const mustBeOnDisk = ({ write, decision }: AuditEnd) =>
     sync === 'all' || (sync === 'writes' && (write || decision === 'DENY'))
-
-  const onDisk = ({ seq, commit }: AppendedRecord, event: AuditEnd) => commit.wait(seq).catch(() => unrecorded(event))
 
   const notBegun = () =>
     unavailable('The audit log cannot be written, so nothing was sent; try again later', harmlessAgain)
@@ -114,17 +103,18 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   return {
     begin: (event: AuditBegin) => {
       const described = argumentsJson(event.arguments, options.describe, event.brief)
-      const placed = recorder.record(eventBody('before', event, quote, described), event.write ? 'should' : 'may')
+      const appended = recorder.record(eventBody('before', event, quote, described), event.write ? 'should' : 'may')
       const refused = event.write || unrecordedReads === 'refuse'
-      if (placed) return recorder.lastSyncFailed && refused && sync !== 'none' ? durable(placed) : undefined
+      if (appended) return recorder.lastSyncFailed && refused && sync !== 'none' ? durable(appended) : undefined
       outage.countMissed(refused ? 'refused' : 'reads')
       if (refused) throw notBegun()
       return undefined
     },
     end: (event: AuditEnd) => {
       const weight = event.decision === 'DENY' ? 'should' : event.write ? 'must' : 'may'
-      const placed = recorder.record(eventBody('after', event, quote), weight)
-      if (placed) return wanted(event) ? onDisk(placed, event) : undefined
+      const appended = recorder.record(eventBody('after', event, quote), weight)
+      if (appended && !mustBeOnDisk(event)) return undefined
+      if (appended) return appended.commit.wait(appended.seq).catch(() => unrecorded(event))
       outage.countMissed(event.decision === 'DENY' ? 'denials' : event.write ? 'writes' : 'reads')
       return unrecorded(event)
     },
@@ -132,15 +122,15 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
       await recorder.writer?.flush()
     },
     status: () => {
-      const { writer: lane } = recorder
+      const { writer } = recorder
       return {
-        lane: lane?.name,
-        seq: lane?.chain.seq ?? 0,
-        synced: lane?.commit.settled ?? 0,
-        waiting: lane?.commit.waiting ?? 0,
+        lane: writer?.name,
+        seq: writer?.chain.seq ?? 0,
+        synced: writer?.commit.settled ?? 0,
+        waiting: writer?.commit.waiting ?? 0,
         recording: !outage.active,
         outages: outage.count,
-        ...(outage.active && { error: outage.error }),
+        error: outage.active ? outage.error : undefined,
         unrecorded: outage.unrecorded,
       }
     },

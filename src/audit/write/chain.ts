@@ -1,10 +1,11 @@
 import { join } from 'node:path'
+import type { ChainEnd } from '../../core/audit-archive.ts'
 import type { Clock } from '../../core/clock.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { firstSeqOf, segmentFileName } from '../log-files.ts'
 import { type ChainedRecord, type ControlRecord, type SegmentRecord, type Signer, sealLine } from '../record.ts'
 import type { RecordBody, RecordPosition } from './event-body.ts'
-import { appendLine, type ChainPosition, type FileSystem, openSegment, type Segment } from './log-file.ts'
+import { appendLine, type FileSystem, openSegment, type Segment } from './log-file.ts'
 import type { RecoveredLane } from './recover.ts'
 
 /** Distributes `Omit` over a union. */
@@ -26,39 +27,17 @@ export interface ChainOptions {
   lost(records: number): void
 }
 
+export type RecordChain = ReturnType<typeof createChain>
+
 /** One lane's hash chain. A failed write leaves it unchanged. */
-export interface RecordChain {
-  readonly seq: number
-  /** The last record in the file; held records follow it. */
-  readonly written: ChainPosition
-  readonly segment: Segment | undefined
-  /**
-   * Appends a record and returns its number; rethrows file system errors. A held record is written with the next record
-   * that is not held, or by `write`, because one large write is cheaper than many.
-   */
-  append(body: RecordBody, held?: 'held'): number
-  /** Writes the held records. If that throws, they are lost. */
-  write(): void
-  appendControl(fields: ControlFields): number
-  abandon(): void
-  /** Starts a new segment if the current one is old and not empty, even without a record to write. */
-  rotateIfOld(): void
-}
-
-const dayMs = 24 * 60 * 60 * 1000
-
-export function createChain(options: ChainOptions): RecordChain {
+export function createChain(options: ChainOptions) {
   const { lane, resumption, signer, files, clock } = options
   const folder = join(options.folder, lane)
   let { seq, hash } = resumption
   let segment: Segment | undefined
   let abandoned = resumption.segment !== undefined && resumption.needsNewSegment
-  let previous: SegmentRecord['previous'] = resumption.segment && {
-    file: resumption.segment.file,
-    bytes: resumption.segment.bytes,
-  }
-
-  let written: ChainPosition = { seq, hash }
+  let previous: SegmentRecord['previous'] = resumption.segment && endOf(resumption.segment)
+  let written: ChainEnd = { seq, hash }
   let held = ''
 
   const timeNow = isoTime()
@@ -80,9 +59,8 @@ export function createChain(options: ChainOptions): RecordChain {
   }
 
   const writeTo = (target: Segment, promised: number) => {
-    const lines = held
     try {
-      appendLine(files, target, lines)
+      appendLine(files, target, held)
     } catch (error) {
       drop(promised)
       throw error
@@ -91,6 +69,7 @@ export function createChain(options: ChainOptions): RecordChain {
     written = { seq, hash }
   }
 
+  /** Writes the held records. If that throws, they are lost. */
   const write = () => {
     if (segment && held !== '') writeTo(segment, seq - written.seq)
   }
@@ -108,7 +87,7 @@ export function createChain(options: ChainOptions): RecordChain {
   }
 
   const retire = (old: Segment) => {
-    previous = { file: old.file, bytes: old.bytes }
+    previous = endOf(old)
     old.done = true
     segment = undefined
   }
@@ -117,9 +96,8 @@ export function createChain(options: ChainOptions): RecordChain {
   const begin = (reason: SegmentRecord['reason']): Segment => {
     write()
     const fresh = openSegment(files, folder, { file: segmentFileName(seq + 1), openedMs: clock.now() })
-    const before = segment ? { file: segment.file, bytes: segment.bytes } : previous
     try {
-      putOwn(fresh, { operation: 'segment', reason, ...(before && { previous: before }) })
+      putOwn(fresh, { operation: 'segment', reason, previous: segment ? endOf(segment) : previous })
     } catch (error) {
       files.closeSync(fresh.fd)
       files.unlinkSync(fresh.path)
@@ -156,24 +134,29 @@ export function createChain(options: ChainOptions): RecordChain {
     get seq() {
       return seq
     },
+    /** The last record in the file; held records follow it. */
     get written() {
       return written
     },
-    get segment() {
-      return segment
-    },
-    append: (body, later) => {
+    /**
+     * Appends a record and returns its number; rethrows file system errors. A held record is written with the next
+     * record that is not held, or by `write`, because one large write is cheaper than many.
+     */
+    append: (body: RecordBody, later?: 'held'): number => {
       const target = current()
       return later ? hold(body(next())) : put(target, body(next()))
     },
     write,
-    appendControl: (fields) => putOwn(current(), fields),
+    appendControl: (fields: ControlFields): number => putOwn(current(), fields),
     abandon,
-    rotateIfOld: () => {
+    /** Starts a new segment if the current one is old and not empty, even without a record to write. */
+    rotateIfOld: (): void => {
       if (segment && seq > firstSeqOf(segment.file)) current()
     },
   }
 }
+
+const endOf = ({ file, bytes }: Pick<Segment, 'file' | 'bytes'>) => ({ file, bytes })
 
 /** Formats times, caching everything but the milliseconds for the records of one second. */
 function isoTime(): (ms: number) => string {
@@ -188,6 +171,8 @@ function isoTime(): (ms: number) => string {
     return `${text}${String(ms - now * 1000).padStart(3, '0')}Z`
   }
 }
+
+const dayMs = 24 * 60 * 60 * 1000
 
 /**
  * Segments end with the UTC day, or earlier if the retention time is short. They also end when a wrong clock is

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { AuditBegin, AuditEnd } from '../../core/audit.ts'
 import { canonical, deepest, TooLong } from '../../lib/canonical-json.ts'
+import { memoize } from '../../lib/memoize.ts'
 import type { ChainedRecord, TruncatedArguments } from '../record.ts'
-import { memoizeRedaction } from '../redact/redactor.ts'
 
 /** Maximum size of recorded arguments, in characters of JSON. */
 export const maxArguments = 16 * 1024
@@ -14,42 +14,32 @@ const maxText = 512
 export const maxLine = 128 * 1024
 
 /** Truncates a long text. The hash distinguishes it from others with the same beginning. */
-export function bounded(text: string, most = maxText): string {
-  if (text.length <= most) return text
+export function bounded(text: string, maxLength = maxText): string {
+  if (text.length <= maxLength) return text
   const mark = `… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
-  return text.slice(0, most - mark.length).toWellFormed() + mark
+  return text.slice(0, maxLength - mark.length).toWellFormed() + mark
 }
 
 /** Position in the chain, known only at the time of writing. */
 export type RecordPosition = Omit<ChainedRecord, 'hash'>
 
-export type RecordBody = (place: RecordPosition) => string
+export type RecordBody = (position: RecordPosition) => string
 
-export type RedactText = (text: string) => string
-
-export type QuoteName = (name: string, most: number) => string
+type QuoteName = (name: string, maxLength: number) => string
 
 /** Caches the results, because names repeat from call to call. */
-export function createNameQuoter(redact: RedactText): QuoteName {
-  const careful = dropOnError(redact)
-  const short = memoizeRedaction((clean) => JSON.stringify(clean))
-  return (name, most) => {
-    // Redact before truncating: half a secret is not recognised.
-    const clean = careful(name)
-    return clean.length <= maxText ? short(clean) : JSON.stringify(bounded(clean, most))
+export function createNameQuoter(redact: (text: string) => string): QuoteName {
+  const quoteShort = memoize((clean) => JSON.stringify(clean))
+  return (name, maxLength) => {
+    // If the redactor fails, drop the name but write the rest of the record.
+    let clean = 'dropped'
+    try {
+      // Redact before truncating: half a secret is not recognised.
+      clean = redact(name)
+    } catch {}
+    return clean.length <= maxText ? quoteShort(clean) : JSON.stringify(bounded(clean, maxLength))
   }
 }
-
-/** If the redactor fails, drop the name but write the rest of the record. */
-const dropOnError =
-  (redact: RedactText): RedactText =>
-  (text) => {
-    try {
-      return redact(text)
-    } catch {
-      return 'dropped'
-    }
-  }
 
 /** Limits for names that are often long: rules, and tools, which may be URIs. */
 const maxRule = 1024
@@ -68,8 +58,8 @@ export function eventBody(
   described?: string,
 ): RecordBody {
   const how: Partial<AuditEnd> = phase === 'after' ? (event as AuditEnd) : beginning
-  const name = (lead: string, text: string | undefined, most = maxText) =>
-    text === undefined ? '' : lead + quote(text, event.brief ? maxText : most)
+  const name = (lead: string, text: string | undefined, maxLength = maxText) =>
+    text === undefined ? '' : lead + quote(text, event.brief ? maxText : maxLength)
   return ({ time, seq, prev }) =>
     `{${event.address === undefined ? '' : `"address":${plain(event.address)},`}` +
     `"agent":${quote(event.agent, maxText)}` +
@@ -113,30 +103,26 @@ const number = (lead: string, value: number | boolean | undefined): string =>
  * are dropped.
  */
 export function argumentsJson(
-  given: AuditBegin['arguments'],
-  describe: (given: Record<string, unknown>) => unknown,
+  args: AuditBegin['arguments'],
+  describe: (args: Record<string, unknown>) => unknown,
   brief = false,
 ): string | undefined {
-  if (given === undefined) return undefined
+  if (args === undefined) return undefined
   try {
-    const described = describe(given)
-    return described === undefined ? undefined : within(described, brief ? briefArguments : wholeArguments)
+    const described = describe(args)
+    return described === undefined ? undefined : truncatedJson(described, brief)
   } catch {
     return '"dropped"'
   }
 }
 
-/** Limits in characters of JSON: for whole arguments, and for the start of longer ones. */
-const wholeArguments = { most: maxArguments, start: maxStart }
-const briefArguments = { most: maxText, start: maxText }
-
-function within(described: unknown, kept: typeof wholeArguments): string {
+function truncatedJson(described: unknown, brief: boolean): string {
   try {
-    return canonical(described, { characters: kept.most, depth: deepest - 1 })
+    return canonical(described, { characters: brief ? maxText : maxArguments, depth: deepest - 1 })
   } catch (error) {
     if (!(error instanceof TooLong)) throw error
     const text = JSON.stringify(described)
-    const start = text.slice(0, kept.start).toWellFormed()
+    const start = text.slice(0, brief ? maxText : maxStart).toWellFormed()
     const sha256 = hash('sha256', text)
     return canonical({ truncated: true, bytes: Buffer.byteLength(text), sha256, start } satisfies TruncatedArguments)
   }

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
-import { closeSync, openSync, readSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import type { ChainEnd } from '../../core/audit-archive.ts'
 import { canonical } from '../../lib/canonical-json.ts'
-import { listLanes, listSegments } from '../log-files.ts'
+import { ifExists, listLanes, listSegments, readPart } from '../log-files.ts'
 import type { Signer } from '../record.ts'
 import { type FileSystem, writeFully } from './log-file.ts'
 
@@ -11,10 +11,8 @@ import { type FileSystem, writeFully } from './log-file.ts'
  * waiting callers continue, so that truncation between two checkpoints is detected. It is never ahead of the log and
  * fits into one sector, so it needs no sync: after a power loss it may be old, but never wrong.
  */
-export interface LaneHead {
+export interface LogHead extends ChainEnd {
   readonly lane: string
-  readonly seq: number
-  readonly hash: string
 }
 
 /** Fixed length: rewriting the file needs no disk space. */
@@ -22,66 +20,54 @@ const headBytes = 256
 
 export const headFile = (folder: string, lane: string): string => join(folder, lane, 'head')
 
-export interface HeadWriter {
-  write(head: LaneHead): void
-  close(): void
-}
-
 /** Creates and syncs the file if necessary, so that it is on disk before the first record. */
-export function openHead(path: string, first: LaneHead, files: FileSystem, signer: Signer): HeadWriter {
-  const write = (fd: number, head: LaneHead) => {
+export function openHead(path: string, first: LogHead, files: FileSystem, signer: Signer) {
+  const write = (head: LogHead): void => {
     const text = canonical({ ...head, mac: signer.mac(canonical(head)) })
     writeFully(files, fd, Buffer.from(`${text.padEnd(headBytes - 1)}\n`), 0)
   }
-  const made = files.openSync(path, 'a', 0o600)
-  files.closeSync(made)
+  files.closeSync(files.openSync(path, 'a', 0o600))
   const fd = files.openSync(path, 'r+')
   try {
     if (files.length(fd) !== headBytes) {
       files.ftruncateSync(fd, 0)
-      write(fd, first)
+      write(first)
       files.fsyncSync(fd)
     }
   } catch (error) {
     files.closeSync(fd)
     throw error
   }
-  return { write: (head) => write(fd, head), close: () => files.closeSync(fd) }
+  return { write, close: (): void => files.closeSync(fd) }
 }
 
 export type HeadState =
   | { readonly state: 'missing' }
   | { readonly state: 'invalid' }
-  /** `checked` is false if there was no secret to verify the MAC with. */
-  | { readonly state: 'read'; readonly head: LaneHead; readonly checked: boolean }
+  | { readonly state: 'read'; readonly head: LogHead }
 
-export function readHead(folder: string, lane: string, signer: Signer | undefined): HeadState {
-  const text = readText(headFile(folder, lane))
-  // An empty file was created on a full disk and never written.
-  if (!text) return { state: 'missing' }
-  try {
-    const { mac, ...head } = JSON.parse(text) as LaneHead & { readonly mac: unknown }
-    const sound = head.lane === lane && Number.isSafeInteger(head.seq) && typeof head.hash === 'string'
-    const whole = `${canonical({ ...head, mac }).padEnd(headBytes - 1)}\n` === text
-    if (!sound || !whole || (signer && signer.mac(canonical(head)) !== mac)) return { state: 'invalid' }
-    return { state: 'read', head, checked: signer !== undefined }
-  } catch {
-    return { state: 'invalid' }
+/** Retries, because a writer may be rewriting the file. */
+export async function readSteadyHead(folder: string, lane: string, signer: Signer | undefined): Promise<HeadState> {
+  for (let attempts = 5; ; attempts--) {
+    const read = readHead(folder, lane, signer)
+    if (read.state !== 'invalid' || attempts === 0) return read
+    await new Promise<void>((resolve) => setImmediate(resolve))
   }
 }
 
-function readText(path: string): string | undefined {
+/** Without a signer, the MAC is not verified. */
+export function readHead(folder: string, lane: string, signer: Signer | undefined): HeadState {
+  const text = ifExists(() => readPart(headFile(folder, lane), headBytes + 1, 'start').bytes.toString('latin1'))
+  // An empty file was created on a full disk and never written.
+  if (!text) return { state: 'missing' }
   try {
-    const fd = openSync(path, 'r')
-    try {
-      const buffer = Buffer.alloc(headBytes + 1)
-      return buffer.toString('latin1', 0, readSync(fd, buffer, 0, buffer.length, 0))
-    } finally {
-      closeSync(fd)
-    }
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-    throw error
+    const { mac, ...head } = JSON.parse(text) as LogHead & { readonly mac: unknown }
+    const sound = head.lane === lane && Number.isSafeInteger(head.seq) && typeof head.hash === 'string'
+    const whole = `${canonical({ ...head, mac }).padEnd(headBytes - 1)}\n` === text
+    if (!sound || !whole || (signer && signer.mac(canonical(head)) !== mac)) return { state: 'invalid' }
+    return { state: 'read', head }
+  } catch {
+    return { state: 'invalid' }
   }
 }
 
@@ -109,7 +95,7 @@ export function lastKnownHead(lane: string, { folder, marks, signer }: MarkOptio
   return own.state === 'missing' && listSegments(folder, lane).length === 0 ? mark : own
 }
 
-export function openMark(lane: string, { marks, files, signer }: MarkOptions, first: LaneHead): HeadWriter | undefined {
+export function openMark(lane: string, { marks, files, signer }: MarkOptions, first: LogHead) {
   if (marks === undefined) return undefined
   files.mkdirSync(join(marks, lane))
   return openHead(headFile(marks, lane), first, files, signer)

@@ -12,129 +12,7 @@ import {
 import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-
-export interface ChainPosition {
-  readonly seq: number
-  readonly hash: string
-}
-
-export interface GroupCommitOptions {
-  readonly files: FileSystem
-  readonly from: number
-  position(): ChainPosition
-  /** Called before the waiting callers are resolved. */
-  synced(position: ChainPosition): void
-  /** A sync failed: this many records may not be on disk, and the sync must not be retried. */
-  failed(error: unknown, records: number): void
-}
-
-export interface GroupCommit {
-  /** Records up to this number are on disk or given up. */
-  readonly settled: number
-  readonly waiting: number
-  /** A sync is running: the files must stay open. */
-  readonly busy: boolean
-  track(segment: Segment): void
-  wait(seq: number): Promise<void>
-  /** Closes the files. No sync may be running. */
-  close(): void
-}
-
-/** Another process changed or removed a file that only this process writes to. */
-export class FileModifiedError extends Error {}
-
-interface Waiter {
-  readonly seq: number
-  resolve(): void
-  reject(error: unknown): void
-}
-
-/** Group commit: one sync at a time. Records that arrive during a sync share the next one, which spreads its cost. */
-export function createGroupCommit({ files, from, position, ...told }: GroupCommitOptions): GroupCommit {
-  let settled = from
-  let busy = false
-  let waiters: Waiter[] = []
-  let segments: Segment[] = []
-
-  const run = async () => {
-    busy = true
-    // Records of the same event-loop turn share this sync.
-    await new Promise<void>((resolve) => setImmediate(resolve))
-    const covered = position()
-    const targets = segments
-    // A segment retired during the sync may have received records meanwhile, so it is synced again.
-    const finished = targets.filter(({ done }) => done)
-    try {
-      await Promise.all(targets.map((segment) => sync(files, segment)))
-      told.synced(covered)
-      settled = covered.seq
-      forget(finished)
-      const free = waiters.filter(({ seq }) => seq <= settled)
-      waiters = waiters.filter(({ seq }) => seq > settled)
-      for (const waiter of free) waiter.resolve()
-    } catch (error) {
-      // Never sync these files again: after a failed fsync the next one may succeed although data was lost.
-      told.failed(error, position().seq - settled)
-      settled = position().seq
-      forget(segments)
-      const refused = waiters
-      waiters = []
-      for (const waiter of refused) waiter.reject(error)
-    }
-    busy = false
-    if (waiters.length > 0) void run()
-  }
-
-  const forget = (gone: readonly Segment[]) => {
-    segments = segments.filter((segment) => !gone.includes(segment))
-    for (const { fd } of gone) {
-      try {
-        files.closeSync(fd)
-      } catch {
-        // The files are synced or given up, so a failed close loses nothing.
-      }
-    }
-  }
-
-  return {
-    get settled() {
-      return settled
-    },
-    get waiting() {
-      return waiters.length
-    },
-    get busy() {
-      return busy
-    },
-    track: (segment) => {
-      segments = [...segments, segment]
-    },
-    wait: (seq) => {
-      if (seq <= settled) return Promise.resolve()
-      const { promise, resolve, reject } = Promise.withResolvers<void>()
-      waiters.push({ seq, resolve, reject })
-      if (!busy) void run()
-      return promise
-    },
-    close: () => forget(segments),
-  }
-}
-
-async function sync(files: FileSystem, segment: Segment): Promise<void> {
-  await files.fdatasync(segment.fd)
-  // The lane's folder and the log folder may be new, too.
-  for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
-    await files.syncFolder(path)
-  }
-  segment.fresh = false
-  const length = files.length(segment.fd)
-  if (length === undefined) throw new FileModifiedError(`${segment.file} was removed by another process`)
-  if (length !== segment.bytes && !segment.spoiled) {
-    throw new FileModifiedError(
-      `${segment.file} was changed by another process: ${length} bytes instead of ${segment.bytes}`,
-    )
-  }
-}
+import type { ChainEnd } from '../../core/audit-archive.ts'
 
 export interface Segment {
   readonly file: string
@@ -168,18 +46,112 @@ export function appendLine(files: FileSystem, segment: Segment, line: string): v
   try {
     writeFully(files, segment.fd, bytes)
   } catch (error) {
-    cutBack(files, segment)
+    try {
+      files.ftruncateSync(segment.fd, segment.bytes)
+    } catch {
+      segment.spoiled = true
+    }
     throw error
   }
   segment.bytes += bytes.length
 }
 
-function cutBack(files: FileSystem, segment: Segment): void {
-  try {
-    files.ftruncateSync(segment.fd, segment.bytes)
-  } catch {
-    segment.spoiled = true
+export interface GroupCommitOptions {
+  readonly files: FileSystem
+  readonly from: number
+  position(): ChainEnd
+  /** Called before the waiting callers are resolved. */
+  synced(position: ChainEnd): void
+  /** A sync failed: this many records may not be on disk, and the sync must not be retried. */
+  failed(error: unknown, records: number): void
+}
+
+export type GroupCommit = ReturnType<typeof createGroupCommit>
+
+/** Group commit: one sync at a time. Records that arrive during a sync share the next one, which spreads its cost. */
+export function createGroupCommit({ files, from, position, synced, failed }: GroupCommitOptions) {
+  let waiters: (PromiseWithResolvers<void> & { readonly seq: number })[] = []
+  let segments: Segment[] = []
+
+  const run = async () => {
+    commit.busy = true
+    // Records of the same event-loop turn share this sync.
+    await new Promise<void>((resolve) => setImmediate(resolve))
+    const covered = position()
+    const targets = segments
+    // A segment retired during the sync may have received records meanwhile, so it is synced again.
+    const finished = targets.filter(({ done }) => done)
+    try {
+      await Promise.all(targets.map((segment) => sync(files, segment)))
+      synced(covered)
+      commit.settled = covered.seq
+      forget(finished)
+      const free = waiters.filter(({ seq }) => seq <= covered.seq)
+      waiters = waiters.filter(({ seq }) => seq > covered.seq)
+      for (const waiter of free) waiter.resolve()
+    } catch (error) {
+      // Never sync these files again: after a failed fsync the next one may succeed although data was lost.
+      failed(error, position().seq - commit.settled)
+      commit.settled = position().seq
+      forget(segments)
+      const refused = waiters
+      waiters = []
+      for (const waiter of refused) waiter.reject(error)
+    }
+    commit.busy = false
+    if (waiters.length > 0) void run()
   }
+
+  const forget = (gone: readonly Segment[]) => {
+    segments = segments.filter((segment) => !gone.includes(segment))
+    for (const { fd } of gone) {
+      try {
+        files.closeSync(fd)
+      } catch {
+        // The files are synced or given up, so a failed close loses nothing.
+      }
+    }
+  }
+
+  const commit = {
+    /** Records up to this number are on disk or given up. */
+    settled: from,
+    /** A sync is running: the files must stay open. */
+    busy: false,
+    get waiting() {
+      return waiters.length
+    },
+    track: (segment: Segment): void => {
+      segments = [...segments, segment]
+    },
+    wait: (seq: number): Promise<void> => {
+      if (seq <= commit.settled) return Promise.resolve()
+      const waiter = { seq, ...Promise.withResolvers<void>() }
+      waiters.push(waiter)
+      if (!commit.busy) void run()
+      return waiter.promise
+    },
+    /** Closes the files. No sync may be running. */
+    close: (): void => forget(segments),
+  }
+  return commit
+}
+
+/** Another process changed or removed a file that only this process writes to. */
+export class FileModifiedError extends Error {}
+
+async function sync(files: FileSystem, segment: Segment): Promise<void> {
+  await files.fdatasync(segment.fd)
+  // The lane's folder and the log folder may be new, too.
+  for (let path = dirname(segment.path), up = 0; segment.fresh && up < 3; path = dirname(path), up++) {
+    await files.syncFolder(path)
+  }
+  segment.fresh = false
+  const { file, bytes, spoiled } = segment
+  const length = files.length(segment.fd)
+  if (length === undefined) throw new FileModifiedError(`${file} was removed by another process`)
+  if (length === bytes || spoiled) return
+  throw new FileModifiedError(`${file} was changed by another process: ${length} bytes instead of ${bytes}`)
 }
 
 /** The file system functions that the log uses; tests make them fail. */

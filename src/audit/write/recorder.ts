@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import type { Clock } from '../../core/clock.ts'
 import type { Log } from '../../core/log.ts'
-import { publicKeyFile } from '../log-files.ts'
+import { isMissing, publicKeyFile, readIfExists } from '../log-files.ts'
 import { type Unrecorded, type Verifier, verifiersOf } from '../record.ts'
 import type { ControlFields } from './chain.ts'
 import { bounded, type RecordBody } from './event-body.ts'
@@ -29,16 +28,6 @@ export interface AppendedRecord {
   readonly commit: GroupCommit
 }
 
-/** Owns this process's lane: opens it, reopens it after a failure, and appends to it. */
-export interface Recorder extends AsyncDisposable {
-  readonly writer: AuditWriter | undefined
-  readonly outage: RecordingOutage
-  /** The last sync failed, so a record that was written may not be on disk. */
-  readonly lastSyncFailed: boolean
-  /** Undefined if the record could not be written; the caller then counts it with `outage.countMissed`. */
-  record(body: RecordBody, weight: RecordPriority): AppendedRecord | undefined
-}
-
 const checkpointEvery = 1024
 const checkpointMs = 60_000
 /** Records that no caller waits for are synced within this time. */
@@ -47,12 +36,13 @@ const syncMs = 1000
 const patienceMs = 100
 const hourMs = 60 * 60 * 1000
 
-export function createRecorder(options: RecorderOptions): Recorder {
+/** Owns this process's writer: opens it, reopens it after a failure, and appends to it. */
+export function createRecorder(options: RecorderOptions) {
   const { folder, clock, log, files } = options
-  const outage = createOutage({ clock, log })
-  let lane: AuditWriter | undefined
+  const outage = createOutage(clock, log)
+  let writer: AuditWriter | undefined
   let closed = false
-  let doubtful = false
+  let lastSyncFailed = false
   /** Events since the last signed record. */
   let unsigned = 0
   let triedMs = Number.NEGATIVE_INFINITY
@@ -68,15 +58,15 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   const failed = (of: AuditWriter, error: unknown, records: number) => {
-    doubtful = true
+    lastSyncFailed = true
     outage.unsynced(error, records)
-    // Only reopening the lane shows what is left of it.
-    if (error instanceof FileModifiedError && lane === of) leave()
+    // Only reopening the log shows what is left of it.
+    if (error instanceof FileModifiedError && writer === of) leave()
   }
 
   const leave = () => {
-    lane?.close()
-    lane = undefined
+    writer?.close()
+    writer = undefined
   }
 
   const open = (): AuditWriter => {
@@ -86,7 +76,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
       lost: (records) => outage.countMissed('reads', records),
       failed: (...what) => failed(opened, ...what),
       synced: () => {
-        doubtful = false
+        lastSyncFailed = false
         if (opened.reserve.held) outage.end()
       },
     })
@@ -108,7 +98,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
 
   const flush = async () => {
     try {
-      await lane?.flush()
+      await writer?.flush()
     } catch (error) {
       outage.begin(error)
     }
@@ -121,7 +111,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
     setImmediate(() => {
       soon = false
       try {
-        lane?.chain.write()
+        writer?.chain.write()
       } catch (error) {
         outage.begin(error)
       }
@@ -129,9 +119,9 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 
   const checkpoint = (end?: 'final') => {
-    if (!lane || (unsigned === 0 && !end)) return
+    if (!writer || (unsigned === 0 && !end)) return
     try {
-      lane.chain.appendControl({ operation: 'checkpoint', ...(end && { final: true }) })
+      writer.chain.appendControl({ operation: 'checkpoint', final: end && true })
       unsigned = 0
       wrote()
     } catch (error) {
@@ -152,7 +142,7 @@ export function createRecorder(options: RecorderOptions): Recorder {
   /** Only `must` records may use the reserve; the others fail until it is restored. */
   const place = (into: AuditWriter, body: RecordBody, weight: RecordPriority): number => {
     if (weight !== 'must') {
-      if (!into.reserve.held && !into.reserve.restore()) throw full('the disk is full')
+      if (!into.reserve.restore()) throw Object.assign(new Error('the disk is full'), { code: 'ENOSPC' })
       if (weight === 'should' || !options.holds || outage.active) return put(into, body)
       writeSoon()
       return put(into, body, 'held')
@@ -160,70 +150,73 @@ export function createRecorder(options: RecorderOptions): Recorder {
     try {
       return put(into, body)
     } catch (error) {
-      if (!spends(into, error)) throw error
+      if (!releaseReserve(into, error)) throw error
       return put(into, body)
     }
   }
 
-  const spends = (of: AuditWriter, error: unknown): boolean => {
+  /** Only if the disk is full. */
+  const releaseReserve = (of: AuditWriter, error: unknown): boolean => {
     if (!isFull(error) || !of.reserve.release()) return false
     outage.begin(error)
     return true
   }
 
-  const record: Recorder['record'] = (body, weight) => {
+  /** Undefined if the record could not be written; the caller then counts it with `outage.countMissed`. */
+  const record = (body: RecordBody, weight: RecordPriority): AppendedRecord | undefined => {
     if (closed) return undefined
     const now = clock.monotonic()
-    const pressing = weight === 'must' || (weight === 'should' && lane?.reserve.held)
+    const pressing = weight === 'must' || (weight === 'should' && writer?.reserve.held)
     if (outage.active && !pressing && now - triedMs < patienceMs) return undefined
     if (!pressing) triedMs = now
     try {
-      lane ??= open()
-      const seq = place(lane, body, weight)
-      if (lane.reserve.held && !doubtful) outage.end()
+      writer ??= open()
+      const seq = place(writer, body, weight)
+      if (writer.reserve.held && !lastSyncFailed) outage.end()
       unsigned++
       if (unsigned >= checkpointEvery) checkpoint()
       wrote()
-      return { seq, commit: lane.commit }
+      return { seq, commit: writer.commit }
     } catch (error) {
       outage.begin(error)
       // The folder is gone. A running sync detects that itself.
-      if (codeOf(error) === 'ENOENT' && lane && !lane.commit.busy) leave()
+      if (isMissing(error) && writer && !writer.commit.busy) leave()
       return undefined
     }
   }
 
-  const retirement = async () => {
-    await applyRetention({ ...options, own: () => lane, releaseReserve: spends })
+  const retain = async () => {
+    await applyRetention({ ...options, own: () => writer, releaseReserve })
     const ms = Math.min(hourMs, Math.max(options.segmentMs, syncMs))
     once('retention', ms, () => {
-      retiring = retirement()
+      retaining = retain()
     })
   }
 
   try {
-    lane = open()
+    writer = open()
   } catch (error) {
     // Start even on a full disk: `unrecordedReads` decides about reads, and writes are refused.
     if (!isFull(error)) throw error
     outage.begin(error)
   }
-  let retiring = retirement()
+  let retaining = retain()
 
   return {
     get writer() {
-      return lane
+      return writer
     },
     outage,
+    /** A record that was written may not be on disk. */
     get lastSyncFailed() {
-      return doubtful
+      return lastSyncFailed
     },
     record,
     [Symbol.asyncDispose]: async () => {
       if (closed) return
       closed = true
       for (const timer of timers.values()) timer[Symbol.dispose]()
-      await retiring
+      await retaining
       checkpoint('final')
       await flush()
       leave()
@@ -231,17 +224,14 @@ export function createRecorder(options: RecorderOptions): Recorder {
   }
 }
 
-const full = (message: string): Error => Object.assign(new Error(message), { code: 'ENOSPC' })
-
-const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException | undefined)?.code ?? ''
-
-const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error))
+const isFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException | undefined)?.code ?? '')
 
 /** Writes the public key next to the log, so that signatures can be verified without the secret. */
 function publishKey(folder: string, key: Verifier, files: FileSystem, log: Log): void {
   files.mkdirSync(folder)
   const path = publicKeyFile(folder)
-  const known = verifiersOf(text(path))
+  const known = verifiersOf(readIfExists(path) ?? '')
   if (known.some(({ id }) => id === key.id)) return
   if (known.length > 0) {
     log.warn({ file: path }, 'the secret of the audit log has been replaced; older records keep their old signatures')
@@ -254,84 +244,50 @@ function publishKey(folder: string, key: Verifier, files: FileSystem, log: Log):
   }
 }
 
-function text(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw error
-  }
-}
-
-interface RecordingOutage {
-  readonly active: boolean
-  readonly count: number
-  /** Empty without an outage. */
-  readonly error: string
-  /** Not yet reported in a gap record. */
-  readonly unrecorded: Unrecorded
-  begin(error: unknown): void
-  end(): void
-  unsynced(error: unknown, records: number): void
-  countMissed(what: Exclude<keyof Unrecorded, 'unsynced'>, records?: number): void
-  /** The gap record to write before any other record. */
-  gap(): ControlFields | undefined
-  reported(): void
-}
-
 const none: Unrecorded = { refused: 0, reads: 0, denials: 0, writes: 0, unsynced: 0 }
 
-function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log }): RecordingOutage {
+function createOutage(clock: Clock, log: Log) {
   let sinceMs: number | undefined
-  let lasts = false
-  let count = 0
-  let error = ''
-  let unrecorded = none
 
-  const begins = (thrown: unknown) => {
-    error = thrown instanceof Error ? thrown.message : String(thrown)
-    sinceMs ??= clock.now()
-    if (lasts) return
-    lasts = true
-    count++
-    log.error({ error }, 'audit records cannot be written; writes are refused until they can')
-  }
-
-  return {
-    get active() {
-      return lasts
+  const outage = {
+    active: false,
+    count: 0,
+    /** Empty without an outage. */
+    error: '',
+    /** Not yet reported in a gap record. */
+    unrecorded: none,
+    begin(thrown: unknown): void {
+      outage.error = thrown instanceof Error ? thrown.message : String(thrown)
+      sinceMs ??= clock.now()
+      if (outage.active) return
+      outage.active = true
+      outage.count++
+      log.error({ error: outage.error }, 'audit records cannot be written; writes are refused until they can')
     },
-    get count() {
-      return count
-    },
-    get error() {
-      return error
-    },
-    get unrecorded() {
-      return unrecorded
-    },
-    begin: begins,
-    end: () => {
-      if (!lasts) return
-      lasts = false
+    end(): void {
+      if (!outage.active) return
+      outage.active = false
+      outage.error = ''
       sinceMs = undefined
-      error = ''
       log.info({}, 'the audit log can be written again')
     },
-    unsynced: (thrown, records) => {
-      begins(thrown)
-      unrecorded = { ...unrecorded, unsynced: unrecorded.unsynced + records }
+    unsynced(thrown: unknown, records: number): void {
+      outage.begin(thrown)
+      outage.countMissed('unsynced', records)
     },
-    countMissed: (what, records = 1) => {
-      unrecorded = { ...unrecorded, [what]: unrecorded[what] + records }
+    countMissed(what: keyof Unrecorded, records = 1): void {
+      outage.unrecorded = { ...outage.unrecorded, [what]: outage.unrecorded[what] + records }
     },
-    gap: () => {
+    /** The gap record to write before any other record. */
+    gap(): ControlFields | undefined {
+      const { unrecorded, error } = outage
       if (unrecorded === none) return undefined
       const since = new Date(sinceMs ?? clock.now()).toISOString()
       return { operation: 'gap', reason: 'unrecorded', error: bounded(error), since, unrecorded }
     },
-    reported: () => {
-      unrecorded = none
+    reported(): void {
+      outage.unrecorded = none
     },
   }
+  return outage
 }

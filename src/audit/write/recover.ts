@@ -1,21 +1,17 @@
-import { closeSync, fstatSync, openSync, readSync, truncateSync, unlinkSync } from 'node:fs'
+import { truncateSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { firstSeqOf, listSegments } from '../log-files.ts'
+import type { ChainEnd } from '../../core/audit-archive.ts'
+import { firstSeqOf, listSegments, readPart } from '../log-files.ts'
 import { type AuditRecord, type GapRecord, parseSealedLine, zeroHash } from '../record.ts'
 import { maxLine } from './event-body.ts'
-import type { HeadState, LaneHead } from './head.ts'
+import type { HeadState, LogHead } from './head.ts'
+import type { Segment } from './log-file.ts'
 
-/** `bytes` is the length of the valid part. */
-export interface SegmentEnd {
-  readonly file: string
-  readonly bytes: number
-}
-
-export interface RecoveredLane {
-  readonly seq: number
-  readonly hash: string
-  /** The last segment; writing continues in it unless `needsNewSegment` is set. */
-  readonly segment: (SegmentEnd & { readonly openedMs: number }) | undefined
+export interface RecoveredLane extends ChainEnd {
+  /**
+   * The last segment, with the length of its valid part; writing continues in it unless `needsNewSegment` is set.
+   */
+  readonly segment: Pick<Segment, 'file' | 'bytes' | 'openedMs'> | undefined
   readonly needsNewSegment: boolean
   readonly torn: number
   /** Number of records after the one in `head`. */
@@ -24,7 +20,7 @@ export interface RecoveredLane {
   readonly findings: readonly RecoveryFinding[]
 }
 
-export type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
+type RecoveryFinding = Pick<GapRecord, 'reason' | 'missing'>
 
 /**
  * Finds the end of a lane that no process writes to, and truncates a record left half-written by a killed process.
@@ -41,15 +37,12 @@ export function recoverLane(folder: string, lane: string, read: HeadState): Reco
   const damaged = tail.bytes > tail.end && (!tail.torn || missing !== undefined)
   const torn = damaged ? 0 : tail.bytes - tail.end
   if (torn > 0) truncateSync(path, tail.end)
-  const findings: RecoveryFinding[] = [
-    ...(read.state === 'missing' ? [{ reason: 'head_missing' } as const] : []),
-    ...(read.state === 'invalid' ? [{ reason: 'head_invalid' } as const] : []),
-    ...(missing ? [{ reason: 'records_missing', missing } as const] : []),
-    ...(head && last && head.seq === last.seq && head.hash !== last.hash
-      ? [{ reason: 'records_changed' } as const]
-      : []),
-    ...(damaged || !last ? [{ reason: 'damaged' } as const] : []),
-  ]
+  const findings: RecoveryFinding[] = []
+  if (read.state === 'missing') findings.push({ reason: 'head_missing' })
+  if (read.state === 'invalid') findings.push({ reason: 'head_invalid' })
+  if (missing) findings.push({ reason: 'records_missing', missing })
+  if (head && head.seq === last?.seq && head.hash !== last.hash) findings.push({ reason: 'records_changed' })
+  if (damaged || !last) findings.push({ reason: 'damaged' })
   const opened = readFirstRecord(path)
   return {
     // Skip every number that may have been used, so that none is used twice.
@@ -64,30 +57,15 @@ export function recoverLane(folder: string, lane: string, read: HeadState): Reco
 }
 
 function withoutSegments(read: HeadState): RecoveredLane {
-  const head = read.state === 'read' && read.head.seq > 0 ? read.head : undefined
-  const findings: RecoveryFinding[] = [
-    ...(head ? [{ reason: 'records_missing', missing: { from: 1, to: head.seq } } as const] : []),
-    ...(read.state === 'invalid' ? [{ reason: 'head_invalid' } as const] : []),
-  ]
-  return {
-    seq: head?.seq ?? 0,
-    hash: zeroHash,
-    segment: undefined,
-    needsNewSegment: true,
-    torn: 0,
-    unproven: 0,
-    findings,
-  }
-}
-
-interface Found {
-  readonly file: string
-  readonly path: string
-  readonly tail: SegmentTail
+  const seq = read.state === 'read' ? read.head.seq : 0
+  const findings: RecoveryFinding[] = []
+  if (seq > 0) findings.push({ reason: 'records_missing', missing: { from: 1, to: seq } })
+  if (read.state === 'invalid') findings.push({ reason: 'head_invalid' })
+  return { seq, hash: zeroHash, segment: undefined, needsNewSegment: true, torn: 0, unproven: 0, findings }
 }
 
 /** The last segment that holds a record. Removes segments whose first record was never completed. */
-function lastSegment(folder: string, lane: string, head: LaneHead | undefined): Found | undefined {
+function lastSegment(folder: string, lane: string, head: LogHead | undefined) {
   for (const file of listSegments(folder, lane).reverse()) {
     const path = join(folder, lane, file)
     const tail = readSegmentTail(path)
@@ -112,7 +90,7 @@ const windowBytes = 4 * maxLine
 
 /** Reads only the end of the file, whatever its size. */
 export function readSegmentTail(path: string): SegmentTail {
-  const { bytes: text, size } = lastBytes(path)
+  const { bytes: text, size } = readPart(path, windowBytes, 'end')
   const base = size - text.length
   const newline = text.lastIndexOf(10)
   const fragment = newline + 1 < text.length
@@ -130,29 +108,12 @@ function lineBefore(text: Buffer, base: number, newline: number): { start: numbe
   if (newline < 0) return undefined
   const start = newline === 0 ? 0 : text.lastIndexOf(10, newline - 1) + 1
   if (start === 0 && base > 0) return undefined
-  const opened = parseSealedLine(text.subarray(start, newline))
-  return opened.ok ? { start, record: opened.record } : { start }
+  const parsed = parseSealedLine(text.subarray(start, newline))
+  return parsed.ok ? { start, record: parsed.record } : { start }
 }
 
 export function readFirstRecord(path: string): AuditRecord | undefined {
-  const fd = openSync(path, 'r')
-  try {
-    const buffer = Buffer.alloc(maxLine)
-    const text = buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, 0))
-    const opened = parseSealedLine(text.subarray(0, Math.max(0, text.indexOf(10))))
-    return opened.ok ? opened.record : undefined
-  } finally {
-    closeSync(fd)
-  }
-}
-
-function lastBytes(path: string): { bytes: Buffer; size: number } {
-  const fd = openSync(path, 'r')
-  try {
-    const { size } = fstatSync(fd)
-    const buffer = Buffer.alloc(Math.min(size, windowBytes))
-    return { bytes: buffer.subarray(0, readSync(fd, buffer, 0, buffer.length, size - buffer.length)), size }
-  } finally {
-    closeSync(fd)
-  }
+  const { bytes } = readPart(path, maxLine, 'start')
+  const parsed = parseSealedLine(bytes.subarray(0, Math.max(0, bytes.indexOf(10))))
+  return parsed.ok ? parsed.record : undefined
 }

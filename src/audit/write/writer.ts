@@ -8,8 +8,8 @@ import { listLanes } from '../log-files.ts'
 import type { Signer } from '../record.ts'
 import { createChain, type RecordChain } from './chain.ts'
 import { headFile, lastKnownHead, openHead, openMark } from './head.ts'
-import { createGroupCommit, type FileSystem, type GroupCommit, writeFully } from './log-file.ts'
-import { type RecoveredLane, recoverLane } from './recover.ts'
+import { createGroupCommit, type FileSystem, writeFully } from './log-file.ts'
+import { recoverLane } from './recover.ts'
 
 export interface WriterOptions {
   readonly folder: string
@@ -28,33 +28,22 @@ export interface WriterOptions {
   failed(error: unknown, records: number): void
 }
 
-export interface AuditWriter {
-  readonly name: string
-  readonly chain: RecordChain
-  readonly commit: GroupCommit
-  readonly reserve: DiskReserve
-  readonly found: Pick<RecoveredLane, 'torn' | 'unproven' | 'findings'>
-  /** Resolves when all appended records are on disk; rejects or throws if that fails. */
-  flush(): Promise<void>
-  /** Releases the lane. No commit may be pending. */
-  close(): void
-}
+export type AuditWriter = ReturnType<typeof openWriter>
 
 /** Opens a locked lane; closing the writer releases the lock. */
-export function openWriter(claim: LaneLock, options: WriterOptions): AuditWriter {
+export function openWriter(lock: LaneLock, options: WriterOptions) {
   const { folder, signer, files, log } = options
-  const name = claim.lane
-  const here = join(folder, name)
+  const name = lock.lane
   using opening = new DisposableStack()
-  opening.use(claim)
+  opening.use(lock)
   const resumption = recoverLane(folder, name, lastKnownHead(name, options))
   const { seq, hash } = resumption
   const head = openHead(headFile(folder, name), { lane: name, seq, hash }, files, signer)
-  opening.defer(() => head.close())
+  opening.defer(head.close)
   const mark = openMark(name, options, { lane: name, seq, hash })
-  opening.defer(() => mark?.close())
-  const reserve = openReserve(join(here, 'reserve'), options.reserveBytes, files)
-  opening.defer(() => reserve.close())
+  if (mark) opening.defer(mark.close)
+  const reserve = openReserve(join(folder, name, 'reserve'), options.reserveBytes, files)
+  opening.defer(reserve.close)
 
   let headFails = false
   const commit = createGroupCommit({
@@ -78,67 +67,65 @@ export function openWriter(claim: LaneLock, options: WriterOptions): AuditWriter
       options.failed(error, records)
     },
   })
-  const chain = createChain({ ...options, lane: name, resumption, opened: commit.track })
-  opening.defer(() => commit.close())
-  const held = opening.move()
-  const flush = () => {
-    chain.write()
-    return commit.wait(chain.seq)
+  const chain: RecordChain = createChain({ ...options, lane: name, resumption, opened: commit.track })
+  opening.defer(commit.close)
+  const resources = opening.move()
+  return {
+    name,
+    chain,
+    commit,
+    reserve,
+    found: resumption,
+    /** Resolves when all appended records are on disk; rejects or throws if that fails. */
+    flush: (): Promise<void> => {
+      chain.write()
+      return commit.wait(chain.seq)
+    },
+    /** Releases the lane. No commit may be pending. */
+    close: (): void => resources.dispose(),
   }
-  return { name, chain, commit, reserve, found: resumption, flush, close: () => held.dispose() }
 }
+
+const pieceBytes = 64 * 1024
 
 /**
  * Disk space reserved for the ends of running writes: a file of zeros that is truncated when the disk is full. Unlike
  * checking the free space, this also works with quotas, and no other program can take the space first.
  */
-interface DiskReserve {
-  /** While false, only `must` records are written. */
-  readonly held: boolean
-  /** Frees the space; false if none was held. */
-  release(): boolean
-  restore(): boolean
-  close(): void
-}
-
-const pieceBytes = 64 * 1024
-
-function openReserve(path: string, bytes: number, files: FileSystem): DiskReserve {
+function openReserve(path: string, bytes: number, files: FileSystem) {
   const fd = files.openSync(path, 'a', 0o600)
   const empty = () => files.ftruncateSync(fd, 0)
-  let held = files.length(fd) === bytes
-
-  const restore = () => {
-    if (held) return true
-    try {
-      empty()
-      for (let left = bytes; left > 0; left -= pieceBytes) {
-        writeFully(files, fd, Buffer.alloc(Math.min(left, pieceBytes)))
-      }
-      held = true
-    } catch {
-      try {
-        empty()
-      } catch {
-        // The next attempt empties the file.
-      }
-    }
-    return held
-  }
-  restore()
-  return {
-    get held() {
-      return held
-    },
-    release: () => {
-      if (!held) return false
-      held = false
+  const reserve = {
+    /** While false, only `must` records are written. */
+    held: files.length(fd) === bytes,
+    /** Frees the space; false if none was held. */
+    release: (): boolean => {
+      if (!reserve.held) return false
+      reserve.held = false
       empty()
       return true
     },
-    restore,
-    close: () => files.closeSync(fd),
+    restore: (): boolean => {
+      if (reserve.held) return true
+      try {
+        empty()
+        for (let left = bytes; left > 0; left -= pieceBytes) {
+          writeFully(files, fd, Buffer.alloc(Math.min(left, pieceBytes)))
+        }
+        reserve.held = true
+      } catch {
+        try {
+          empty()
+        } catch {
+          // The next attempt empties the file.
+        }
+      }
+      return reserve.held
+    },
+    close: (): void => files.closeSync(fd),
   }
+  reserve.restore()
+  return reserve
 }
 
 interface LaneLock extends Disposable {
@@ -154,8 +141,8 @@ const busy = 5
  */
 export function lockFreeLane(folder: string): LaneLock {
   for (let number = 1; number <= maxLanes; number++) {
-    const claim = tryLockLane(folder, String(number))
-    if (claim) return claim
+    const lock = tryLockLane(folder, String(number))
+    if (lock) return lock
   }
   throw new Error(`all ${maxLanes} lanes of ${folder} are taken; are so many processes running?`)
 }
@@ -174,11 +161,7 @@ export function tryLockLane(folder: string, lane: string): LaneLock | undefined 
   }
 }
 
-export interface StartOptions {
-  readonly folder: string
-  readonly version: string
-  readonly log: Log
-}
+type StartOptions = Pick<WriterOptions, 'folder' | 'log'> & { readonly version: string }
 
 /** Records and logs the start of this process and the state in which it found the lane. */
 export function recordStart({ name, chain, found }: AuditWriter, { folder, version, log }: StartOptions): void {
@@ -189,8 +172,8 @@ export function recordStart({ name, chain, found }: AuditWriter, { folder, versi
     host: hostname(),
     version,
     lanes: listLanes(folder),
-    ...(torn > 0 && { torn }),
-    ...(unproven > 0 && { unproven }),
+    torn: torn || undefined,
+    unproven: unproven || undefined,
   })
   if (torn > 0)
     log.warn({ lane: name, bytes: torn }, 'removed a partially written record from the end of the audit log')

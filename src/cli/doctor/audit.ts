@@ -4,7 +4,7 @@ import { basename, join } from 'node:path'
 import { listLanes, listSegments, publicKeyFile, readLines } from '../../audit/log-files.ts'
 import { type Signer, signerOf, type Verifier, verifiersOf } from '../../audit/record.ts'
 import { createChainCheck, type VerifyProblem } from '../../audit/verify/chain-check.ts'
-import { steadyHead } from '../../audit/verify/verify.ts'
+import { readSteadyHead } from '../../audit/write/head.ts'
 import type { Config } from '../../config/schema.ts'
 import { existingAuditKey } from '../commands/audit/verify.ts'
 import { count, span } from '../table.ts'
@@ -71,7 +71,7 @@ type LaneEnd = Awaited<ReturnType<typeof readEnd>>
 async function readEnd(folder: string, lane: string, signer: Signer | undefined, verifiers: readonly Verifier[]) {
   const problems: VerifyProblem[] = []
   // Read first: the log may only grow meanwhile.
-  const read = await steadyHead(folder, lane, signer)
+  const read = await readSteadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
   const check = createChainCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
   // A file that was just created is empty.

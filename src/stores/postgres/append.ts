@@ -103,6 +103,6 @@ export const isoOf = (time: number): string => new Date(Math.min(Math.max(time, 
 export const storable = (text: string): string => text.replaceAll('\0', '\ufffd').toWellFormed()
 
 /** The log already truncates names to this length; forged records must still fit into an index. */
-const longest = 512
+const maxIndexed = 512
 
-const indexable = (text: string): string => storable(text.slice(0, longest))
+const indexable = (text: string): string => storable(text.slice(0, maxIndexed))

@@ -76,7 +76,7 @@ async function search(postgres: Postgres, query: ArchiveQuery, searchMs: number)
   const cursor = before === undefined ? undefined : parseCursor(before, 'archive')
   const where = whereOf({ filter, raw, cursor, newestFirst })
   const direction = newestFirst ? 'DESC' : 'ASC'
-  const rows = await patiently<FoundRow>(
+  const rows = await queryWithin<FoundRow>(
     postgres,
     `SELECT ${found}, r.chain, r.seq, r.time ${among} WHERE ${where.sql}
      ORDER BY r.time ${direction}, r.chain ${direction}, r.seq ${direction} LIMIT $${where.values.length + 1}`,
@@ -92,15 +92,15 @@ async function arrivals(postgres: Postgres, query: ArrivalQuery): Promise<readon
   const { after = 0, which, limit, raw = false, ...filter } = query
   const where = whereOf({ filter, raw })
   const count = where.values.length
-  const rows = await patiently<ArchiveHit & { readonly position: string }>(
+  const rows = await queryWithin<ArchiveHit & { readonly position: string }>(
     postgres,
     `SELECT ${found}, r.position ${among} WHERE ${where.sql} AND r.position > $${count + 1}
      ORDER BY r.position ${which === 'first' ? 'ASC' : 'DESC'} LIMIT $${count + 2}`,
     [...where.values, after, limit],
     readingMs,
   )
-  const told = rows.map((row) => ({ ...foundOf(row), position: Number(row.position) }))
-  return which === 'first' ? told : told.reverse()
+  const hits = rows.map((row) => ({ ...foundOf(row), position: Number(row.position) }))
+  return which === 'first' ? hits : hits.reverse()
 }
 
 /** A record and, for an end, its beginning. */
@@ -111,7 +111,7 @@ const among = `FROM toolway.records r
 
 const foundOf = ({ replica, host, lane, line, begin }: ArchiveHit) => ({ replica, host, lane, line, begin })
 
-async function patiently<Row extends object>(
+async function queryWithin<Row extends object>(
   postgres: Postgres,
   sql: string,
   values: readonly unknown[],

@@ -57,14 +57,14 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     spool,
     lane: options.lane,
     now: () => clock.now(),
-    diverged: (facts) =>
-      log.error(
-        { ...where, ...facts },
-        'the audit log of this replica does not go on from what PostgreSQL has of it: its files were replaced or put back; they are kept as a new chain',
-      ),
+    diverged: (facts) => log.error({ ...where, ...facts }, diverged),
     unpartitioned: (facts) =>
-      log.warn({ ...where, ...facts }, 'PostgreSQL made no table for a month: its records are kept in records_other'),
-    missing: (facts) => log.error({ ...where, ...facts }, 'audit records were removed here before PostgreSQL had them'),
+      log.warn(
+        { ...where, ...facts },
+        'could not create the table of a month; its records are stored in records_other',
+      ),
+    missing: (facts) =>
+      log.error({ ...where, ...facts }, 'audit records were removed locally before they were copied to PostgreSQL'),
   })
 
   let state: 'unknown' | 'up' | 'down' = 'unknown'
@@ -83,8 +83,8 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     state = now
     error = why
     if (!news || ended) return
-    if (up) log.info(where, 'PostgreSQL answers: the audit records of all replicas are kept there')
-    else log.warn({ ...where, why }, 'PostgreSQL cannot be used: audit records wait in the local log')
+    if (up) log.info(where, 'PostgreSQL is available: the audit records of all replicas are copied there')
+    else log.warn({ ...where, why }, 'PostgreSQL is unavailable: audit records wait in the local log')
   }
 
   /** Copies all new records; failures are retried in the next round. */
@@ -171,8 +171,11 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
   }
 }
 
+const diverged =
+  'the local audit log does not continue the copy in PostgreSQL, because its files were replaced or restored; it is copied as a new chain'
+
 async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> {
   if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
-  if (how === 'manual') throw new Error('its tables are not those of this version; run `toolway migrate`')
+  if (how === 'manual') throw new Error('its tables are from another version; run `toolway migrate`')
   await migrate(postgres)
 }

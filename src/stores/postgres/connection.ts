@@ -108,7 +108,7 @@ export function displayAddress(url: string): string {
 /** If all addresses of a host name fail, the error has no message of its own. */
 export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
-  if (code === undefinedTable || code === undefinedSchema) return 'its tables are not there yet; run `toolway migrate`'
+  if (code === undefinedTable || code === undefinedSchema) return 'its tables do not exist yet; run `toolway migrate`'
   return message || errors?.[0]?.message || code || String(thrown)
 }
 

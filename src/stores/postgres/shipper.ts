@@ -35,7 +35,7 @@ const batchSize = 250
 /** Lanes of other processes are copied only if those have not done so for this long. */
 const patienceMs = 5_000
 
-export function createShipper({ postgres, spool, lane: own, now, ...told }: ShipperOptions): Shipper {
+export function createShipper({ postgres, spool, lane: own, now, ...report }: ShipperOptions): Shipper {
   let chains: Map<string, OwnChain> | undefined
   let sure = false
   let keys: string | undefined
@@ -68,8 +68,8 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
   const chainOf = async (lane: string): Promise<OwnChain> => (await known()).get(lane) ?? (await begin(lane, 1))
 
   /** Records that do not continue a chain start a new one, so that they are not lost. */
-  const anew = (lane: string, chain: OwnChain) => {
-    told.diverged({ lane, seq: chain.seq })
+  const newChain = (lane: string, chain: OwnChain) => {
+    report.diverged({ lane, seq: chain.seq })
     return begin(lane, chain.epoch + 1)
   }
 
@@ -88,16 +88,16 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
   const shipLane = async (lane: string, end: ChainEnd) => {
     await introduced()
     let chain = await chainOf(lane)
-    if (end.seq < chain.seq || (end.seq === chain.seq && end.hash !== chain.hash)) chain = await anew(lane, chain)
+    if (end.seq < chain.seq || (end.seq === chain.seq && end.hash !== chain.hash)) chain = await newChain(lane, chain)
     while (chain.seq < end.seq) {
       const records = await spool.read(lane, chain.seq, batchSize)
       const [first] = records
       if (!first) return
       if (chain.seq > 0 && first.seq === chain.seq + 1 && first.prev !== chain.hash) {
-        chain = await anew(lane, chain)
+        chain = await newChain(lane, chain)
         continue
       }
-      if (chain.seq > 0 && first.seq > chain.seq + 1) told.missing({ lane, from: chain.seq + 1, to: first.seq - 1 })
+      if (chain.seq > 0 && first.seq > chain.seq + 1) report.missing({ lane, from: chain.seq + 1, to: first.seq - 1 })
       await makeMonths(records)
       chain = (await append(postgres, chain.id, chain, records)) ? after(chain, records) : await moved(lane)
       chains?.set(lane, chain)
@@ -116,8 +116,8 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
       // Records with implausible times go to the default partition: a wrong clock must not create tables.
       if (months.has(month.table) || Math.abs(time - now()) > maxAge) continue
       await makePartition(postgres, month).catch((error) => {
-        if (!lasting.includes((error as { code?: string }).code ?? '')) throw error
-        told.unpartitioned({ table: month.table, why: (error as Error).message })
+        if (!permanentErrors.includes((error as { code?: string }).code ?? '')) throw error
+        report.unpartitioned({ table: month.table, why: (error as Error).message })
       })
       months.add(month.table)
     }
@@ -150,7 +150,7 @@ export function createShipper({ postgres, spool, lane: own, now, ...told }: Ship
 }
 
 /** Permission denied, or the default partition already has records of that month: retrying does not help. */
-const lasting = ['42501', '23514']
+const permanentErrors = ['42501', '23514']
 
 const maxAge = 3 * 366 * 24 * 60 * 60_000
 

@@ -101,10 +101,10 @@ export function redisBuckets({ redis, local, time = 'shared', monotonic }: Redis
       const keys = ['time', ...buckets.map(({ key }) => `limit:${key}`)].map((key) => `${redis.prefix}{limits}:${key}`)
       const shared = Number.isFinite(ahead) ? String(now + ahead) : ''
       const limits = buckets.map(({ perMinute }) => String(perMinute))
-      const told = await redis.ask((client: Redis) => take(client, keys, [shared, ...limits]))
-      if (told === undefined) return local.take(buckets, now)
-      const [waits, retryAfterMs, heard] = told as [number, number, string]
-      if (time === 'shared') ahead = Math.max(ahead, Number(heard) - monotonic())
+      const reply = await redis.ask((client: Redis) => take(client, keys, [shared, ...limits]))
+      if (reply === undefined) return local.take(buckets, now)
+      const [waits, retryAfterMs, sharedNow] = reply as [number, number, string]
+      if (time === 'shared') ahead = Math.max(ahead, Number(sharedNow) - monotonic())
       return takenBy(waits, retryAfterMs, buckets)
     },
   }

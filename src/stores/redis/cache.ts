@@ -101,8 +101,8 @@ export function redisCache(
       const { maxEntries, maxBytes } = limits
       const values = [mark, fieldOf(group, key), bytes, size, now, now + Math.max(ttlMs, 0), maxEntries, maxBytes]
       const keys = [all, groupKey(group), order, sizes, kept]
-      const told = (await redis.ask((client) => put(client, keys, values))) as readonly number[] | null | undefined
-      const [entries, used, evicted] = told ?? []
+      const reply = (await redis.ask((client) => put(client, keys, values))) as readonly number[] | null | undefined
+      const [entries, used, evicted] = reply ?? []
       if (entries === undefined) return
       usage = { entries, bytes: used ?? 0, evicted: usage.evicted + (evicted ?? 0) }
     },

@@ -47,8 +47,9 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   const settle = (now: boolean, why = '') => {
     if (now === up || ended) return
     up = now
-    if (up) log.info({ redis: where }, 'Redis answers: limits, results and sessions are shared')
-    else log.warn({ redis: where, why }, 'Redis does not answer: limits count here alone, no result is kept')
+    if (up) log.info({ redis: where }, 'Redis is available: limits, cached results and sessions are shared')
+    else
+      log.warn({ redis: where, why }, 'Redis is unavailable: each replica counts limits alone, and no result is cached')
     for (const listener of listeners) listener(up)
   }
 
@@ -72,7 +73,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     unanswered = 0
     settle(true)
   })
-  client.on('close', () => settle(false, 'the connection is lost'))
+  client.on('close', () => settle(false, 'connection lost'))
 
   /** Probes a connection that is open but does not respond. */
   const tryAgain = () => {
@@ -102,9 +103,9 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         return answer
       } catch (thrown) {
         // An error reply is a response, and a bug of ours.
-        if (isReply(thrown)) log.error({ err: thrown }, 'Redis refused a command')
+        if (isReply(thrown)) log.error({ err: thrown }, 'Redis rejected a command')
         else if (++unanswered >= maxUnanswered && up) {
-          settle(false, `it does not answer within ${patienceMs / 1000} s (a fixed limit)`)
+          settle(false, `no answer within ${patienceMs / 1000} s (a fixed limit)`)
           tryAgain()
         }
         return undefined
@@ -116,13 +117,13 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
       return { [Symbol.dispose]: () => void listeners.delete(own) }
     },
     subscribe(channels, hear) {
-      const ear = open()
-      ear.on('message', hear)
+      const subscriber = open()
+      subscriber.on('message', hear)
       // ioredis subscribes again only if the first attempt succeeded.
-      ear.on('ready', () => ear.subscribe(...channels).catch(() => {}))
+      subscriber.on('ready', () => subscriber.subscribe(...channels).catch(() => {}))
       return {
         async [Symbol.asyncDispose]() {
-          ear.disconnect()
+          subscriber.disconnect()
         },
       }
     },
@@ -137,12 +138,10 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
 const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReplyError'
 
 /** For operations without a fallback. It says nothing about the caller, so retrying is the only advice. */
-export const redisAway = (what: string): ToolwayError =>
-  new ToolwayError(
-    'OVERLOADED',
-    `Redis does not answer, and only there is known ${what} (stores.redis); try again in a moment.`,
-    { retryAfterMs: 1_000, unsent: true },
-  )
+export function redisAway(what: string): ToolwayError {
+  const sentence = `Redis does not answer (stores.redis), and ${what} is stored there; try again in a moment.`
+  return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })
+}
 
 /** Resolves when Redis responds, or after two seconds. */
 export async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {

@@ -47,9 +47,9 @@ export function redisLocks(options: RedisLocksOptions): Locks {
   const taken = async (key: string, token: string): Promise<void> => {
     const end = clock.monotonic() + patienceMs
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
-      const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
-      if (told === 1) return
-      if (told === undefined) throw redisAway('whose turn it is')
+      const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
+      if (reply === 1) return
+      if (reply === undefined) throw redisAway('the lock of an OAuth grant')
       if (clock.monotonic() >= end) throw held(patienceMs)
       await pause(clock, pauseMs)
     }
@@ -84,9 +84,10 @@ export function redisLocks(options: RedisLocksOptions): Locks {
       function prolong(): Disposable {
         // A third of the lease: two renewals can fail before it expires.
         const renew = async () => {
-          const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
+          const reply = await redis.ask((client) => take(client, [key], [token, leaseMs]))
           if (over) return void redis.ask((client) => release(client, [key], [token]))
-          if (told === 0) return log.warn({}, 'a lock ran out while Redis was away, and another replica has it now')
+          if (reply === 0)
+            return log.warn({}, 'a lock expired while Redis was unavailable; another replica holds it now')
           renewal = prolong()
         }
         return clock.after(leaseMs / 3, renew, { promptly: true })
@@ -95,9 +96,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
   }
 }
 
-const held = (patienceMs: number) =>
-  new ToolwayError(
-    'OVERLOADED',
-    `Another replica has been at this for ${patienceMs / 1000} s, and one at a time may; try again in a moment.`,
-    { retryAfterMs: 1_000, unsent: true },
-  )
+function held(patienceMs: number): ToolwayError {
+  const sentence = `Another replica has held this lock for more than ${patienceMs / 1000} s; try again in a moment.`
+  return new ToolwayError('OVERLOADED', sentence, { retryAfterMs: 1_000, unsent: true })
+}

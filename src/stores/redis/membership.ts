@@ -140,8 +140,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
     },
     async takeOver(session, unreachable = '') {
       const keys = [at(`session:${session}`), at('replica:')]
-      const told = await redis.ask((client) => takeOver(client, keys, [self, unreachable, address ?? '']))
-      const taken = readTakenOver(told as readonly string[] | null | undefined)
+      const reply = await redis.ask((client) => takeOver(client, keys, [self, unreachable, address ?? '']))
+      const taken = readTakenOver(reply as readonly string[] | null | undefined)
       // A replica that has just joined may not be known yet.
       if (taken && 'heldBy' in taken) known.set(taken.heldBy, taken.address)
       return taken
@@ -159,8 +159,8 @@ export function redisMembership({ redis, clock, secret }: RedisMembershipOptions
   }
 }
 
-function readTakenOver(told: readonly string[] | null | undefined): TakenOver {
-  const [first, address] = told ?? []
+function readTakenOver(reply: readonly string[] | null | undefined): TakenOver {
+  const [first, address] = reply ?? []
   if (first === undefined) return undefined
   return address === undefined ? { record: first } : { heldBy: first, address }
 }

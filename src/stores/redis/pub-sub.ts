@@ -15,20 +15,20 @@ export interface RedisPubSubOptions {
 export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): PubSub & AsyncDisposable {
   const channel = `${redis.prefix}bulletin`
   const seal = createSeal(secret)
-  const board = createTopicListeners(log)
-  const ear = redis.subscribe([channel], (_, sealed) => {
+  const listeners = createTopicListeners(log)
+  const subscription = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')
     // Not an error: channels span all databases, and another cluster may use another database of the same Redis.
-    if (opened === undefined) return log.debug({ channel }, 'what somebody told in Redis is not from this fleet')
+    if (opened === undefined) return log.debug({ channel }, 'ignored a message in Redis that is not from this cluster')
     const [from, topic, text] = JSON.parse(opened) as [string, string, string]
-    if (from !== self) board.deliver(topic, text)
+    if (from !== self) listeners.deliver(topic, text)
   })
   return {
     publish(topic, text) {
       const sealed = seal.close(JSON.stringify([self, topic, text]), 'bulletin')
       void redis.ask((client) => client.publish(channel, sealed))
     },
-    subscribe: board.subscribe,
-    [Symbol.asyncDispose]: () => ear[Symbol.asyncDispose](),
+    subscribe: listeners.subscribe,
+    [Symbol.asyncDispose]: () => subscription[Symbol.asyncDispose](),
   }
 }

@@ -44,9 +44,8 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   const redis = open.use(await connectRedis({ url, clock, log }))
   await isUp(redis, clock)
   const shared = key === undefined ? await sharedSecret(redis, 'fleet') : derivedSecret(key, 'fleet')
-  if (shared === undefined) {
-    log.warn({}, 'Redis was away at the start: what other replicas have sealed cannot be opened before the next one')
-  }
+  if (shared === undefined)
+    log.warn({}, 'Redis was unavailable at the start: data sealed by other replicas cannot be opened until a restart')
   const secret = shared ?? (await options.ownSecret())
   const membership = open.use(redisMembership({ redis, clock, secret }))
   const pubSub = open.use(redisPubSub({ redis, self: membership.self, secret, log }))

@@ -30,9 +30,9 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
   const at = `${redis.prefix}vault`
 
   const asked = async <T>(command: (client: Redis) => Promise<T>): Promise<T> => {
-    const told = await redis.ask(command)
-    if (told === undefined) throw redisAway('what was granted')
-    return told
+    const reply = await redis.ask(command)
+    if (reply === undefined) throw redisAway('the OAuth grant')
+    return reply
   }
 
   return {
@@ -48,7 +48,7 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
       // Retry: a refresh token can be used only once, so a new one that is not stored means a lost grant.
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
         if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
-        if (clock.monotonic() >= end) throw redisAway('what was granted')
+        if (clock.monotonic() >= end) throw redisAway('the OAuth grant')
         await pause(clock, pauseMs)
       }
     },

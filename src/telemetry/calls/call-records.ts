@@ -11,7 +11,7 @@ export interface RecentCallsOptions {
   /** The clock of the trail's steps. */
   monotonic?(): number
   /** Maximum number of finished calls. */
-  readonly most?: number
+  readonly maxCalls?: number
   readonly maxBytes?: number
   /** Maximum number of running calls; others appear when they end. */
   readonly maxRunning?: number
@@ -32,11 +32,11 @@ export interface RecentCalls {
 export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   const { clock, monotonic = () => performance.now() } = options
   const redact = safeRedact(options.redact)
-  const { most = 2000, maxBytes = 2 * 1024 * 1024, maxRunning = 1000, everyMs = 250, maxAtOnce = 200 } = options
+  const { maxCalls = 2000, maxBytes = 2 * 1024 * 1024, maxRunning = 1000, everyMs = 250, maxAtOnce = 200 } = options
   const { begin, end } = createCallRecorder(redact)
   const running = new Map<string, CallRecord>()
-  const over = createPastCalls(most, maxBytes)
-  const feed = createFeed({ clock, everyMs, most: maxAtOnce })
+  const finished = createFinishedCalls(maxCalls, maxBytes)
+  const feed = createFeed(clock, everyMs, maxAtOnce)
   const viewOf = (call: CallRecord) => callSummary(call, redact)
   const shown = (call: CallRecord) => {
     call.shown = true
@@ -44,7 +44,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   }
 
   const newestFirst = (): CallRecord[] =>
-    [...over.all(), ...running.values()].reverse().sort((one, another) => another.at - one.at)
+    [...finished.all(), ...running.values()].reverse().sort((one, another) => another.at - one.at)
 
   return {
     observer: {
@@ -59,7 +59,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
         const kept = running.get(call.id) ?? begin(call, operation, at, start)
         running.delete(call.id)
         end(kept, observed)
-        over.add(kept)
+        finished.add(kept)
         feed.changed(kept)
       },
     },
@@ -72,7 +72,8 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
       return found
     },
     find(id) {
-      const call = running.get(id) ?? over.find(id)
+      // No index: calls are frequent, lookups are rare.
+      const call = running.get(id) ?? finished.all().findLast((one) => one.id === id)
       if (!call) return undefined
       const children = newestFirst().filter(({ parent }) => parent === id)
       return { ...shown(call), steps: stepViews(call, redact), children: children.reverse().map(shown) }
@@ -81,57 +82,42 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
   }
 }
 
-/** Bounded by number and memory; evicts the oldest. */
-interface PastCalls {
-  add(call: CallRecord): void
-  find(id: string): CallRecord | undefined
-  /** In the order in which they ended. */
-  all(): CallRecord[]
-}
-
-/** A ring buffer: deleting the oldest key of a large Map skips all keys deleted before it. */
-function createPastCalls(most: number, maxBytes: number): PastCalls {
-  const places = new Array<CallRecord | undefined>(most)
+/**
+ * Bounded by number and memory; evicts the oldest. A ring buffer: deleting the oldest key of a large Map skips all keys
+ * deleted before it.
+ */
+function createFinishedCalls(maxCalls: number, maxBytes: number) {
+  const calls = new Array<CallRecord | undefined>(maxCalls)
   let oldest = 0
   let count = 0
   let bytes = 0
 
   const dropOldest = () => {
-    const call = places[oldest] as CallRecord
-    places[oldest] = undefined
-    oldest = (oldest + 1) % most
+    bytes -= (calls[oldest] as CallRecord).bytes
+    calls[oldest] = undefined
+    oldest = (oldest + 1) % maxCalls
     count--
-    bytes -= call.bytes
   }
 
-  const all = () => Array.from({ length: count }, (_, index) => places[(oldest + index) % most] as CallRecord)
-
   return {
-    add(call) {
-      if (count === most) dropOldest()
-      places[(oldest + count) % most] = call
+    add(call: CallRecord): void {
+      if (count === maxCalls) dropOldest()
+      calls[(oldest + count) % maxCalls] = call
       count++
       bytes += call.bytes
       while (bytes > maxBytes) dropOldest()
     },
-    // No index: calls are frequent, lookups are rare.
-    find: (id) => all().findLast((call) => call.id === id),
-    all,
+    /** In the order in which they ended. */
+    all: () => Array.from({ length: count }, (_, index) => calls[(oldest + index) % maxCalls] as CallRecord),
   }
 }
 
-interface CallFilter {
-  readonly agent?: string | undefined
-  readonly principal?: string | undefined
-  readonly server?: string | undefined
-  readonly name?: string | undefined
-  readonly operation?: string | undefined
-  readonly outcome?: CallSummary['outcome'] | undefined
+const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
+
+interface CallFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
   /** Case-insensitive part of a name, the ID or the code. */
   readonly text?: string | undefined
 }
-
-const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
 
 /** Matches the redacted view, so that searching cannot reveal secrets. */
 function fits(view: CallSummary, filter: CallFilter): boolean {
@@ -143,29 +129,17 @@ function fits(view: CallSummary, filter: CallFilter): boolean {
 const textOf = ({ id, agent, principal, operation, server, name, code }: CallSummary): string =>
   [`${server}.${name}`, agent, principal, operation, id, code ?? ''].join('\n').toLowerCase()
 
-interface Feed {
-  changed(call: CallRecord): void
-  subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable
-}
-
-interface FeedOptions {
-  readonly clock: Clock
-  readonly everyMs: number
-  /** Maximum calls per notification; beyond it only calls already shown as running are added. */
-  readonly most: number
-}
-
 /**
  * Collects changes between notifications. A call that begins and ends within one interval is reported once. Without
- * subscribers nothing is collected and no timer runs. Under load some calls are skipped, but the end of a call shown as
- * running is always reported.
+ * subscribers nothing is collected and no timer runs. Under load, beyond `maxAtOnce` calls per notification, some calls
+ * are skipped, but the end of a call shown as running is always reported.
  */
-function createFeed({ clock, everyMs, most }: FeedOptions): Feed {
+function createFeed(clock: Clock, everyMs: number, maxAtOnce: number) {
   const listeners = new Set<(calls: readonly CallRecord[]) => void>()
   let gathered: CallRecord[] = []
   let timer: Disposable | undefined
 
-  const tell = () => {
+  const notify = () => {
     timer = undefined
     const calls = gathered
     gathered = []
@@ -177,14 +151,14 @@ function createFeed({ clock, everyMs, most }: FeedOptions): Feed {
   }
 
   return {
-    changed(call) {
+    changed(call: CallRecord): void {
       if (listeners.size === 0 || call.waiting) return
-      if (gathered.length >= most && !call.shown) return
+      if (gathered.length >= maxAtOnce && !call.shown) return
       call.waiting = true
       gathered.push(call)
-      timer ??= clock.after(everyMs, tell)
+      timer ??= clock.after(everyMs, notify)
     },
-    subscribe(listener) {
+    subscribe(listener: (calls: readonly CallRecord[]) => void): Disposable {
       // Wrapped, so that subscribing one function twice gives two listeners.
       const own = (calls: readonly CallRecord[]) => listener(calls)
       listeners.add(own)
@@ -228,18 +202,18 @@ interface CallRecord {
 
 const maxName = 300
 
-interface CallRecorder {
-  begin(call: Call, operation: Operation, at: number, start: number): CallRecord
-  end(kept: CallRecord, observed: Observed): void
-}
-
 /** Names are redacted when shown; long ones before truncating, so that a secret is never cut in half. */
-export function createCallRecorder(redact: (text: string) => string): CallRecorder {
+export function createCallRecorder(redact: (text: string) => string) {
   // Copy: a slice would keep the whole text in memory.
   const brief = (text: string): string =>
     text.length <= maxName ? text : Buffer.from(`${redact(text).slice(0, maxName - 1)}…`).toString()
   return {
-    begin: ({ id, parent, caller, entry, trail }, operation, at, start) => ({
+    begin: (
+      { id, parent, caller, entry, trail }: Call,
+      operation: Operation,
+      at: number,
+      start: number,
+    ): CallRecord => ({
       ...{ id, parent, at, start, trail },
       agent: brief(caller.agent),
       principal: brief(caller.principal),
@@ -253,7 +227,7 @@ export function createCallRecorder(redact: (text: string) => string): CallRecord
       waiting: false,
       bytes: 0,
     }),
-    end(kept, { at, start, ms, outcome, trail }) {
+    end(kept: CallRecord, { at, start, ms, outcome, trail }: Observed): void {
       kept.at = at
       kept.start = start
       kept.ms = ms

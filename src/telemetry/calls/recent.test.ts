@@ -85,7 +85,7 @@ test('G10: the steps of a call are seen while it runs', () => {
 })
 
 test('G10: only so many calls are kept, and the oldest go first', () => {
-  const { calls } = open({ most: 3 })
+  const { calls } = open({ maxCalls: 3 })
   for (let number = 1; number <= 5; number++) end(calls, { call: { id: `${number}` }, at: number })
   expect(ids(calls.list())).toEqual(['5', '4', '3'])
   expect(calls.find('1')).toBeUndefined()
@@ -93,7 +93,7 @@ test('G10: only so many calls are kept, and the oldest go first', () => {
 })
 
 test('G10: long names take bounded memory', () => {
-  const { calls } = open({ most: 1000, maxBytes: 20_000 })
+  const { calls } = open({ maxCalls: 1000, maxBytes: 20_000 })
   const entry = entryOf({ name: 'x'.repeat(100_000) })
   for (let number = 0; number < 100; number++) end(calls, { call: { id: `${number}`, entry }, at: number })
   const views = calls.list({}, 1000)
@@ -129,7 +129,7 @@ test('G10: more running calls than there is room for are seen when they are over
 })
 
 test('G10: an id that comes twice is found as it was last', () => {
-  const { calls } = open({ most: 2 })
+  const { calls } = open({ maxCalls: 2 })
   end(calls, { call: { id: 'same' }, ms: 1 })
   end(calls, { call: { id: 'same' }, ms: 2 })
   end(calls, { call: { id: 'else' } })

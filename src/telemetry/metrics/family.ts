@@ -14,44 +14,40 @@ export interface MetricSample {
   readonly value: number
 }
 
-export interface FamilyOptions {
-  readonly name: string
-  readonly help: string
+export interface FamilyOptions extends Pick<MetricFamily, 'name' | 'help'> {
   readonly labels?: readonly string[]
   /** Maximum number of series; the rest share one whose labels are all `other`. */
-  readonly most?: number
+  readonly maxSeries?: number
 }
 
-interface Labelled<Series> {
-  readonly labels: string
-  readonly series: Series
+interface SeriesFamily<Series> extends MetricFamily {
+  /** Label values in the order of the label names. Look it up once and keep it. */
+  of(...values: readonly string[]): Series
 }
 
-/** Bounds combinations of labels, even if each label is bounded. */
-const usualMost = 2000
-
-function seriesOf<Series>(
-  { labels: names = [], most = usualMost }: FamilyOptions,
-  make: () => Series,
-): { of(...values: readonly string[]): Series; all(): Labelled<Series>[] } {
+/** The default of `maxSeries` bounds combinations of labels, even if each label is bounded. */
+function seriesFamily<Series>(
+  { labels: names = [], maxSeries = 2000, name, help }: FamilyOptions,
+  type: MetricFamily['type'],
+  create: () => Series,
+  samplesOf: (labels: string, series: Series) => MetricSample[],
+): SeriesFamily<Series> {
   const known = new Map<string, Series>()
-  const made = (labels: string): Series => {
-    const series = make()
+  const add = (labels: string): Series => {
+    const series = create()
     known.set(labels, series)
     return series
   }
-  const rest = labelsText(
-    names,
-    names.map(() => other),
-  )
+  const rest = labelsText(names, Array(names.length).fill(other))
   return {
+    ...{ name, help, type },
     of(...values) {
       const labels = labelsText(names, values)
       const before = known.get(labels)
       if (before !== undefined) return before
-      return known.size < most ? made(labels) : (known.get(rest) ?? made(rest))
+      return known.size < maxSeries ? add(labels) : (known.get(rest) ?? add(rest))
     },
-    all: () => [...known].map(([labels, series]) => ({ labels, series })),
+    samples: () => [...known].flatMap(([labels, series]) => samplesOf(labels, series)),
   }
 }
 
@@ -68,30 +64,20 @@ export interface Counter {
   value: number
 }
 
-export interface CounterFamily extends MetricFamily {
-  /** Label values in the order of the label names. Look it up once and keep it. */
-  of(...values: readonly string[]): Counter
-}
+export type CounterFamily = SeriesFamily<Counter>
 
-export function counterFamily(options: FamilyOptions): CounterFamily {
-  const { of, all } = seriesOf(options, (): Counter => ({ value: 0 }))
-  return {
-    ...options,
-    type: 'counter',
-    of,
-    samples: () => all().map(({ labels, series }): MetricSample => ({ labels, value: series.value })),
-  }
-}
+export const counterFamily = (options: FamilyOptions): CounterFamily =>
+  seriesFamily(
+    options,
+    'counter',
+    () => ({ value: 0 }),
+    (labels, { value }) => [{ labels, value }],
+  )
 
 export interface Histogram {
   /** Per bucket, not cumulative; the last one counts values above all bounds. */
   readonly counts: Float64Array
   sum: number
-}
-
-interface HistogramFamily extends MetricFamily {
-  /** Label values in the order of the label names. Look it up once and keep it. */
-  of(...values: readonly string[]): Histogram
 }
 
 /** In seconds, from 0.5 ms to 30 s by factors of about two, for useful p50, p95 and p99. */
@@ -111,18 +97,12 @@ export function observe(histogram: Histogram, bucket: number, seconds: number): 
   histogram.sum += seconds
 }
 
-export function histogramFamily(options: FamilyOptions): HistogramFamily {
-  const make = (): Histogram => ({ counts: new Float64Array(durationBounds.length + 1), sum: 0 })
-  const { of, all } = seriesOf(options, make)
-  return {
-    ...options,
-    type: 'histogram',
-    of,
-    samples: () => all().flatMap(({ labels, series }) => samplesOf(labels, series)),
-  }
+export function histogramFamily(options: FamilyOptions): SeriesFamily<Histogram> {
+  const create = (): Histogram => ({ counts: new Float64Array(durationBounds.length + 1), sum: 0 })
+  return seriesFamily(options, 'histogram', create, histogramSamples)
 }
 
-function samplesOf(labels: string, { counts, sum }: Histogram): MetricSample[] {
+function histogramSamples(labels: string, { counts, sum }: Histogram): MetricSample[] {
   const before = labels === '' ? '' : `${labels},`
   let total = 0
   const buckets = boundTexts.map((bound, index): MetricSample => {
@@ -173,35 +153,31 @@ export interface Labels {
   operation(name: string): string
 }
 
-/**
- * Maximum number of labels. A tool takes about twenty lines of the page, mostly buckets. Servers come from the
- * configuration; methods and codes are few unless callers make them up.
- */
-const most = { tools: 200, servers: 200, agents: 100, errors: 60, operations: 30 }
-
 /** Label of failures that a tool reports itself, in place of an error code. */
 export const toolError = 'tool_error'
 
-export function createLabels(redact: (text: string) => string): Labels {
-  return {
-    tool: labelValues({ most: most.tools, redact }),
-    server: labelValues({ most: most.servers, redact }),
-    agent: labelValues({ most: most.agents, redact }),
-    // Reserve labels for our own codes, however many codes servers make up.
-    error: labelValues({ most: most.errors, own: [...Object.keys(errorKinds), toolError], redact }),
-    operation: labelValues({ most: most.operations, redact }),
-  }
-}
+/**
+ * With the maximum number of each. A tool takes about twenty lines of the page, mostly buckets. Servers come from the
+ * configuration; methods and codes are few unless callers make them up.
+ */
+export const createLabels = (redact: (text: string) => string): Labels => ({
+  tool: labelValues({ max: 200, redact }),
+  server: labelValues({ max: 200, redact }),
+  agent: labelValues({ max: 100, redact }),
+  // Reserve labels for our own codes, however many codes servers make up.
+  error: labelValues({ max: 60, own: [...Object.keys(errorKinds), toolError], redact }),
+  operation: labelValues({ max: 30, redact }),
+})
 
 export const other = 'other'
 
 /** Longer names are truncated, to bound the size of the page. */
-const longest = 120
+const maxLabel = 120
 /** Longer texts are not names and are not cached. */
-const absurd = 1000
+const maxName = 1000
 
 interface LabelValuesOptions {
-  readonly most: number
+  readonly max: number
   /** Our own names: labelled from the start, and not redacted. */
   readonly own?: readonly string[]
   redact(text: string): string
@@ -211,13 +187,13 @@ interface LabelValuesOptions {
  * Assigns labels to names until the maximum is reached; the rest is `other`. A name keeps its first label, so that no
  * series changes its meaning.
  */
-export function labelValues({ most, own = [], redact }: LabelValuesOptions): (name: string) => string {
+export function labelValues({ max, own = [], redact }: LabelValuesOptions): (name: string) => string {
   const known = new Map<string, string>(own.map((name) => [name, name]))
   return (name) => {
     const before = known.get(name)
     if (before !== undefined) return before
     // Do not cache names beyond the maximum: their number is unbounded.
-    if (known.size >= most || name.length > absurd) return other
+    if (known.size >= max || name.length > maxName) return other
     const value = shortened(redact(name))
     known.set(name, value)
     return value
@@ -226,7 +202,7 @@ export function labelValues({ most, own = [], redact }: LabelValuesOptions): (na
 
 /** A lone surrogate would be replaced in UTF-8, which could merge two series. */
 const shortened = (text: string): string =>
-  (text.length <= longest ? text : `${text.slice(0, longest - 1)}…`).toWellFormed()
+  (text.length <= maxLabel ? text : `${text.slice(0, maxLabel - 1)}…`).toWellFormed()
 
 /** If the redactor fails, drop the text: neither leak it nor fail the observed call. */
 export const safeRedact =

@@ -5,12 +5,12 @@ import { labelValues, other } from './family.ts'
 const redact = (text: string) => text
 
 test('F15: as many names as there is room for keep theirs, later ones share one, for ever', () => {
-  const labelOf = labelValues({ most: 2, redact })
+  const labelOf = labelValues({ max: 2, redact })
   expect(['a', 'b', 'c', 'a', 'c', 'b', 'd'].map(labelOf)).toEqual(['a', 'b', other, 'a', other, 'b', other])
 })
 
 test('F15: what is far too long for a name takes no room', () => {
-  const labelOf = labelValues({ most: 1, redact })
+  const labelOf = labelValues({ max: 1, redact })
   expect(labelOf('x'.repeat(100_000))).toBe(other)
   expect(labelOf('a')).toBe('a')
 })
@@ -19,7 +19,7 @@ test('F15: whatever names there are, labels are few, short and can be written', 
   const names = fc.array(fc.string({ unit: 'binary', maxLength: 300 }), { maxLength: 50 })
   fc.assert(
     fc.property(names, (all) => {
-      const labelOf = labelValues({ most: 10, redact })
+      const labelOf = labelValues({ max: 10, redact })
       const labels = all.map(labelOf)
       expect(new Set(labels).size).toBeLessThanOrEqual(11)
       expect(all.map(labelOf)).toEqual(labels)

@@ -85,17 +85,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   }
 }
 
-interface CallMetrics {
-  readonly families: readonly MetricFamily[]
-  count(observed: Observed, bucket: number): void
-  /** Counts a request rejected before it became a call. */
-  countDenial(code: string): void
-}
-
-type ByOutcome = Readonly<Record<CallOutcome['kind'], Counter>>
-
 /** Metrics by agent, operation and error code (F15). */
-function callMetrics(labels: Labels): CallMetrics {
+function callMetrics(labels: Labels) {
   const agents = counterFamily({
     name: 'toolway_agent_calls_total',
     help: 'Operations by agent and outcome (answered, tool_error, denied, failed).',
@@ -121,7 +112,6 @@ function callMetrics(labels: Labels): CallMetrics {
     help: 'Operations that a rate limit refused, by agent; they are among the denials, too.',
     labels: ['agent'],
   })
-
   const findings = counterFamily({
     name: 'toolway_result_findings_total',
     help: 'Results in which a scan found something, by kind; where scan.results is on.',
@@ -141,7 +131,7 @@ function callMetrics(labels: Labels): CallMetrics {
 
   return {
     families: [operations, duration, agents, denials, limited, findings],
-    count({ call, operation, ms, outcome, trail }, bucket) {
+    count({ call, operation, ms, outcome, trail }: Observed, bucket: number) {
       for (const found of trail.findings ?? []) findings.of(found).value++
       const { kind, code = 'DENIED_BY_POLICY' } = outcome
       const agent = byAgent(call.caller.agent)
@@ -152,14 +142,14 @@ function callMetrics(labels: Labels): CallMetrics {
       byCode(code).value++
       if (code === 'RATE_LIMITED') agent.limited.value++
     },
-    countDenial(code) {
+    countDenial(code: string): void {
       byCode(code).value++
     },
   }
 }
 
 /** Creates all series at once: `rate()` misses the first failure of a series that starts with it. */
-const byOutcome = (family: CounterFamily, name: string): ByOutcome => ({
+const byOutcome = (family: CounterFamily, name: string): Readonly<Record<CallOutcome['kind'], Counter>> => ({
   answered: family.of(name, 'answered'),
   tool_error: family.of(name, 'tool_error'),
   denied: family.of(name, 'denied'),
@@ -167,41 +157,36 @@ const byOutcome = (family: CounterFamily, name: string): ByOutcome => ({
 })
 
 /** Caches by label; bounded by the number of labels. */
-function byLabel<Held>(labelOf: (name: string) => string, make: (label: string) => Held): (name: string) => Held {
-  const known = new Map<string, Held>()
-  return (name) => {
+function byLabel<Series>(labelOf: (name: string) => string, create: (label: string) => Series) {
+  const known = new Map<string, Series>()
+  return (name: string): Series => {
     const label = labelOf(name)
     const before = known.get(label)
     if (before !== undefined) return before
-    const held = make(label)
-    known.set(label, held)
-    return held
+    const series = create(label)
+    known.set(label, series)
+    return series
   }
 }
 
-interface ToolMetrics {
-  readonly families: readonly MetricFamily[]
-  count(observed: Observed, bucket: number): void
-}
+type CacheOutcome = NonNullable<Observed['trail']['cache']>
 
-interface Held {
+interface EntrySeries {
   readonly tool: string
   readonly server: string
   readonly calls: Counter
   /** Undefined for native tools. */
   readonly duration: Histogram | undefined
-  hits?: Counter
-  misses?: Counter
-  joined?: Counter
-  readonly errors: Map<string, Counter>
-  readonly failures: Map<string, Counter>
+  readonly cache: Partial<Record<CacheOutcome, Counter>>
+  /** By error code: of the tool and of its server. */
+  readonly errors: Map<string, readonly [tool: Counter, server: Counter]>
 }
 
 /**
  * Metrics of tool calls (F15). A call costs a few additions: the series are cached by entry, and label texts are built
  * only for the first call of an entry.
  */
-function toolMetrics(labels: Labels, isNative: (server: string) => boolean): ToolMetrics {
+function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   const native = counterFamily({
     name: 'toolway_tool_native_calls_total',
     help: 'Calls of native tools, with any outcome.',
@@ -217,7 +202,7 @@ function toolMetrics(labels: Labels, isNative: (server: string) => boolean): Too
     help: "Duration of calls of MCP servers' tools, except refused and cached calls.",
     labels: ['server', 'tool'],
     // Each series takes 19 lines, and every server may have its own `other`.
-    most: 300,
+    maxSeries: 300,
   })
   const hits = counterFamily({
     name: 'toolway_tool_cache_hits_total',
@@ -244,63 +229,52 @@ function toolMetrics(labels: Labels, isNative: (server: string) => boolean): Too
     help: 'The same by server.',
     labels: ['server', 'error'],
   })
-  const all = { hits: 0, misses: 0 }
+  const cache = { hit: hits, miss: misses, joined }
+  const total = { hit: 0, miss: 0, joined: 0 }
   const hitRate = readFamily({
     name: 'toolway_tool_cache_hit_rate',
     help: 'Hits per hits and misses since the start; NaN before the first of either.',
     type: 'gauge',
-    read: () => [[[], all.hits / (all.hits + all.misses)]],
+    read: () => [[[], total.hit / (total.hit + total.miss)]],
   })
 
-  const known = new WeakMap<Entry, Held>()
-  const hold = (entry: Entry): Held => {
+  const known = new WeakMap<Entry, EntrySeries>()
+  const seriesOf = (entry: Entry): EntrySeries => {
     const tool = labels.tool(`${entry.server}.${entry.name}`)
     const server = labels.server(entry.server)
     const ours = isNative(entry.server)
-    const held: Held = {
-      ...{ tool, server, errors: new Map(), failures: new Map() },
+    const series: EntrySeries = {
+      ...{ tool, server, cache: {}, errors: new Map() },
       calls: ours ? native.of(tool) : forwarded.of(server, tool),
       duration: ours ? undefined : duration.of(server, tool),
     }
-    known.set(entry, held)
-    return held
+    known.set(entry, series)
+    return series
   }
 
-  const countCache = (held: Held, cache: NonNullable<Observed['trail']['cache']>): void => {
-    if (cache === 'joined') {
-      held.joined ??= joined.of(held.tool)
-      held.joined.value++
-    } else if (cache === 'hit') {
-      held.hits ??= hits.of(held.tool)
-      held.hits.value++
-      all.hits++
-    } else {
-      held.misses ??= misses.of(held.tool)
-      held.misses.value++
-      all.misses++
-    }
+  const countCache = (series: EntrySeries, outcome: CacheOutcome): void => {
+    series.cache[outcome] ??= cache[outcome].of(series.tool)
+    series.cache[outcome].value++
+    total[outcome]++
   }
 
-  const countError = ({ errors: byCode, failures: ofServer, tool, server }: Held, code: string): void => {
+  const countError = ({ errors: known, tool, server }: EntrySeries, code: string): void => {
     const error = labels.error(code)
-    const one = byCode.get(error) ?? errors.of(tool, error)
-    const another = ofServer.get(error) ?? failures.of(server, error)
-    byCode.set(error, one)
-    ofServer.set(error, another)
-    one.value++
-    another.value++
+    const counters = known.get(error) ?? ([errors.of(tool, error), failures.of(server, error)] as const)
+    known.set(error, counters)
+    for (const counter of counters) counter.value++
   }
 
   return {
     families: [native, forwarded, duration, hits, misses, joined, hitRate, errors, failures],
-    count({ call, ms, outcome, trail }, bucket) {
-      const held = known.get(call.entry) ?? hold(call.entry)
-      held.calls.value++
-      if (trail.cache !== undefined) countCache(held, trail.cache)
+    count({ call, ms, outcome, trail }: Observed, bucket: number): void {
+      const series = known.get(call.entry) ?? seriesOf(call.entry)
+      series.calls.value++
+      if (trail.cache !== undefined) countCache(series, trail.cache)
       if (outcome.kind === 'denied') return
       if (outcome.kind !== 'answered')
-        countError(held, outcome.kind === 'failed' ? (outcome.code ?? 'INTERNAL') : toolError)
-      if (held.duration !== undefined && trail.cache !== 'hit') observe(held.duration, bucket, ms / 1000)
+        countError(series, outcome.kind === 'failed' ? (outcome.code ?? 'INTERNAL') : toolError)
+      if (series.duration !== undefined && trail.cache !== 'hit') observe(series.duration, bucket, ms / 1000)
     },
   }
 }

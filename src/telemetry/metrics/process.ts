@@ -1,5 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { MetricReading, ReadFamilyOptions } from './family.ts'
+import { counter, gauge } from './readings.ts'
 
 /** Sampling interval of the event loop monitor. It is part of every measured delay and is subtracted. */
 const lookEveryMs = 20
@@ -10,29 +11,23 @@ const seconds = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 -
 export function processFamilies(version: string, startedAt: number): Disposable & { families: ReadFamilyOptions[] } {
   const delay = monitorEventLoopDelay({ resolution: lookEveryMs })
   delay.enable()
-  const gauge = (name: string, help: string, read: () => Iterable<MetricReading>): ReadFamilyOptions => ({
-    ...{ name, help, type: 'gauge', read },
-  })
   return {
     families: [
+      counter('toolway_process_cpu_seconds_total', 'CPU time used by the process.', () => {
+        const { user, system } = process.cpuUsage()
+        return (user + system) / 1e6
+      }),
+      gauge('toolway_process_resident_memory_bytes', 'Resident memory of the process.', () =>
+        process.memoryUsage.rss(),
+      ),
+      gauge('toolway_process_heap_used_bytes', 'JavaScript heap in use.', () => process.memoryUsage().heapUsed),
+      gauge('toolway_process_start_time_seconds', 'Start time of the process since the epoch.', () => startedAt / 1000),
       {
-        name: 'toolway_process_cpu_seconds_total',
-        help: 'CPU time used by the process.',
-        type: 'counter',
+        name: 'toolway_event_loop_lag_seconds',
+        help: 'Event loop delay since the last scrape.',
+        type: 'gauge',
+        labels: ['of'],
         read() {
-          const { user, system } = process.cpuUsage()
-          return [[[], (user + system) / 1e6]]
-        },
-      },
-      gauge('toolway_process_resident_memory_bytes', 'Resident memory of the process.', () => [
-        [[], process.memoryUsage.rss()],
-      ]),
-      gauge('toolway_process_heap_used_bytes', 'JavaScript heap in use.', () => [[[], process.memoryUsage().heapUsed]]),
-      gauge('toolway_process_start_time_seconds', 'Start time of the process since the epoch.', () => [
-        [[], startedAt / 1000],
-      ]),
-      {
-        ...gauge('toolway_event_loop_lag_seconds', 'Event loop delay since the last scrape.', () => {
           const { mean, max } = delay
           const late: MetricReading[] = [
             [['mean'], Number.isNaN(mean) ? 0 : seconds(mean)],
@@ -41,12 +36,14 @@ export function processFamilies(version: string, startedAt: number): Disposable 
           ]
           delay.reset()
           return late
-        }),
-        labels: ['of'],
+        },
       },
       {
-        ...gauge('toolway_build_info', 'Always 1; the labels tell what runs.', () => [[[version, process.version], 1]]),
+        name: 'toolway_build_info',
+        help: 'Always 1; the labels tell what runs.',
+        type: 'gauge',
         labels: ['version', 'node'],
+        read: () => [[[version, process.version], 1]],
       },
     ],
     [Symbol.dispose]: () => void delay.disable(),

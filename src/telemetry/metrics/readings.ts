@@ -6,19 +6,25 @@ export interface Readings {
   servers?(): Iterable<ServerReading>
   cache?(): { readonly entries: number; readonly bytes: number; readonly evicted: number }
   sessions?(): number
-  reloads?(): ReloadReading
-  audit?(): AuditReading
+  reloads?(): {
+    readonly attempts: number
+    readonly successes: number
+    readonly last_success_at: string | null
+    /** Newest first. */
+    readonly history: readonly { readonly error?: string }[]
+  }
+  audit?(): { readonly recording: boolean; readonly outages: number }
   stores?(): Iterable<StoreReading>
   /** Tokens that the tools take in a model's context: as exposed, and if all were listed directly (B8). */
   tokens?(): { readonly direct: number; readonly exposed: number; readonly saved: number }
 }
 
-export interface LoadReading {
+interface LoadReading {
   readonly inFlight: number
   readonly queued: number
 }
 
-export interface StoreReading {
+interface StoreReading {
   readonly name: string
   readonly up: boolean
   /** Backlog of records not copied yet: their number, if known, and the age of the backlog. */
@@ -31,19 +37,6 @@ export interface ServerReading {
   readonly breaker: 'closed' | 'half-open' | 'open'
   readonly connections: number
   readonly restarts: number
-}
-
-export interface ReloadReading {
-  readonly attempts: number
-  readonly successes: number
-  readonly last_success_at: string | null
-  /** Newest first. */
-  readonly history: readonly { readonly error?: string }[]
-}
-
-export interface AuditReading {
-  readonly recording: boolean
-  readonly outages: number
 }
 
 export const readingFamilies = (readings: Readings, labels: Labels): ReadFamilyOptions[] => [
@@ -62,98 +55,92 @@ type Read<Key extends keyof Readings> = NonNullable<Readings[Key]>
 /** Servers that are not used yet or are starting must not trigger alerts. */
 const fine: ReadonlySet<ServerReading['health']> = new Set(['healthy', 'starting', 'stale'])
 
-const alone = (value: number): MetricReading[] => [[[], value]]
-
-const gauge = (name: string, help: string, read: () => number): ReadFamilyOptions => ({
-  ...{ name, help, type: 'gauge' },
-  read: () => alone(read()),
-})
-
-const counter = (name: string, help: string, read: () => number): ReadFamilyOptions => ({
-  ...{ name, help, type: 'counter' },
-  read: () => alone(read()),
-})
-
-const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
-  {
-    name: 'toolway_store_up',
-    help: '1 while a store that replicas share answers, 0 while each goes on without it.',
-    type: 'gauge',
-    labels: ['store'],
-    read: () => [...stores()].map(({ name, up }): MetricReading => [[name], up ? 1 : 0]),
-  },
-  {
-    name: 'toolway_store_behind_records',
-    help: 'Audit records of this process not yet copied to a shared store.',
-    type: 'gauge',
-    labels: ['store'],
-    read: () => behind(stores, ({ records }) => records),
-  },
-  {
-    name: 'toolway_store_behind_seconds',
-    help: 'Time since a shared store last had all records of this process.',
-    type: 'gauge',
-    labels: ['store'],
-    read: () => behind(stores, ({ seconds }) => seconds),
-  },
-]
-
-/** Leaves out stores that nothing is copied to. */
-const behind = (
-  stores: Read<'stores'>,
-  value: (behind: NonNullable<StoreReading['behind']>) => number | undefined,
-): MetricReading[] =>
-  [...stores()].flatMap(({ name, behind }): MetricReading[] => {
-    const number = behind && value(behind)
-    return number === undefined ? [] : [[[name], number]]
+/** The value may be missing. */
+const single =
+  (type: 'gauge' | 'counter') =>
+  (name: string, help: string, read: () => number | undefined): ReadFamilyOptions => ({
+    ...{ name, help, type },
+    read: () => readingOf([], read()),
   })
+
+export const gauge = single('gauge')
+export const counter = single('counter')
+
+const readingOf = (values: readonly string[], value: number | undefined): MetricReading[] =>
+  value === undefined ? [] : [[values, value]]
+
+/** One value for each item that has one. */
+const labelled =
+  <Item>(label: string, read: () => readonly (readonly [name: string, item: Item])[]) =>
+  (value: (item: Item) => number | undefined) => ({
+    labels: [label],
+    read: () => read().flatMap(([name, item]) => readingOf([name], value(item))),
+  })
+
+function storeFamilies(stores: Read<'stores'>): ReadFamilyOptions[] {
+  const byStore = labelled('store', () => [...stores()].map((store) => [store.name, store] as const))
+  return [
+    {
+      name: 'toolway_store_up',
+      help: '1 while a store that replicas share answers, 0 while each goes on without it.',
+      type: 'gauge',
+      ...byStore(({ up }) => (up ? 1 : 0)),
+    },
+    {
+      name: 'toolway_store_behind_records',
+      help: 'Audit records of this process not yet copied to a shared store.',
+      type: 'gauge',
+      ...byStore(({ behind }) => behind?.records),
+    },
+    {
+      name: 'toolway_store_behind_seconds',
+      help: 'Time since a shared store last had all records of this process.',
+      type: 'gauge',
+      ...byStore(({ behind }) => behind?.seconds),
+    },
+  ]
+}
 
 const breakerStates = { closed: 0, 'half-open': 1, open: 2 } as const
 
 function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOptions[] {
-  const by = (value: (server: ServerReading) => number) => ({
-    labels: ['server'],
-    read: () => [...servers()].map((server): MetricReading => [[labels.server(server.name)], value(server)]),
-  })
+  const byServer = labelled('server', () =>
+    [...servers()].map((server) => [labels.server(server.name), server] as const),
+  )
   return [
     {
       name: 'toolway_tool_active_connections',
       help: 'Open connections to MCP servers.',
       type: 'gauge',
-      ...by(({ connections }) => connections),
+      ...byServer(({ connections }) => connections),
     },
     {
       name: 'toolway_server_healthy',
       help: '1 while a server is healthy, starting or not in use yet, 0 while it is degraded or unhealthy. Disabled ones are left out.',
       type: 'gauge',
       merge: Math.min,
-      labels: ['server'],
-      read: () =>
-        [...servers()]
-          .filter(({ health }) => health !== 'disabled')
-          .map(({ name, health }): MetricReading => [[labels.server(name)], fine.has(health) ? 1 : 0]),
+      ...byServer(({ health }) => (health === 'disabled' ? undefined : fine.has(health) ? 1 : 0)),
     },
     {
       name: 'toolway_breaker_state',
       help: "State of a server's circuit breaker: 0 closed, 1 half-open, 2 open.",
       type: 'gauge',
       merge: Math.max,
-      ...by(({ breaker }) => breakerStates[breaker]),
+      ...byServer(({ breaker }) => breakerStates[breaker]),
     },
     {
       name: 'toolway_server_restarts_total',
       help: "Restarts of a server's process.",
       type: 'counter',
-      ...by(({ restarts }) => restarts),
+      ...byServer(({ restarts }) => restarts),
     },
   ]
 }
 
 function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
-  const by = (value: (load: LoadReading) => number) => ({
-    labels: ['server'],
-    read: () => Object.entries(load().servers).map(([name, of]): MetricReading => [[labels.server(name)], value(of)]),
-  })
+  const byServer = labelled('server', () =>
+    Object.entries(load().servers).map(([name, own]) => [labels.server(name), own] as const),
+  )
   return [
     gauge('toolway_in_flight', 'Calls in flight.', () => load().inFlight),
     gauge('toolway_queue_depth', 'Queued calls.', () => load().queued),
@@ -161,13 +148,13 @@ function loadFamilies(load: Read<'load'>, labels: Labels): ReadFamilyOptions[] {
       name: 'toolway_server_in_flight',
       help: 'Calls in flight by server.',
       type: 'gauge',
-      ...by(({ inFlight }) => inFlight),
+      ...byServer(({ inFlight }) => inFlight),
     },
     {
       name: 'toolway_server_queue_depth',
       help: 'Queued calls by server.',
       type: 'gauge',
-      ...by(({ queued }) => queued),
+      ...byServer(({ queued }) => queued),
     },
   ]
 }
@@ -188,15 +175,14 @@ const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
   gauge('toolway_reload_last_succeeded', '1 unless the last attempt has failed.', () =>
     reloads().history[0]?.error === undefined ? 1 : 0,
   ),
-  {
-    name: 'toolway_reload_last_success_timestamp_seconds',
-    help: 'When a changed configuration was put into force last; nothing before the first time.',
-    type: 'gauge',
-    read() {
+  gauge(
+    'toolway_reload_last_success_timestamp_seconds',
+    'When a changed configuration was put into force last; nothing before the first time.',
+    () => {
       const at = reloads().last_success_at
-      return at === null ? [] : alone(Date.parse(at) / 1000)
+      return at === null ? undefined : Date.parse(at) / 1000
     },
-  },
+  ),
 ]
 
 const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [

@@ -14,13 +14,7 @@ export interface Point extends CallFigures {
   readonly cacheMisses: number
 }
 
-export interface History {
-  add(now: number, observed: Observed, bucket: number): void
-  /** In the finest resolution still available, with at most `maxPoints` points. */
-  series(from: number, to: number, now: number): CallSeries
-  /** Figures of the last `ms`, in whole steps; the rate is per second of `duringMs`. */
-  figures(ms: number, now: number, duringMs: number): CallFigures
-}
+export type History = ReturnType<typeof createHistory>
 
 const second = 1000
 const minute = 60 * second
@@ -30,15 +24,16 @@ const hour = 60 * minute
 const maxPoints = 1000
 
 /** Resolution: seconds for 15 minutes, minutes for a day, hours for 30 days. */
-export function createHistory(): History {
+export function createHistory() {
   const rings = [createRing(second, 15 * 60), createRing(minute, 24 * 60), createRing(hour, 30 * 24)] as const
   const ringFor = (from: number, now: number): Ring => rings.find(({ spanMs }) => from >= now - spanMs) ?? rings[2]
 
   return {
-    add(now, observed, bucket) {
+    add(now: number, observed: Observed, bucket: number): void {
       for (const ring of rings) ring.add(now, observed, bucket)
     },
-    series(from, to, now) {
+    /** In the finest resolution still available, with at most `maxPoints` points. */
+    series(from: number, to: number, now: number): CallSeries {
       const ring = ringFor(from, now)
       const stepMs = ring.stepMs * Math.max(1, Math.ceil((to - from) / ring.stepMs / maxPoints))
       const latencies = createLatencies()
@@ -52,7 +47,8 @@ export function createHistory(): History {
       }
       return { from, to, stepMs, points }
     },
-    figures(ms, now, duringMs) {
+    /** Figures of the last `ms`, in whole steps; the rate is per second of `duringMs`. */
+    figures(ms: number, now: number, duringMs: number): CallFigures {
       const step = noStep()
       const latencies = createLatencies()
       // Includes the current step.
@@ -69,13 +65,9 @@ interface Step extends CallCounts {
 
 export const noStep = (): Step => ({ ...noCounts(), cacheHits: 0, cacheMisses: 0 })
 
-export interface Ring {
-  readonly stepMs: number
-  readonly spanMs: number
-  add(now: number, observed: Observed, bucket: number): void
-  /** Adds up all steps that begin in the interval. */
-  collect(from: number, to: number, into: Step, latencies: Latencies): void
-}
+const counted = ['calls', 'errors', 'denials', 'sumMs', 'cacheHits', 'cacheMisses'] as const
+
+export type Ring = ReturnType<typeof createRing>
 
 interface Kept extends Step {
   number: number
@@ -83,7 +75,7 @@ interface Kept extends Step {
   packed: Packed | undefined
 }
 
-export function createRing(stepMs: number, steps: number): Ring {
+export function createRing(stepMs: number, steps: number) {
   const kept = new Array<Kept | undefined>(steps)
   // Only the current step has all buckets; those of older ones are packed, because most are empty.
   const latencies = createLatencies()
@@ -94,12 +86,11 @@ export function createRing(stepMs: number, steps: number): Ring {
   const turnTo = (number: number): Kept => {
     if (live) live.packed = pack(latencies)
     latencies.fill(0)
-    const place = number % steps
-    const before = kept[place]
-    if (before?.number === number && before.packed) addPacked(latencies, before.packed)
+    const before = kept[number % steps]
     const step = before?.number === number ? before : { ...noStep(), number, packed: undefined }
+    if (step.packed) addPacked(latencies, step.packed)
     step.packed = undefined
-    kept[place] = step
+    kept[number % steps] = step
     live = step
     newest = number
     return step
@@ -108,22 +99,21 @@ export function createRing(stepMs: number, steps: number): Ring {
   return {
     stepMs,
     spanMs: stepMs * steps,
-    add(now, { ms, outcome, trail }, bucket) {
+    add(now: number, { ms, outcome, trail }: Observed, bucket: number): void {
       const number = Math.floor(now / stepMs)
       const step = live?.number === number ? live : turnTo(number)
       count(step, latencies, outcome.kind, ms, bucket)
       if (trail.cache === 'hit') step.cacheHits++
       else if (trail.cache === 'miss') step.cacheMisses++
     },
-    collect(from, to, into, sum) {
+    /** Adds up all steps that begin in the interval. */
+    collect(from: number, to: number, into: Step, sum: Latencies): void {
       const first = Math.max(Math.ceil(from / stepMs), newest - steps + 1)
       const last = Math.min(Math.ceil(to / stepMs) - 1, newest)
       for (let number = first; number <= last; number++) {
         const step = kept[number % steps]
         if (step?.number !== number) continue
-        addCounts(into, step)
-        into.cacheHits += step.cacheHits
-        into.cacheMisses += step.cacheMisses
+        for (const key of counted) into[key] += step[key]
         if (step.packed) addPacked(sum, step.packed)
         else addLatencies(sum, latencies)
       }
@@ -178,17 +168,9 @@ export function percentile(latencies: Latencies, count: number, part: number): n
 type Packed = Uint32Array
 
 export function pack(latencies: Latencies): Packed {
-  let filled = 0
-  for (const count of latencies) if (count > 0) filled++
-  const packed = new Uint32Array(filled * 2)
-  let at = 0
-  for (let bucket = 0; bucket < latencyBuckets; bucket++) {
-    const count = latencies[bucket] as number
-    if (count === 0) continue
-    packed[at++] = bucket
-    packed[at++] = count
-  }
-  return packed
+  const packed: number[] = []
+  for (const [bucket, count] of latencies.entries()) if (count > 0) packed.push(bucket, count)
+  return Uint32Array.from(packed)
 }
 
 export function addPacked(latencies: Latencies, packed: Packed): void {
@@ -211,7 +193,7 @@ export const noCounts = (): CallCounts => ({ calls: 0, errors: 0, denials: 0, su
 
 export function count(
   counts: CallCounts,
-  latencies: Uint32Array,
+  latencies: Latencies,
   kind: CallOutcome['kind'],
   ms: number,
   bucket: number,
@@ -224,13 +206,6 @@ export function count(
   if (kind !== 'answered') counts.errors++
   counts.sumMs += ms
   latencies[bucket] = (latencies[bucket] as number) + 1
-}
-
-function addCounts(to: CallCounts, { calls, errors, denials, sumMs }: CallCounts): void {
-  to.calls += calls
-  to.errors += errors
-  to.denials += denials
-  to.sumMs += sumMs
 }
 
 /** Averages and percentiles are null without calls. */

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import type { Observer } from '../../core/observer.ts'
-import { safeRedact } from '../metrics/family.ts'
+import { other, safeRedact } from '../metrics/family.ts'
 import {
   type CallCounts,
   type CallFigures,
@@ -41,11 +41,6 @@ export interface CallStatsOptions {
   redact(text: string): string
 }
 
-/** Maximum number of names. Each takes two kilobytes, so all take at most three megabytes. */
-const most: Readonly<Record<By, number>> = { agent: 250, server: 250, operation: 30, tool: 1000 }
-
-const maxWatched = 8
-
 /** Counts and times by agent, server, operation and tool since the start, and over time (G9). */
 export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const since = clock.now()
@@ -53,20 +48,21 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const shown = safeRedact(redact)
   const all = createTally()
   const history = createHistory()
-  const watched = createWatched(maxWatched)
+  const watched = createWatched()
   const historyOf = (agent: string | undefined) => (agent === undefined ? history : watched.of(agent))
-  const tallies: Readonly<Record<By, Tallies>> = {
-    agent: createTallies(most.agent),
-    server: createTallies(most.server),
-    operation: createTallies(most.operation),
-    tool: createTallies(most.tool),
+  // Each name takes two kilobytes, so all take at most three megabytes.
+  const tallies = {
+    agent: createTallies(250),
+    server: createTallies(250),
+    operation: createTallies(30),
+    tool: createTallies(1000),
   }
   const known = new WeakMap<Entry, { readonly server: Tally; readonly tool: Tally | undefined }>()
   const talliesOf = (entry: Entry) => {
     const tool = entry.kind === 'tool' ? tallies.tool.of(`${entry.server}.${entry.name}`) : undefined
-    const made = { server: tallies.server.of(entry.server), tool }
-    known.set(entry, made)
-    return made
+    const own = { server: tallies.server.of(entry.server), tool }
+    known.set(entry, own)
+    return own
   }
   const soFar = ({ counts, latencies }: Tally): CallFigures => figuresOf(counts, latencies, clock.monotonic() - start)
   const never = createTally()
@@ -91,11 +87,11 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
     table: (by) => ({
       by,
       since,
-      rows: [...tallies[by].all()]
+      rows: [...tallies[by].known]
         .map(([name, tally]) => ({ name: shown(name), ...soFar(tally) }))
         .sort((one, another) => another.calls - one.calls),
     }),
-    of: (by, name) => soFar(tallies[by].find(name) ?? never),
+    of: (by, name) => soFar(tallies[by].known.get(name) ?? never),
     total: () => soFar(all),
     recent(ms, agent) {
       // Shortly after the start, do not count the time before it as idle.
@@ -112,56 +108,42 @@ interface Tally {
 
 const createTally = (): Tally => ({ counts: noCounts(), latencies: createLatencies() })
 
-/** Counts by name. Callers may make names up, so their number is bounded; the rest counts as `other`. */
-interface Tallies {
-  of(name: string): Tally
-  find(name: string): Tally | undefined
-  all(): Iterable<[name: string, tally: Tally]>
-}
-
-const other = 'other'
-
 /** Longer texts are not names. */
-const longest = 1000
+const maxName = 1000
 
-function createTallies(most: number): Tallies {
+/** Counts by name. Callers may make names up, so their number is bounded; the rest counts as `other`. */
+function createTallies(maxNames: number) {
   const known = new Map<string, Tally>()
-  const made = (name: string): Tally => {
+  const add = (name: string): Tally => {
     const tally = createTally()
     known.set(name, tally)
     return tally
   }
   return {
-    of(name) {
+    of(name: string): Tally {
       const before = known.get(name)
       if (before !== undefined) return before
-      const hasRoom = known.size < most && name.length <= longest
-      return hasRoom ? made(name) : (known.get(other) ?? made(other))
+      const hasRoom = known.size < maxNames && name.length <= maxName
+      return hasRoom ? add(name) : (known.get(other) ?? add(other))
     },
-    find: (name) => known.get(name),
-    all: () => known,
+    known: known as ReadonlyMap<string, Tally>,
   }
 }
 
-interface Watched {
-  /** Undefined unless the agent was queried before. */
-  find(agent: string): History | undefined
-  of(agent: string): History
-}
+const maxWatched = 8
 
 /** A busy history may take some megabytes; the least recently used one is evicted. */
-function createWatched(most: number): Watched {
+function createWatched() {
   const histories = new Map<string, History>()
   return {
-    find: (agent) => (histories.size === 0 ? undefined : histories.get(agent)),
-    of(agent) {
+    /** Undefined unless the agent was queried before. */
+    find: (agent: string) => (histories.size === 0 ? undefined : histories.get(agent)),
+    of(agent: string): History {
       const history = histories.get(agent) ?? createHistory()
       histories.delete(agent)
       histories.set(agent, history)
-      for (const maxAgo of histories.keys()) {
-        if (histories.size <= most) break
-        histories.delete(maxAgo)
-      }
+      const [oldest] = histories.keys()
+      if (oldest !== undefined && histories.size > maxWatched) histories.delete(oldest)
       return history
     },
   }

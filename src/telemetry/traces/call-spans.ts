@@ -7,7 +7,7 @@ import type { Observed } from '../../core/observer.ts'
 import type { SourceStatus } from '../../core/source-status.ts'
 import type { TraceContext } from '../../core/trace-context.ts'
 import type { TrailStep } from '../../core/trail.ts'
-import { remembered, spanJson, type TraceSpan, text, whole } from './span.ts'
+import { cachedText, spanJson, type TraceSpan, text, whole } from './span.ts'
 import { parentOf, spanId } from './tracing.ts'
 
 export interface CallSpansOptions {
@@ -19,9 +19,9 @@ export interface CallSpansOptions {
 
 /** Converts a finished call into spans: first the call itself, then one for each step. */
 export function createCallSpans({ clock, redact, servers }: CallSpansOptions): (observed: Observed) => string[] {
-  const subjectOf = createSubjects({ redact, isForwarded: (server) => servers.has(server) })
+  const subjectOf = createSubjects({ redact, servers })
   const callerOf = createCallerAttributes(redact)
-  const version = remembered('mcp.protocol.version')
+  const version = cachedText('mcp.protocol.version')
   const epoch = createEpoch(clock)
 
   const sent = ({ attributes, protocolVersion }: ServerFacts, attempt: number): string => {
@@ -81,18 +81,18 @@ const overHttp = `${text('network.transport', 'tcp')},${text('network.protocol.n
 const overPipe = text('network.transport', 'pipe')
 
 function createCallerAttributes(redact: (text: string) => string): (call: Call) => string {
-  const agent = remembered('toolway.agent')
-  const version = remembered('mcp.protocol.version')
-  const session = remembered('mcp.session.id')
+  const agent = cachedText('toolway.agent')
+  const version = cachedText('mcp.protocol.version')
+  const session = cachedText('mcp.session.id')
   return ({ id, parent, caller, peer }) => {
     const who = `${agent(redact(caller.agent))},${text('toolway.call.id', id)}`
     // The outer call's span already describes the request.
     const request = parent === undefined ? peer.request : undefined
     if (request === undefined) return who
-    const asked = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
-    if (caller.address === undefined) return `${asked},${overPipe}`
+    const known = `${who},${text('jsonrpc.request.id', String(request.id))},${version(request.revision)}`
+    if (caller.address === undefined) return `${known},${overPipe}`
     // Our session IDs of the stateless era mean nothing to others.
-    return `${asked},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
+    return `${known},${overHttp}${caller.session.startsWith('modern-') ? '' : `,${session(caller.session)}`}`
   }
 }
 
@@ -105,11 +105,6 @@ interface Subject {
   readonly attributes: string
 }
 
-interface SubjectOptions {
-  redact(text: string): string
-  isForwarded(server: string): boolean
-}
-
 const methods: Readonly<Record<string, string>> = {
   call_tool: 'tools/call',
   read_resource: 'resources/read',
@@ -119,7 +114,7 @@ const methods: Readonly<Record<string, string>> = {
 }
 
 /** Caches the subject of each entry, because most calls use the same few. */
-function createSubjects(options: SubjectOptions): (call: Call, operation: Operation) => Subject {
+function createSubjects(options: Omit<CallSpansOptions, 'clock'>): (call: Call, operation: Operation) => Subject {
   const known = new WeakMap<Entry, Subject>()
   return ({ entry, input }, operation) => {
     const method = methods[operation] ?? operation
@@ -134,12 +129,16 @@ function createSubjects(options: SubjectOptions): (call: Call, operation: Operat
   }
 }
 
-function subjectOf({ kind, server, name }: Entry, method: string, { redact, isForwarded }: SubjectOptions): Subject {
+function subjectOf(
+  { kind, server, name }: Entry,
+  method: string,
+  { redact, servers }: Omit<CallSpansOptions, 'clock'>,
+): Subject {
   const clean = redact(name)
   const attributes = [text('mcp.method.name', method), text('toolway.server', redact(server))]
   if (kind === 'prompt') attributes.push(text('gen_ai.prompt.name', clean))
   if (kind === 'tool') {
-    attributes.push(text('gen_ai.tool.name', clean), text('tool.type', isForwarded(server) ? 'forwarded' : 'native'))
+    attributes.push(text('gen_ai.tool.name', clean), text('tool.type', servers.has(server) ? 'forwarded' : 'native'))
     if (method === 'tools/call') attributes.push(text('gen_ai.operation.name', 'execute_tool'))
   }
   const isNamed = kind === 'tool' || kind === 'prompt'
@@ -176,13 +175,9 @@ interface ServerFacts {
 /** Reports only host and port, because the rest of the URL may hold secrets. */
 export function serverFacts({ builtFrom: { config }, server }: TracedServer): ServerFacts {
   const protocolVersion = () => server.status().protocolVersion
-  if (config.transport === 'stdio') return { attributes: text('network.transport', 'pipe'), protocolVersion }
+  if (config.transport === 'stdio') return { attributes: overPipe, protocolVersion }
   const { hostname, port, protocol } = new URL(config.url)
-  const attributes = [
-    text('network.transport', 'tcp'),
-    text('network.protocol.name', 'http'),
-    text('server.address', hostname),
-    whole('server.port', Number(port) || (protocol === 'https:' ? 443 : 80)),
-  ]
-  return { attributes: attributes.join(','), protocolVersion }
+  const number = Number(port) || (protocol === 'https:' ? 443 : 80)
+  const attributes = `${overHttp},${text('server.address', hostname)},${whole('server.port', number)}`
+  return { attributes, protocolVersion }
 }

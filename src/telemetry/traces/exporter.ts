@@ -3,23 +3,11 @@ import type { Log } from '../../core/log.ts'
 import { backoffMs } from '../../lib/backoff.ts'
 import type { OtlpClient, OtlpReply } from './otlp-client.ts'
 
-/** Sends spans in batches. Calls never wait for the receiver, and memory is bounded. */
-export interface Exporter extends AsyncDisposable {
-  /** The spans of one call. Dropped and counted if the queue is full. */
-  push(spans: readonly string[]): void
-  stats(): ExporterStats
-}
-
-export interface ExporterStats {
-  readonly sent: number
-  readonly dropped: number
-  readonly queued: number
-}
+export type Exporter = ReturnType<typeof createExporter>
 
 export interface ExporterOptions extends DeliveryOptions {
   /** JSON before and after the spans of a batch. */
   readonly envelope: { readonly head: string; readonly tail: string }
-  readonly log: Log
 }
 
 /** Maximum spans per batch, maximum wait for a smaller batch, and maximum queue size. */
@@ -28,7 +16,8 @@ const batchMs = 1_000
 const maxCharacters = 8 * 1024 * 1024
 const goodbyeMs = 2_000
 
-export function createExporter(options: ExporterOptions): Exporter {
+/** Sends spans in batches. Calls never wait for the receiver, and memory is bounded. */
+export function createExporter(options: ExporterOptions) {
   const { post, envelope, receiver, clock, log } = options
   const queue = createQueue(maxCharacters)
   const delivery = createDelivery(options)
@@ -39,13 +28,14 @@ export function createExporter(options: ExporterOptions): Exporter {
   let dropped = 0
 
   return {
-    push(spans) {
+    /** The spans of one call. Dropped and counted if the queue is full. */
+    push(spans: readonly string[]): void {
       if (closing || !queue.add(spans)) dropped += spans.length
       else if (queue.size >= batchSize) begin()
       else timer ??= clock.after(batchMs, begin)
     },
     stats: () => ({ sent, dropped, queued: queue.size }),
-    [Symbol.asyncDispose]() {
+    [Symbol.asyncDispose](): Promise<void> {
       closing ??= close()
       return closing
     },
@@ -86,53 +76,38 @@ export function createExporter(options: ExporterOptions): Exporter {
 }
 
 /** Bounded by the length of the spans. The spans of one call stay together. */
-interface Queue {
-  readonly size: number
-  add(spans: readonly string[]): boolean
-  /** Takes the oldest, up to this many spans unless a single call has more. */
-  take(most: number): string[]
-}
-
-function createQueue(maxCharacters: number): Queue {
+function createQueue(maxCharacters: number) {
   let groups: (readonly string[])[] = []
-  let size = 0
-  let weight = 0
-  return {
-    get size() {
-      return size
-    },
-    add(spans) {
-      const more = weightOf(spans)
-      if (weight + more > maxCharacters) return false
+  let characters = 0
+  const queue = {
+    size: 0,
+    add(spans: readonly string[]): boolean {
+      const more = charactersOf(spans)
+      if (characters + more > maxCharacters) return false
       groups.push(spans)
-      size += spans.length
-      weight += more
+      queue.size += spans.length
+      characters += more
       return true
     },
-    take(most) {
+    /** Takes the oldest, up to this many spans unless a single call has more. */
+    take(maxSpans: number): string[] {
       const taken: string[] = []
       let count = 0
       for (const group of groups) {
-        if (count > 0 && taken.length + group.length > most) break
+        if (count > 0 && taken.length + group.length > maxSpans) break
         taken.push(...group)
         count++
       }
       groups = groups.slice(count)
-      size -= taken.length
-      weight -= weightOf(taken)
+      queue.size -= taken.length
+      characters -= charactersOf(taken)
       return taken
     },
   }
+  return queue
 }
 
-const weightOf = (spans: readonly string[]): number => spans.reduce((sum, { length }) => sum + length, 0)
-
-interface Delivery extends Disposable {
-  /** Resolves with the number of accepted spans. Never rejects. */
-  deliver(body: Buffer, spans: number): Promise<number>
-  /** Stops waiting: from now on each batch is tried once. */
-  hurry(): void
-}
+const charactersOf = (spans: readonly string[]): number => spans.reduce((sum, { length }) => sum + length, 0)
 
 interface DeliveryOptions {
   readonly post: OtlpClient
@@ -148,7 +123,7 @@ const maxAttempts = 5
 const firstPauseMs = 1_000
 const maxPauseMs = 30_000
 
-function createDelivery(options: DeliveryOptions): Delivery {
+function createDelivery(options: DeliveryOptions) {
   const { post, receiver, clock, log, random = Math.random } = options
   const over = new AbortController()
   let hurried = false
@@ -158,7 +133,8 @@ function createDelivery(options: DeliveryOptions): Delivery {
   let resumeAt = 0
 
   return {
-    async deliver(body, spans) {
+    /** Resolves with the number of accepted spans. Never rejects. */
+    async deliver(body: Buffer, spans: number): Promise<number> {
       for (let tried = 1; ; tried++) {
         await untilResumed()
         const reply = await post.send(body, over.signal)
@@ -170,7 +146,8 @@ function createDelivery(options: DeliveryOptions): Delivery {
         if (reply.kind === 'refused' || tried === maxAttempts || hurried) return 0
       }
     },
-    hurry() {
+    /** Stops waiting: from now on each batch is tried once. */
+    hurry(): void {
       hurried = true
       wake?.()
     },
@@ -188,15 +165,13 @@ function createDelivery(options: DeliveryOptions): Delivery {
 
   /** Logs once per outage, not per batch. */
   function failed(reply: Exclude<OtlpReply, { kind: 'taken' }>): void {
-    const most = backoffMs(failures, { firstMs: firstPauseMs, maxMs: maxPauseMs })
+    const maxMs = backoffMs(failures, { firstMs: firstPauseMs, maxMs: maxPauseMs })
     // Jitter, so that gateways that failed together do not retry together.
-    const pauseMs = most / 2 + (most / 2) * random()
+    const pauseMs = maxMs / 2 + (maxMs / 2) * random()
     resumeAt = clock.monotonic() + Math.max(pauseMs, reply.kind === 'later' ? reply.waitMs : 0)
     if (failures++ > 0) return
-    log.warn(
-      { receiver, reason: reply.why },
-      'traces cannot be exported; they are queued, and dropped if the queue is full',
-    )
+    const message = 'traces cannot be exported; they are queued, and dropped if the queue is full'
+    log.warn({ receiver, reason: reply.why }, message)
   }
 
   function recovered(): void {

@@ -27,42 +27,44 @@ export interface OtlpClientOptions {
 const withinMs = 10_000
 const tooSlow = `no response within ${withinMs / 1000} s (a fixed limit)`
 /** Longer responses are not OTLP. */
-const maxAnswer = 64 * 1024
+const maxResponse = 64 * 1024
 
 export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): OtlpClient {
-  let way: Promise<HttpClient> | undefined
+  let client: Promise<HttpClient> | undefined
   const path = url.pathname + url.search
   const own = { ...headers, 'content-type': 'application/json' }
 
   // Loaded with the first batch, to keep the start fast.
-  const opened = async (): Promise<HttpClient> => {
+  const openClient = async (): Promise<HttpClient> => {
     const { createHttpClient } = await import('../../lib/http-client.ts')
     return createHttpClient(url, { connections: 1, keepAliveTimeout: 10_000 })
   }
 
-  const ask = async (body: Buffer, signal: AbortSignal): Promise<OtlpReply> => {
-    way ??= opened()
-    const answer = await (await way).request({ method: 'POST', path, headers: own, body, signal })
-    const { statusCode: status } = answer
-    if (status >= 200 && status < 300) return { kind: 'taken', rejected: rejectedBy(await beginning(answer.body)) }
-    const asked = retryAfterMs(headerOf(answer.headers, 'retry-after'), clock.now())
-    const waitMs = Math.min(asked ?? 0, maxRetryAfterMs)
-    await answer.body.dump({ limit: maxAnswer, signal })
+  const post = async (body: Buffer, signal: AbortSignal): Promise<OtlpReply> => {
+    client ??= openClient()
+    const response = await (await client).request({ method: 'POST', path, headers: own, body, signal })
+    const { statusCode: status } = response
+    if (status >= 200 && status < 300) {
+      return { kind: 'taken', rejected: rejectedBy(String((await readBeginning(response.body, maxResponse)).bytes)) }
+    }
+    const [retryAfter] = [response.headers['retry-after']].flat()
+    const waitMs = Math.min(retryAfterMs(retryAfter, clock.now()) ?? 0, maxRetryAfterMs)
+    await response.body.dump({ limit: maxResponse, signal })
     const why = `HTTP ${status}`
-    return passing.has(status) ? { kind: 'later', why, waitMs } : { kind: 'refused', why }
+    return retryable.has(status) ? { kind: 'later', why, waitMs } : { kind: 'refused', why }
   }
 
   return {
     async send(body, signal) {
       using limit = deadline(clock, withinMs, () => new Error(tooSlow), signal)
       try {
-        return await ask(body, limit.signal)
+        return await post(body, limit.signal)
       } catch (thrown) {
         return { kind: 'later', why: reasonOf(thrown), waitMs: 0 }
       }
     },
     async [Symbol.asyncDispose]() {
-      await (await way?.catch(() => undefined))?.[Symbol.asyncDispose]()
+      await (await client?.catch(() => undefined))?.[Symbol.asyncDispose]()
     },
   }
 }
@@ -70,20 +72,12 @@ export function createOtlpClient({ url, headers, clock }: OtlpClientOptions): Ot
 const maxRetryAfterMs = 5 * 60_000
 
 /** Retryable status codes of OTLP/HTTP. */
-const passing: ReadonlySet<number> = new Set([429, 502, 503, 504])
-
-const headerOf = (headers: Record<string, string | string[] | undefined>, name: string): string | undefined => {
-  const value = headers[name]
-  return Array.isArray(value) ? value[0] : value
-}
-
-const beginning = async (body: AsyncIterable<Buffer>): Promise<string> =>
-  String((await readBeginning(body, maxAnswer)).bytes)
+const retryable: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /** A response without JSON, such as an empty or protobuf one, counts as full success. */
-function rejectedBy(answer: string): number {
+function rejectedBy(response: string): number {
   try {
-    const { partialSuccess } = JSON.parse(answer)
+    const { partialSuccess } = JSON.parse(response)
     return Math.max(Number(partialSuccess?.rejectedSpans ?? 0) || 0, 0)
   } catch {
     return 0

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Config } from '../../config/schema.ts'
+import { decodePercent } from '../../lib/basic-auth.ts'
 import type { Traces, TracesOptions } from './traces.ts'
 import { everything, type TraceSampling, type TraceSettings } from './tracing.ts'
 
@@ -14,17 +15,15 @@ export function traceSettings(config: Config['telemetry']['traces'], env: OtelEn
   const warnings: string[] = []
   const written = config ? (config.disabled ? undefined : forTraces(config.otlp)) : endpointOf(env, warnings)
   const url = written === undefined ? undefined : addressOf(written, warnings)
-  if (url === undefined) return { settings: undefined, warnings: warnings }
+  if (url === undefined) return { settings: undefined, warnings }
   const headers = {
     ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_HEADERS')),
     ...pairs(variable(env, 'OTEL_EXPORTER_OTLP_TRACES_HEADERS')),
   }
   const resource = pairs(variable(env, 'OTEL_RESOURCE_ATTRIBUTES'))
   const name = variable(env, 'OTEL_SERVICE_NAME') ?? resource['service.name'] ?? 'toolway'
-  return {
-    settings: { url, headers, resource: { ...resource, 'service.name': name }, sampling: samplingOf(env, warnings) },
-    warnings: warnings,
-  }
+  const sampling = samplingOf(env, warnings)
+  return { settings: { url, headers, resource: { ...resource, 'service.name': name }, sampling }, warnings }
 }
 
 function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefined {
@@ -82,25 +81,13 @@ function pairs(list: string | undefined): Record<string, string> {
   const found: Record<string, string> = {}
   for (const pair of (list ?? '').split(',')) {
     const sign = pair.indexOf('=')
-    const key = decoded(pair.slice(0, Math.max(sign, 0)).trim())
-    if (sign > 0 && key !== '') found[key] = decoded(pair.slice(sign + 1).trim())
+    const key = decodePercent(pair.slice(0, Math.max(sign, 0)).trim())
+    if (sign > 0 && key !== '') found[key] = decodePercent(pair.slice(sign + 1).trim())
   }
   return found
 }
 
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
-
-export interface ChosenTraces {
-  /** Undefined if traces are off. */
-  readonly traces: Traces | undefined
-  readonly warnings: readonly string[]
-}
+export type ChosenTraces = Awaited<ReturnType<typeof chooseTraces>>
 
 interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly env: OtelEnvironment
@@ -108,14 +95,14 @@ interface ChooseOptions extends Omit<TracesOptions, 'settings'> {
   readonly before: Traces | undefined
 }
 
-/** Loads the exporter only if traces are sent. */
+/** Loads the exporter only if traces are sent; `traces` is undefined if they are off. */
 export async function chooseTraces(
   config: Config['telemetry']['traces'],
   { env, before, ...options }: ChooseOptions,
-): Promise<ChosenTraces> {
+): Promise<{ readonly traces: Traces | undefined; readonly warnings: readonly string[] }> {
   const { settings, warnings } = traceSettings(config, env)
-  if (settings === undefined) return { traces: undefined, warnings: warnings }
-  if (before && isDeepStrictEqual(before.settings, settings)) return { traces: before, warnings: warnings }
+  if (settings === undefined) return { traces: undefined, warnings }
+  if (before && isDeepStrictEqual(before.settings, settings)) return { traces: before, warnings }
   const { openTraces } = await import('./traces.ts')
-  return { traces: openTraces({ ...options, settings }), warnings: warnings }
+  return { traces: openTraces({ ...options, settings }), warnings }
 }

@@ -1,4 +1,5 @@
 import { flagsOf, spanIdOf, type TraceContext, traceIdOf } from '../../core/trace-context.ts'
+import { memoize } from '../../lib/memoize.ts'
 
 export interface TraceSpan {
   readonly place: TraceContext
@@ -46,25 +47,15 @@ function errorAttributes(code: string): string {
 }
 
 /** Longer values add nothing, and the queue is bounded by length. */
-const longest = 1_024
+const maxValue = 1_024
 
 /** A lone surrogate would make some receivers reject the whole batch. */
-const quoted = (value: string): string => JSON.stringify(value.slice(0, longest).toWellFormed())
+const quoted = (value: string): string => JSON.stringify(value.slice(0, maxValue).toWellFormed())
 
 export const text = (key: string, value: string): string => `{"key":"${key}","value":{"stringValue":${quoted(value)}}}`
 
-/** Caches the JSON of recurring values such as agents and versions. Clears the cache when it is full. */
-export function remembered(key: string, most = 1_024): (value: string) => string {
-  const known = new Map<string, string>()
-  return (value) => {
-    let written = known.get(value)
-    if (written === undefined) {
-      if (known.size >= most) known.clear()
-      written = text(key, value)
-      known.set(value, written)
-    }
-    return written
-  }
-}
+/** Caches the JSON of recurring values such as agents and versions. */
+export const cachedText = (key: string): ((value: string) => string) =>
+  memoize((value) => text(key, value), 1_024, Number.POSITIVE_INFINITY)
 
 export const whole = (key: string, value: number): string => `{"key":"${key}","value":{"intValue":"${value}"}}`

@@ -6,23 +6,11 @@ import { isSampled } from '../../core/trace-context.ts'
 import type { Tracing } from '../../core/tracing.ts'
 import { basicAuthOf } from '../../lib/basic-auth.ts'
 import { type CallSpansOptions, createCallSpans, serverFacts, type TracedServer } from './call-spans.ts'
-import { createExporter, type Exporter, type ExporterStats } from './exporter.ts'
+import { createExporter, type Exporter } from './exporter.ts'
 import { createOtlpClient } from './otlp-client.ts'
 import { createTracing, type TraceSampling, type TraceSettings } from './tracing.ts'
 
-/** Exports the traces of this gateway (F16). Disposing sends the remaining spans within a bounded time. */
-export interface Traces extends AsyncDisposable {
-  readonly settings: TraceSettings
-  /** Observes the calls of one configuration. */
-  tracer(options: TracerOptionsOfGeneration): Tracer
-  stats(): ExporterStats
-}
-
-export interface TracerOptionsOfGeneration {
-  redact(text: string): string
-  /** Servers that calls are sent to; other sources run in this process. */
-  readonly servers: ReadonlyMap<string, TracedServer>
-}
+export type Traces = ReturnType<typeof openTraces>
 
 export interface TracesOptions {
   readonly settings: TraceSettings
@@ -31,9 +19,18 @@ export interface TracesOptions {
   readonly log: Log
 }
 
-export function openTraces({ settings, version, clock, log }: TracesOptions): Traces {
-  const { url, authorization } = addressOf(settings.url)
-  const headers = { ...authorization, ...lowerCase(settings.headers) }
+interface GenerationOptions {
+  redact(text: string): string
+  /** Servers that calls are sent to; other sources run in this process. */
+  readonly servers: ReadonlyMap<string, TracedServer>
+}
+
+/** Exports the traces of this gateway (F16). Disposing sends the remaining spans within a bounded time. */
+export function openTraces({ settings, version, clock, log }: TracesOptions) {
+  const url = new URL(settings.url)
+  // Credentials in the URL become the Authorization header.
+  const authorization = basicAuthOf(url)
+  const headers = { ...(authorization === undefined ? {} : { authorization }), ...lowerCase(settings.headers) }
   const exporter = createExporter({
     post: createOtlpClient({ url, headers, clock }),
     envelope: envelopeOf(settings.resource, version),
@@ -44,20 +41,14 @@ export function openTraces({ settings, version, clock, log }: TracesOptions): Tr
   })
   return {
     settings,
-    tracer({ redact, servers }) {
+    /** Observes the calls of one configuration. */
+    tracer({ redact, servers }: GenerationOptions): Tracer {
       const facts = new Map([...servers].map(([name, server]) => [name, serverFacts(server)]))
       return createTracer({ redact, servers: facts, sampling: settings.sampling, exporter, clock })
     },
     stats: exporter.stats,
     [Symbol.asyncDispose]: () => exporter[Symbol.asyncDispose](),
   }
-}
-
-/** Moves credentials from the URL to the Authorization header. */
-function addressOf(written: string): { url: URL; authorization: Record<string, string> } {
-  const url = new URL(written)
-  const authorization = basicAuthOf(url)
-  return { url, authorization: authorization === undefined ? {} : { authorization } }
 }
 
 /** Avoids duplicate headers that differ only in case. */

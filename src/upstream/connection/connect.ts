@@ -18,11 +18,9 @@ export interface ConnectorOptions {
   readonly name: string
   readonly config: ServerConfig
   readonly identity: ClientIdentity
-  /** Ends processes that would otherwise stay behind. */
   readonly orphanReaper?: OrphanReaper
   /** Removes secrets from a process's output before it reaches errors, the status or the log. */
   readonly redact?: RedactLine
-  /** Provides tokens for servers that use OAuth. */
   readonly oauth?: Pick<OAuth, 'authorize'> | undefined
   readonly clock: Clock
   readonly log: Log
@@ -37,7 +35,6 @@ export interface ConnectionScope extends Omit<RpcConnectionOptions, 'server' | '
 
 export interface Connector {
   (scope: ConnectionScope, signal: AbortSignal): Promise<InitializedConnection>
-  /** The last redacted lines that processes of the server wrote to stderr. */
   stderr?(): readonly string[]
 }
 

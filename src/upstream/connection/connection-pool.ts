@@ -17,14 +17,12 @@ import { createWarmPool } from './warm-pool.ts'
 /** All connections to one server, and which caller uses which (G3). */
 export interface ConnectionPool extends AsyncDisposable {
   readonly connected: boolean
-  /** Whether any connection is being opened. */
   readonly opening: boolean
   /** Why no connection could be opened, or the last one was lost, until one opens again. */
   readonly failure: ToolwayError | undefined
   readonly lost: ToolwayError | undefined
   /** Milliseconds until the next attempt to reach a server that is down. */
   readonly pauseMs: number
-  /** All connections, open or not. */
   readonly all: readonly ManagedConnection[]
   readonly latest: InitializedConnection | undefined
   /** How often a connection broke, was abandoned, or was closed by `interrupt`. */
@@ -50,9 +48,7 @@ export interface ConnectionPoolOptions {
   readonly server: string
   readonly config: ServerConfig
   readonly connect: Connector
-  /** Whether the server may send log messages. */
   mayLog(): boolean
-  /** An attempt to connect begins. */
   opening?(): void
   opened(open: InitializedConnection, capabilities: Capabilities, managed: ManagedConnection): void
   closed(managed: ManagedConnection, error?: ToolwayError): void
@@ -73,11 +69,9 @@ interface PoolState {
   breaks: number
 }
 
-/** The owner of a connection that belongs to one caller. */
 interface Owner {
   /** Its key in `owned`, for an owner without a session. */
   key?: string | undefined
-  /** The roots that an owner without a session uses. */
   roots?: Json
   readonly rooted: PromiseWithResolvers<Json>
   /** Resolves when the server has had time to ask for roots. */
@@ -219,8 +213,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
   /** Uses the connection that was given the same roots as this call. */
   async function useRooted<T>(user: ConnectionUser, work: (open: InitializedConnection) => Promise<T>): Promise<T> {
     const { caller, peer, signal } = user
-    const told = await rootsOf(peer, signal)
-    const managed = told ? rootedConnection(caller, told) : connectionOf(caller, peer)
+    const roots = await rootsOf(peer, signal)
+    const managed = roots ? rootedConnection(caller, roots) : connectionOf(caller, peer)
     return useConnection(managed, user, work, true)
   }
 
@@ -229,14 +223,14 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
     return wantsRoots && !stateless && !caller.peer && peer.rounds && caller.capabilities.roots !== undefined
   }
 
-  function rootedConnection(caller: Caller, told: Json): ManagedConnection {
-    const key = `${ownKey(caller)} ${rootsKey(told)}`
+  function rootedConnection(caller: Caller, roots: Json): ManagedConnection {
+    const key = `${ownKey(caller)} ${rootsKey(roots)}`
     const known = owned.get(key)
     if (known) keep(owned, key, known)
     if (known) return known
     const first = owned.get(ownKey(caller))
     const managed = first && owners.get(first)?.roots === undefined ? first : newConnection(caller)
-    bind(managed, key, told)
+    bind(managed, key, roots)
     return managed
   }
 
@@ -317,8 +311,8 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
       principal,
       host: () => ({ calls: [...owner.users].map(({ peer }) => peer), session: owner.peer ? [owner.peer] : [] }),
       roots: ([first]) => (first && owner.key !== undefined ? rootsProvider(managed, owner, first) : undefined),
-      onRoots(told) {
-        const rooting = told
+      onRoots(answered) {
+        const rooting = answered
           .then(() => rootsApplied(managed.current?.connection, clock))
           .then(() => {
             if (owner.rooting === rooting) owner.rooting = undefined
@@ -342,22 +336,21 @@ export function createConnectionPool(options: ConnectionPoolOptions): Connection
           // The call was cancelled: use the roots of the next one.
           return owner.rooted.promise
         })
-        const told = await Promise.race([own, owner.rooted.promise])
-        if (!told) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not provide its roots.")
-        if (!owner.roots) bind(managed, `${owner.key} ${rootsKey(told)}`, told)
-        return told
+        const roots = await Promise.race([own, owner.rooted.promise])
+        if (!roots) throw new ToolwayError('INVALID_ARGUMENTS', "The caller's client does not provide its roots.")
+        if (!owner.roots) bind(managed, `${owner.key} ${rootsKey(roots)}`, roots)
+        return roots
       },
     }
   }
 
-  /** Reserves the connection for calls with these roots. */
-  function bind(managed: ManagedConnection, key: string, told: Json): void {
+  function bind(managed: ManagedConnection, key: string, roots: Json): void {
     const owner = owners.get(managed)
     if (!owner) return
     if (owner.key !== undefined && owned.get(owner.key) === managed) owned.delete(owner.key)
     owner.key = key
-    owner.roots = told
-    owner.rooted.resolve(told)
+    owner.roots = roots
+    owner.rooted.resolve(roots)
     keep(owned, key, managed)
   }
 

@@ -110,7 +110,6 @@ function again<T>(error: unknown, ask: () => Promise<T>): Promise<T> {
 interface HandshakeOptions {
   readonly server: string
   readonly identity: ClientIdentity
-  /** Capabilities of the client that the connection is for. */
   readonly capabilities: Capabilities
   readonly log: Log
   readonly signal: AbortSignal
@@ -136,7 +135,6 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
   return resultOf('legacy', protocolVersion, body, body.serverInfo)
 }
 
-/** What a server said about itself in the handshake. */
 export interface HandshakeResult {
   readonly era: 'legacy' | 'modern'
   readonly protocolVersion: string
@@ -145,13 +143,11 @@ export interface HandshakeResult {
   readonly instructions?: string
 }
 
-/** How Toolway presents itself to servers. */
 export interface ClientIdentity {
   readonly name: string
   readonly version: string
 }
 
-/** A connection after its handshake. */
 export interface InitializedConnection {
   readonly connection: RpcConnection
   readonly handshake: HandshakeResult

@@ -12,11 +12,8 @@ import type { ReconnectBackoff } from './reconnect.ts'
 export interface ManagedConnection extends AsyncDisposable {
   /** The open connection, if any. Reading it neither connects nor counts as use. */
   readonly current: InitializedConnection | undefined
-  /** When the current connection was opened. */
   readonly openedAt: number | undefined
-  /** Whether an attempt to connect is under way. */
   readonly opening: boolean
-  /** Whether it was disposed of. */
   readonly ended: boolean
   open(signal: AbortSignal): Promise<InitializedConnection>
   /** Reconnects in the background: a failure does not delay the next call's attempt. */
@@ -30,9 +27,7 @@ export interface ManagedConnection extends AsyncDisposable {
   hold(): Disposable
   /** Open sessions that used it: the server may keep state for them, so it is not closed as idle. */
   readonly sessions: Set<string>
-  /** Whether a call uses it now. */
   readonly inUse: boolean
-  /** Whether it is used or held. */
   readonly busy: boolean
 }
 
@@ -43,13 +38,11 @@ export interface ManagedConnectionOptions {
   readonly connectWithinMs: number
   /** Undefined: never closed as idle. */
   readonly idleMs: number | undefined
-  /** An attempt to connect begins. */
   opening?(): void
   opened(open: InitializedConnection): void
   /** The connection is closed; without an error if we closed it. */
   closed(error?: ToolwayError): void
   failed(error: ToolwayError): void
-  /** The connection broke, or was abandoned. */
   broke?(): void
   readonly clock: Clock
   readonly log: Log

@@ -22,7 +22,6 @@ export interface ReconnectBackoff {
   reset(): void
 }
 
-/** How many failed starts are allowed within a window. */
 export interface RestartLimit {
   readonly max: number
   readonly window: number
@@ -31,7 +30,6 @@ export interface RestartLimit {
 export interface ReconnectBackoffOptions {
   /** For processes only: Toolway does not start remote servers. */
   readonly restarts?: RestartLimit | undefined
-  /** From 0 to 1. */
   readonly random?: () => number
 }
 
@@ -55,7 +53,6 @@ export function createReconnectBackoff(
   let probes = 0
   let recent: number[] = []
 
-  /** Counts a failed start. */
   const used = (error: ToolwayError): void => {
     if (!restarts) return
     const now = clock.monotonic()
@@ -115,9 +112,7 @@ export function createReconnectBackoff(
 }
 
 interface ReconnectorOptions {
-  /** Whether the server is still down. */
   down(): boolean
-  /** Milliseconds until the next attempt. */
   pauseMs(): number
   /** Whether to reconnect at all: a process is not restarted repeatedly if nobody uses it. */
   wanted(): boolean

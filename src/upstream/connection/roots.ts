@@ -29,7 +29,6 @@ export function createRootsOf(): (peer: Peer, signal: AbortSignal) => Promise<Js
 export const rootsKey = (roots: Json): string =>
   hash('sha256', JSON.stringify((roots.value as { roots?: unknown }).roots ?? []), 'base64url').slice(0, 22)
 
-/** How long to wait for a ping. */
 const pingWithinMs = 1_000
 /** How long calls wait for a client that declared roots but does not provide them. */
 const tellWithinMs = 5_000

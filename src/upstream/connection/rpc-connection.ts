@@ -20,11 +20,8 @@ export interface RpcConnection extends AsyncDisposable {
   notify(method: string, params?: Buffer): Promise<void>
   /** Fails all pending requests; they may have run. */
   abandon(why: ToolwayError): void
-  /** Number of messages received. */
   readonly received: number
-  /** Number of calls cancelled since the last message was received. */
   readonly cancelledSinceReceived: number
-  /** Status updates of tasks that were started on this connection. */
   readonly taskUpdates: TaskUpdates
   /** Only one caller uses this connection, so every message of the server is for that caller. */
   owned: boolean
@@ -44,26 +41,21 @@ export interface RpcConnection extends AsyncDisposable {
    * The server sent a message for a caller outside the streams of its calls, although the transport has such streams.
    */
   onOutOfStream: () => void
-  /** The connection was lost. */
   onClosed: (error: ToolwayError) => void
 }
 
 export interface RpcRequest {
   readonly method: string
-  /** The tool, prompt, resource or task that it is about. */
   readonly name?: string
   /** Builds the params for this request id, which is also the progress token. */
   params(id: number): Buffer | undefined
-  /** For transports that have headers. */
   readonly headers?: Readonly<Record<string, string>>
   readonly signal: AbortSignal
-  /** Safe to run twice. */
   readonly repeatable?: boolean | undefined
   /** The route back to the caller, for messages that the server sends during the request. */
   readonly peer?: Peer
   /** Only Toolway asked for progress: do not forward it to the caller. */
   readonly ownProgress?: boolean
-  /** Called for each progress notification. */
   readonly progressed?: (() => void) | undefined
   /** For a long-lived `subscriptions/listen` request: receives its notifications. */
   readonly heard?: ((method: string, params: Buffer | undefined) => void) | undefined
@@ -71,7 +63,6 @@ export interface RpcRequest {
 
 interface Pending {
   readonly request: RpcRequest
-  /** Stops listening for cancellation. */
   over(): void
   resolve(answer: ResultMessage): void
   reject(error: Error): void

@@ -8,7 +8,6 @@ export interface WarmPool {
   take(capabilities: Capabilities): ManagedConnection
   /** A connection for fetching the listing; it stays in the pool. */
   peek(capabilities: Capabilities): ManagedConnection
-  /** Removes a connection that is now shared. */
   forget(managed: ManagedConnection): void
   readonly all: Iterable<ManagedConnection>
 }

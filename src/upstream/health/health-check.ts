@@ -11,7 +11,6 @@ import { statusOf } from '../transports/transport-errors.ts'
 export interface HealthCheck extends Disposable {
   /** A problem found in the last round with a server that responds. */
   readonly degradation: string | undefined
-  /** A connection opened: start checking. */
   opened(): void
 }
 
@@ -21,13 +20,11 @@ export interface HealthCheckOptions {
   readonly intervalMs: number
   readonly timeoutMs: number
   connections(): readonly ManagedConnection[]
-  /** The result of a check may have changed the health. */
   healthMayHaveChanged(): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** State of one checked connection. */
 interface Watch {
   /** Messages received when it was last checked. */
   received: number
@@ -98,7 +95,6 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     }
   }
 
-  /** Sends a request and measures the response time. */
   async function ask(open: InitializedConnection, method = probeMethod(open)): Promise<number> {
     const start = clock.monotonic()
     using limit = deadline(clock, timeoutMs, silent)
@@ -153,7 +149,6 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
   }
 }
 
-/** A list that the server declares. */
 const listOf = ({ handshake }: InitializedConnection): string | undefined =>
   ['tools', 'prompts', 'resources'].find((kind) => handshake.capabilities[kind] !== undefined)?.concat('/list')
 

@@ -26,7 +26,6 @@ interface Assessment extends Pick<SourceStatus, 'heldBack'> {
   readonly reason: string
 }
 
-/** State of a server's circuit breaker, and why it opened. */
 export interface BreakerCondition {
   readonly state: SourceStatus['breaker']
   readonly reason?: string

@@ -48,7 +48,6 @@ const ofResources = {
   }),
 }
 
-/** Optional members and their types. */
 const optional: Readonly<Record<ListedKind, Readonly<Record<string, Check>>>> = {
   tool: {
     ...common,

@@ -25,7 +25,6 @@ export interface ServerLists {
 const maxPages = 1_000
 const maxItems = 50_000
 const maxBytes = 64 * 1024 * 1024
-/** Upper bound for malformed definitions named in the log. */
 const maxNamed = 20
 
 /** Fetches every list that the server's capabilities declare. A failure affects only its own list. */
@@ -113,7 +112,6 @@ async function allPages(open: InitializedConnection, method: string, field: stri
   return { items: items.slice(0, maxItems), exact, isCut: true }
 }
 
-/** Records the input schemas in which a number was rounded. */
 function noteExactSchemas(items: unknown, exactItems: unknown, noted: Map<Definition, string>): void {
   if (!Array.isArray(items) || !Array.isArray(exactItems)) return
   for (const [index, item] of items.entries()) {

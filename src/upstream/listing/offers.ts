@@ -2,7 +2,6 @@ import type { Offers } from '../../core/access.ts'
 import type { Capabilities } from '../../core/call.ts'
 import { asRecord } from '../../lib/is-record.ts'
 
-/** What one server offers besides its lists. */
 export interface ServerOffers {
   readonly name: string
   readonly instructions: string
@@ -13,7 +12,6 @@ export interface ServerOffers {
 const maxAdvice = 2_000
 const maxAdviceOfAll = 8_000
 
-/** The joint capabilities and instructions of several servers. */
 export function joinOffers(servers: readonly ServerOffers[]): Offers {
   const extensions = Object.assign({}, ...servers.map(({ capabilities }) => asRecord(capabilities.extensions)))
   const capabilities = {
@@ -29,7 +27,6 @@ const servedTasks = { cancel: {}, requests: { tools: { call: {} } } }
 const runTasks = ({ capabilities }: ServerOffers): boolean =>
   asRecord(asRecord(asRecord(capabilities.tasks).requests).tools).call !== undefined
 
-/** Each server's instructions under its name. */
 function joined(servers: readonly ServerOffers[]): string {
   const parts = servers.filter(({ instructions }) => instructions !== '')
   return parts

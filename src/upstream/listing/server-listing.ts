@@ -31,7 +31,6 @@ export interface ServerListing extends Disposable {
    * there; rejects if that fails.
    */
   opened(open: InitializedConnection): Promise<void>
-  /** The server sent a list_changed notification. */
   changed(open: InitializedConnection): void
 }
 
@@ -41,14 +40,11 @@ export interface ServerListingOptions {
   readonly fingerprint: string
   readonly refreshMs: number
   readonly store: DescriptorStore
-  /** The connection for fetching. */
   connection(): ManagedConnection
   /** An open connection for fetching, if any; does not connect. */
   current(): InitializedConnection | undefined
-  /** Whether the server could not be reached. */
   down(): boolean
   entriesOf(descriptors: Descriptors): readonly Entry[]
-  /** The listing or its state changed. */
   news(): void
   readonly clock: Clock
   readonly log: Log
@@ -128,7 +124,6 @@ export function createServerListing(options: ServerListingOptions): ServerListin
     }
   }
 
-  /** One fetch at a time. */
   function list(open: InitializedConnection, done?: () => void): Promise<void> {
     running ??= listOnce(open).finally(() => {
       running = undefined
@@ -216,7 +211,6 @@ export function createServerListing(options: ServerListingOptions): ServerListin
   }
 }
 
-/** Whether callers would see a difference. */
 const differs = (a: Descriptors, b: Descriptors | undefined): boolean =>
   JSON.stringify({ ...a, fetchedAt: 0 }) !== JSON.stringify({ ...b, fetchedAt: 0 })
 

@@ -6,13 +6,11 @@ export interface Challenge {
   readonly status: number
   /** Where its metadata is (RFC 9728). */
   readonly resourceMetadata?: string
-  /** The scopes that the request needs. */
   readonly scopes?: readonly string[]
   /** `invalid_token`, `insufficient_scope` … */
   readonly error?: string
 }
 
-/** Upper bound for a challenge header. */
 const maxLength = 8 * 1024
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -21,7 +19,6 @@ const schemeOrParameter = new RegExp(
   'y',
 )
 
-/** Reads the Bearer challenge of a rejection. */
 export function readChallenge(status: number, headers: readonly string[]): Challenge {
   for (const header of headers) {
     const parameters = header.length > maxLength ? undefined : bearerParameters(header)
@@ -37,7 +34,6 @@ export function readChallenge(status: number, headers: readonly string[]): Chall
   return { status }
 }
 
-/** The scopes in a `scope` parameter. */
 export const scopesIn = (text: string | undefined): readonly string[] => [
   ...new Set((text ?? '').split(/\s+/).filter((scope) => /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(scope))),
 ]
@@ -62,7 +58,6 @@ function bearerParameters(header: string): ReadonlyMap<string, string> | undefin
   return found
 }
 
-/** Sources of the scopes to request. */
 interface ScopesKnown {
   /** Set by the operator; servers can only add to it. */
   readonly configured?: readonly string[] | undefined

@@ -10,15 +10,12 @@ const registered = z.object({
   token_endpoint_auth_method: z.string().optional(),
 })
 
-/** Our client at one authorization server. */
 export const client = z.object({
   id: z.string(),
   secret: z.string().optional(),
-  /** Its authentication method, if registered. */
   method: z.string().optional(),
   /** In milliseconds since the epoch. */
   expiresAt: z.number().optional(),
-  /** Registered redirect URIs. */
   redirects: z.array(z.string()).optional(),
 })
 

@@ -59,7 +59,6 @@ export function createCredential(
     },
   }
 
-  /** The stored grant, renewed if necessary. */
   async function found(): Promise<Grant | undefined> {
     const demand = await grants.demandOf(holder)
     const kept = await keptFor(demand)
@@ -77,7 +76,6 @@ export function createCredential(
     throw error
   }
 
-  /** The grant if it is valid or can be renewed. */
   async function alive(grant: Grant | undefined): Promise<Grant | undefined> {
     if (grant && !isEnding(grant)) return take(grant)
     return grant?.refreshToken === undefined ? undefined : renewed(grant)

@@ -11,7 +11,6 @@ import { type OAuthHttp, type PlaceOf, type Reach, reachOf, unreachable } from '
 export interface DiscoveredIssuer {
   /** The identifier of the server, for which tokens are requested (RFC 8707). */
   readonly resource: string
-  /** The scopes that the server supports. */
   readonly scopes?: readonly string[]
   readonly issuer: IssuerMetadata
 }
@@ -27,7 +26,6 @@ export interface DiscoverOptions {
   readonly placeOf: PlaceOf
 }
 
-/** Finds the authorization server of an MCP server, and its metadata. */
 export async function discoverIssuer(options: DiscoverOptions): Promise<DiscoveredIssuer> {
   const { server, challenge, web, placeOf } = options
   const reach = await reachOf(server, placeOf)
@@ -66,11 +64,8 @@ export interface IssuerMetadata {
   readonly token: URL
   readonly register?: URL
   readonly scopes: readonly string[]
-  /** Whether it supports PKCE with S256. */
   readonly pkce: boolean
-  /** Client authentication methods of the token endpoint. */
   readonly authMethods: readonly string[]
-  /** It supports client ID metadata documents. */
   readonly clientDocuments: boolean
   /** It sends `iss` in each response. */
   readonly namesItself: boolean

@@ -17,7 +17,6 @@ const grant = z.object({
   accessToken: z.string(),
   refreshToken: z.string().optional(),
   expiresAt: z.number().optional(),
-  /** The granted scopes, as far as known. */
   scopes: z.array(z.string()),
   grantedAt: z.number(),
 })
@@ -47,9 +46,7 @@ export interface Grants {
   demanded(holder: GrantHolder, demand: AuthDemand): Promise<void>
   grantOf(holder: GrantHolder, issuer: string): Promise<Grant | undefined>
   granted(holder: GrantHolder, grant: Grant): Promise<void>
-  /** Removes a grant that is no longer valid. */
   ended(holder: GrantHolder, issuer: string): Promise<void>
-  /** The client that was registered with an issuer for a server. */
   clientOf(server: string, issuer: string): Promise<OAuthClient | undefined>
   registered(server: string, issuer: string, client: OAuthClient): Promise<void>
   /** Removes all data of a server, for one principal or for all; returns the number of grants. */

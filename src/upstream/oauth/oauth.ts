@@ -24,7 +24,6 @@ export interface OAuth {
   beginHere(server: string, config: ServerConfig, redirect: URL, principal?: string): Promise<string>
   /** Handles a redirect to this gateway; returns the server's name. */
   finishHere(answer: URLSearchParams): Promise<string>
-  /** The port that an earlier sign-in registered. */
   portOf(server: string, config: ServerConfig, principal?: string): Promise<number | undefined>
   /** Removes stored data of a server; returns the number of grants. */
   forget(server: string, principal?: string): Promise<number>
@@ -33,9 +32,7 @@ export interface OAuth {
   tokens(): readonly string[]
 }
 
-/** What may be shown of a grant. */
 export interface GrantSummary extends GrantHolder, Pick<Grant, 'issuer' | 'scopes' | 'expiresAt' | 'grantedAt'> {
-  /** Whether it is renewed automatically. */
   readonly renewable: boolean
 }
 

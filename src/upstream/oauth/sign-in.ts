@@ -16,9 +16,7 @@ import {
 } from './tokens.ts'
 import { type Reach, reachOf } from './web.ts'
 
-/** One sign-in at an authorization server. */
 export interface SignIn {
-  /** The URL for the browser. */
   readonly url: string
   /** The `state` that the response must carry. */
   readonly state: string
@@ -31,7 +29,6 @@ export interface SignIn {
 export interface BeginSignInOptions extends OAuthParts {
   readonly holder: GrantHolder
   readonly settings: OAuthSettings
-  /** The redirect URI. */
   readonly redirect: URL
   /** The server's challenge, fetched if nothing is known about the server. */
   challenge(): Promise<Challenge | undefined>
@@ -121,7 +118,6 @@ function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: U
   )
 }
 
-/** Whether a response belongs to this sign-in. */
 export const sameState = (answer: URLSearchParams, state: string): boolean => {
   const given = Buffer.from(answer.get('state') ?? '')
   return given.length === state.length && timingSafeEqual(given, Buffer.from(state))
@@ -182,5 +178,4 @@ function createPkce() {
   return { verifier, challenge: createHash('sha256').update(verifier).digest('base64url') }
 }
 
-/** 256 random bits, URL-safe. */
 const unguessable = (): string => randomBytes(32).toString('base64url')

@@ -19,7 +19,6 @@ const answered = z.object({
   scope: z.string().optional(),
 })
 
-/** Upper bound for the lifetime of a token. */
 const maxSeconds = 10 * 365 * 24 * 3_600
 
 /** The expiry is in milliseconds since the epoch; scopes are set if others were granted than requested. */
@@ -112,7 +111,6 @@ function refusal({ token }: IssuerMetadata, status: number, body: unknown): OAut
   return new OAuthError(`${token.origin} issued no token (${code ?? `HTTP ${status}`})`, { code, unreachable })
 }
 
-/** The grant for a token response. */
 export function grantFrom(
   tokens: TokenSet,
   rest: Omit<Grant, keyof TokenSet | 'grantedAt'> & { scopes: readonly string[] },
@@ -144,7 +142,6 @@ export async function refreshGrant(
   return grantFrom(tokens, grant, parts.clock.now())
 }
 
-/** A client credentials grant, without a person. */
 export async function obtainGrant(
   { issuer, resource, scopes: supported }: DiscoveredIssuer,
   demand: AuthDemand,
@@ -173,10 +170,8 @@ export async function obtainGrant(
 export const scopeParameter = (scopes: readonly string[]): Record<string, string> =>
   scopes.length > 0 ? { scope: scopes.join(' ') } : {}
 
-/** The OAuth section of a server's configuration. */
 export type OAuthSettings = Extract<Extract<ServerConfig, { url: string }>['auth'], { type: 'oauth' }>
 
-/** Dependencies of the OAuth functions. */
 export interface OAuthParts {
   readonly grants: Grants
   readonly locks: Locks
@@ -185,7 +180,6 @@ export interface OAuthParts {
   readonly clock: Clock
 }
 
-/** The configured client, if any. */
 export const configuredClient = ({ clientId: id, clientSecret: secret }: OAuthSettings): OAuthClient | undefined =>
   id === undefined ? undefined : { id, secret }
 

@@ -28,7 +28,6 @@ export interface PostRequest {
 /** Which addresses may be used: a public server must not make us access private ones. */
 export type Reach = 'public' | 'private'
 
-/** Classifies an IP address. */
 export type PlaceOf = (address: string) => 'public' | 'private' | 'reserved'
 
 export interface WebOptions {
@@ -66,7 +65,11 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
     },
   }
 
-  async function ask(url: URL, reach: Reach, request: Asked): Promise<OAuthHttpResponse & { location?: string }> {
+  async function ask(
+    url: URL,
+    reach: Reach,
+    request: OAuthRequest,
+  ): Promise<OAuthHttpResponse & { location?: string }> {
     safeAddress(url.href, 'a URL of the authorization server')
     const slow = `${url.origin} did not answer within ${withinMs / 1000} s (a fixed limit)`
     using limit = deadline(clock, withinMs, () => new OAuthError(slow, { unreachable: true }))
@@ -111,7 +114,7 @@ interface Address {
   readonly family: number
 }
 
-interface Asked {
+interface OAuthRequest {
   readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
@@ -141,7 +144,7 @@ export async function reachOf(server: URL, placeOf: PlaceOf): Promise<Reach> {
 export function unreachable({ origin }: URL, thrown: unknown): OAuthError {
   const cause = thrown instanceof NoResponse ? thrown.cause : thrown
   const { code, name } = cause as NodeJS.ErrnoException
-  const told = cause instanceof ProxyError || cause instanceof ToolwayError
-  const why = told ? `: ${cause.message.replace(/\.$/, '')}` : ` (${code ?? name})`
+  const explained = cause instanceof ProxyError || cause instanceof ToolwayError
+  const why = explained ? `: ${cause.message.replace(/\.$/, '')}` : ` (${code ?? name})`
   return new OAuthError(`${origin} cannot be reached${why}`, { unreachable: true, cause: thrown })
 }

@@ -17,7 +17,6 @@ export interface CallTurns {
   speaker(): Peer | undefined
   /** All calls that may have sent the current message, most likely first. */
   speakers(): readonly Peer[]
-  /** Whether the call of a speaker is still running. */
   runs(speaker: Peer): boolean
   /** Whether log messages are attributed too. */
   readonly strict: boolean
@@ -42,7 +41,6 @@ const silenceMs = 250
  * for one another only if their tools are known to ask.
  */
 export function createCallTurns(clock: Clock, habits: Map<string, ToolHabit>, strict = true): CallTurns {
-  /** Calls that were sent, in order. */
   const running = new Set<Turn>()
   const waiting = new Map<Turn, PromiseWithResolvers<void>>()
   let speaker: Turn | undefined

@@ -6,18 +6,14 @@ import { fromClients } from '../../wire/defined-members.ts'
 import { type InitializedConnection, modernMeta, standardHeaders } from '../connection/handshake.ts'
 import type { RpcRequest } from '../connection/rpc-connection.ts'
 
-/** A request before it is encoded for the server's protocol revision. */
 export interface RequestSpec {
   readonly method: string
   /** The members of the params before `_meta`, in pieces. */
   readonly members?: readonly Buffer[]
   /** Other members that the caller sent; only those that the server's revision defines are forwarded. */
   readonly rest?: Readonly<Record<string, unknown>> | undefined
-  /** The caller's own `_meta`. */
   readonly meta?: Readonly<Record<string, unknown>>
-  /** Capabilities of the caller's client. */
   readonly capabilities: Capabilities
-  /** The tool, prompt, resource or task that it is about. */
   readonly name?: string
   /** Arguments that the server expects in headers. */
   readonly headers?: Readonly<Record<string, string>>

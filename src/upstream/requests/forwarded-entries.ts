@@ -26,10 +26,8 @@ export interface ForwardedEntryOptions {
   readonly config: ServerConfig
   readonly timeoutMs: number
   readonly maxTimeoutMs: number
-  /** Runs `work` with the connection for this call. */
   use(call: Call, work: (open: InitializedConnection) => Promise<ResultMessage>): Promise<ResultMessage>
   readonly subscriptions: UpstreamSubscriptions
-  /** The URI under which callers know a URI of this server. */
   servedUri(uri: string): string
   readonly seal: Seal
   readonly clock: Clock
@@ -106,7 +104,6 @@ const aboutResource = (name: string): About => {
   }
 }
 
-/** Upper bound for rounds of input in one call. */
 const maxRounds = 16
 
 /** The connection that a request used: updates of a task arrive on the one that started it. */
@@ -158,7 +155,6 @@ async function untilComplete(
 const bindingOf = ({ entry, caller }: Call): string =>
   [entry.server, entry.kind, entry.name, caller.principal].join('\n')
 
-/** Sends a request on behalf of a call. */
 function send(
   what: Pick<RequestSpec, 'method' | 'members' | 'rest' | 'name' | 'headers'>,
   call: Call,

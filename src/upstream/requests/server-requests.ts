@@ -19,7 +19,6 @@ export interface ServerRequest {
 export interface ServerRequests {
   /** `addressees` gives the routes to the caller, best first. Resolves when the server has its response. */
   answer(question: ServerRequest, addressees: () => readonly Peer[]): Promise<void>
-  /** The server cancelled a request. */
   cancelled(params: Buffer | undefined): void
   cancelAll(): void
 }
@@ -36,7 +35,6 @@ export function createServerRequests(transport: Transport, log: Log): ServerRequ
   const reply = (body: Buffer): Promise<void> =>
     transport.send({ body }).catch((error) => log.debug({ err: error }, 'could not send a response to a server'))
 
-  /** Replies without asking a caller. */
   const remark = async (body: Buffer): Promise<void> => {
     if (remarks >= maxRemarks) return
     remarks++

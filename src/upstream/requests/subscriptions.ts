@@ -12,7 +12,6 @@ import { encodeRequest } from './encode-request.ts'
 /** Resource subscriptions at one server; callers of one resource share one subscription. */
 export interface UpstreamSubscriptions extends Disposable {
   subscribe(caller: Caller, uri: string, updated: () => void): Promise<AsyncDisposable>
-  /** All subscribed URIs, on all connections. */
   uris(): string[]
   /** A resource changed; with `managed`, only for subscriptions on that connection. */
   updated(uri: string, managed?: ManagedConnection): void

@@ -76,7 +76,7 @@ const bindingOf = ({ entry, caller }: Call) => ['task', entry.server, entry.name
 
 /** Subscribers for task status notifications of a session-based server, by the server's task ids. */
 export interface TaskUpdates {
-  follow(taskId: string, told: (news: Buffer) => void): void
+  follow(taskId: string, notify: (news: Buffer) => void): void
   publish(news: Buffer | undefined): void
 }
 
@@ -89,8 +89,8 @@ const ends: readonly unknown[] = ['completed', 'failed', 'cancelled']
 export function createTaskUpdates(): TaskUpdates {
   const followers = new Map<unknown, (news: Buffer) => void>()
   return {
-    follow(taskId, told) {
-      followers.set(taskId, told)
+    follow(taskId, notify) {
+      followers.set(taskId, notify)
       const [longest] = followers.keys()
       if (followers.size > maxFollowed) followers.delete(longest)
     },

@@ -7,7 +7,6 @@ import { type OrphanReaper, rememberGroup, signalGroup, sweepGroup } from '../co
 import { unsentError } from './transport-errors.ts'
 
 export interface ServerProcessOptions {
-  /** The name of the server in the configuration. */
   readonly name: string
   readonly command: string
   readonly args: readonly string[]

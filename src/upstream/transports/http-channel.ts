@@ -29,12 +29,10 @@ export interface ResponseHead {
   readonly status: number
   /** The proxy that relayed the response, or may have generated it. */
   readonly relay?: string | undefined
-  /** The media type, without parameters. */
   readonly type: string
   header(name: string): string | undefined
   /** Every value of a repeatable header. */
   all(name: string): readonly string[]
-  /** Aborts the rest of the response. */
   abort(): void
 }
 

@@ -6,13 +6,11 @@ import { maxMessage, readMessage } from '../../wire/message.ts'
 import { createEventReader } from '../../wire/sse.ts'
 import { discardBody, type ReceiveBody, type ResponseBodyReader, type ResponseHead } from './http-channel.ts'
 
-/** What a response stream needs from its transport. */
 export interface ResponseStreamOptions {
   readonly clock: Clock
   /** Aborted when the call is over; created only when needed. */
   signal(): AbortSignal
   deliver(data: Buffer): void
-  /** Resumes the stream after the event with this id. */
   reopen(lastEventId: string, receive: ReceiveBody): Promise<ResponseHead>
   /** The response has arrived, or will not, with the reason. Called once. */
   done(failure?: string): void

@@ -183,7 +183,6 @@ export function httpTransport(options: HttpTransportOptions): Transport {
     if (head.status >= 300 && forgets(head, text)) endSession()
   }
 
-  /** Chooses the reader of a response that is not a rejection. */
   function answer(head: ResponseHead, exchange?: number, signal?: AbortSignal): ResponseBodyReader {
     const id = head.header('mcp-session-id')
     if (version === undefined && session === undefined && isHeaderValue(id)) {

@@ -8,12 +8,10 @@ export interface ProcessOutput {
   line(stream: 'stdout' | 'stderr', bytes: Buffer): void
 }
 
-/** Removes secrets from a text. */
 export type RedactLine = (text: string) => string
 
 /** How much of a child's stderr is kept: enough for a stack trace and its cause. */
 export const maxStderr = 64 * 1024
-/** How much of one line reaches the log. */
 const maxLoggedLine = 2 * 1024
 const maxLinesPerSecond = 200
 const maxQuotedLength = 300
@@ -50,9 +48,9 @@ export function createProcessOutput(options: {
   }
 
   /** Redact twice: removing control characters can join the parts of a secret. */
-  const clean = (text: string, longest: number): string => {
+  const clean = (text: string, maxLength: number): string => {
     const whole = withoutSecrets(plain(withoutSecrets(text).slice(0, maxLoggedLine)))
-    return whole.length > longest ? `${whole.slice(0, longest)}…` : whole
+    return whole.length > maxLength ? `${whole.slice(0, maxLength)}…` : whole
   }
 
   return {

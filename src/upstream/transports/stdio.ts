@@ -13,13 +13,11 @@ export interface StdioTransportOptions extends ServerProcessOptions {
   readonly log: Log
   /** Redacts output besides the protocol before it reaches an error or the log. */
   readonly redact?: RedactLine | undefined
-  /** Receives the redacted lines of stderr. */
   readonly wrote?: ((line: string) => void) | undefined
 }
 
 export interface StdioTransport extends Transport {
   readonly pid: number | undefined
-  /** The last bytes that the process wrote to stderr. */
   stderrTail(): string
 }
 
@@ -319,7 +317,6 @@ export function createOutbox(pipe: Writable, refuse: (reject: (reason: unknown) 
   }
 }
 
-/** All lines with their line ends. */
 function joined(messages: readonly QueuedMessage[]): Buffer {
   const bytes = messages.reduce((sum, { body }) => sum + body.length + 1, 0)
   const lines = Buffer.allocUnsafe(bytes)

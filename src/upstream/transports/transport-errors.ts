@@ -3,14 +3,12 @@ import { ProxyError } from '../../lib/proxy.ts'
 import { retryAfterMs } from '../../lib/retry-after.ts'
 import { ConnectTimeout, NoResponse, type ResponseHead } from './http-channel.ts'
 
-/** What errors need to know about a transport. */
 export interface TransportState {
   readonly name: string
   readonly origin: string
   readonly established: boolean
 }
 
-/** The cause of an error with an HTTP status. */
 class HttpStatus extends Error {
   override readonly name = 'HttpStatus'
   readonly status: number
@@ -82,7 +80,6 @@ export function rejectedSession(server: string, status: number, fresh: boolean, 
   })
 }
 
-/** The HTTP status behind an error, if it has one. */
 export function statusOf(error: unknown): number | undefined {
   const cause = error instanceof ToolwayError ? error.details.cause : undefined
   return cause instanceof HttpStatus ? cause.status : undefined

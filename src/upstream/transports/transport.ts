@@ -7,7 +7,6 @@ export interface Transport extends AsyncDisposable {
   readonly usable: boolean
   /** Over HTTP: how often there was no open connection to the server, so that another one may have taken its place. */
   readonly gaps?: number
-  /** Process id of a local server. */
   readonly pid?: number | undefined
   /** Opens the transport; rejects with SERVER_UNAVAILABLE and advice. */
   open(receiver: TransportReceiver, signal: AbortSignal): Promise<void>
@@ -25,13 +24,11 @@ export interface Transport extends AsyncDisposable {
 
 export interface OutgoingMessage {
   readonly body: Buffer
-  /** For transports that have headers. */
   readonly headers?: Readonly<Record<string, string>>
   /** The id of a request. Where the transport can tell, messages during the request carry the same id. */
   readonly exchange?: number
   /** Aborted when the call is over: HTTP closes the stream. */
   readonly signal?: AbortSignal
-  /** Safe to run twice. */
   readonly repeatable?: boolean | undefined
 }
 

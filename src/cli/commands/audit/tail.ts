@@ -1,7 +1,7 @@
 import { followArrivals } from '../../../audit/archive/arrivals.ts'
 import type { StoredRecord } from '../../../audit/log-files.ts'
 import { type ArchiveRow, archiveRows } from '../../../audit/reader.ts'
-import { createRecordPairing, matchesFilter, type OperationRow, rowOfRecord } from '../../../audit/search/rows.ts'
+import { createRecordPairing, matchesFilter, type OperationRow, rowOf } from '../../../audit/search/rows.ts'
 import { followRecords, readRecent } from '../../../audit/search/tail.ts'
 import type { Archive, ArchiveArrival } from '../../../core/audit-archive.ts'
 import type { AuditFilter } from '../../../core/audit-filter.ts'
@@ -65,7 +65,7 @@ function operationsView(filter: AuditFilter, asLine: (row: OperationRow) => stri
 
 const recordsView = (filter: AuditFilter): View => ({
   add: ({ lane, record, text }) =>
-    matchesFilter(rowOfRecord(lane, record), filter) ? { time: record.time, line: harmlessJson(text) } : undefined,
+    matchesFilter(rowOf(lane, record), filter) ? { time: record.time, line: harmlessJson(text) } : undefined,
   open: () => [],
 })
 

@@ -16,7 +16,6 @@ const marginMs = 2_000
 export interface ChannelOptions {
   /** A server that keeps all connections open must not exhaust file descriptors. */
   readonly maxConnections?: number
-  /** Overrides the proxy from the environment. */
   readonly proxy?: WebProxy | undefined
 }
 
@@ -64,7 +63,6 @@ export function createHttpChannel(address: string, clock: Clock, options: Channe
     return connection
   }
 
-  /** Closes connections that have been idle for long. */
   const sweep = () => {
     const now = clock.monotonic()
     for (const { connection } of idle.filter(({ until }) => until <= now)) connection.lose(new Error('idle'))

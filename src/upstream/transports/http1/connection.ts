@@ -20,9 +20,7 @@ import {
 
 /** One connection to a server, for one request at a time. */
 export interface HttpConnection {
-  /** The server's keep-alive timeout, if it sends one. */
   readonly keepAliveMs: number | undefined
-  /** Whether a response has begun on it. */
   readonly answered: boolean
   ask(request: ChannelRequest, receive: ReceiveBody): Promise<ResponseHead>
   /** Closes it; a pending request fails with this error. */
@@ -37,11 +35,9 @@ export interface HttpConnectionOptions {
   connected(): void
   /** The response is complete: the connection can be reused. */
   free(): void
-  /** It cannot be used any more. */
   closed(): void
 }
 
-/** A pending request and the reader of its response. */
 interface Work {
   readonly receive: ReceiveBody
   readonly settled: PromiseWithResolvers<ResponseHead>
@@ -51,11 +47,10 @@ interface Work {
   written: boolean
 }
 
-/** Read buffer. */
 const room = 64 * 1024
 
 /** Reads sockets without streams in between: bytes go into our buffer, or directly into a long body. */
-export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnectionOptions): HttpConnection {
+export function openHttpConnection({ origin, tls, proxy, ...events }: HttpConnectionOptions): HttpConnection {
   const tunnelled = proxy !== undefined && tls !== undefined && origin.protocol === 'https:'
   /** A forwarding proxy: many open tunnels to encrypted servers only. */
   const relay = tunnelled ? undefined : proxy
@@ -94,7 +89,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
       const done = finish()
       if (!reuse) lose(new Error('not reusable'))
       done?.body?.end()
-      if (!over) told.free()
+      if (!over) events.free()
     },
   })
 
@@ -105,7 +100,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     },
     callback(length: number) {
       if (over) return false
-      hear(into === buffer ? buffer.subarray(0, length) : undefined, length)
+      received(into === buffer ? buffer.subarray(0, length) : undefined, length)
       return true
     },
   }
@@ -116,7 +111,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
       ahead = undefined
       // TLS within another connection can only be read as a stream.
       take(openSocket(origin, tls, { socket: tunnel }))
-      socket.on('data', (bytes) => hear(bytes))
+      socket.on('data', (bytes) => received(bytes))
     }
     socket = openTunnel({ proxy, to: origin, tls }, { opened, lost: lose })
   } else take(openSocket(next, tls, { onread }))
@@ -150,7 +145,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     socket.once(readyEvent(next), () => {
       connected = true
       ahead = undefined
-      told.connected()
+      events.connected()
       if (waiting) write(waiting)
       waiting = undefined
     })
@@ -165,7 +160,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
   }
 
   /** Handles received bytes, or bytes that were read directly into a body. */
-  function hear(bytes: Buffer | undefined, placed = 0): void {
+  function received(bytes: Buffer | undefined, placed = 0): void {
     if (over) return
     try {
       if (bytes) reader.push(bytes)
@@ -200,7 +195,7 @@ export function openHttpConnection({ origin, tls, proxy, ...told }: HttpConnecti
     over = true
     const left = finish()
     socket.destroy()
-    told.closed()
+    events.closed()
     if (left?.body) left.body.lost(why)
     else left?.settled.reject(new NoResponse(left.written, ahead ? proxyUnreachable(ahead, origin, why) : why))
   }
@@ -274,7 +269,6 @@ function headerLines(headers: Readonly<Record<string, string>>): string {
 /** `onread` reads the socket without a stream; `socket` is an established tunnel. */
 type SocketOptions = { readonly onread: OnReadOpts } | { readonly socket?: Socket }
 
-/** Opens a socket to an origin, with TLS for https. */
 function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: SocketOptions): Socket {
   const host = to.hostname.replace(/^\[|\]$/g, '')
   const port = portOf(to)
@@ -284,7 +278,6 @@ function openSocket(to: URL, tls: typeof TlsConnect | undefined, options: Socket
   return tls({ host, port, ...servername, ALPNProtocols: ['http/1.1'], ...(options as object) })
 }
 
-/** The event after which a socket can be written to. */
 const readyEvent = ({ protocol }: URL): 'secureConnect' | 'connect' =>
   protocol === 'https:' ? 'secureConnect' : 'connect'
 

@@ -123,11 +123,11 @@ describe('G1: servers behind the proxy of a company', () => {
     for (const [at, url] of urls.entries()) {
       const variable = ['HTTPS_PROXY', 'HTTP_PROXY'][at]
       await using proxy = await startProxy({ credential: 'me:s3cret' })
-      expect(await sentence(behind(proxy.url, url))).toBe(
-        `Could not reach files: the proxy ${proxy.url} wants a user and a password (HTTP 407). Put them into ${variable}, in front of its host: USER:PASSWORD@HOST.`,
+      expect(await sentence(behind(proxy.url, url))).toMatch(
+        RegExp(`files: the proxy ${proxy.url} .*407.*${variable}.*USER:PASSWORD@HOST`),
       )
-      expect(await sentence(behind(withCredential(proxy.url, 'me:s3cret-of-old'), url))).toBe(
-        `Could not reach files: the proxy ${proxy.url} refuses the user and password (HTTP 407). Correct them in ${variable}.`,
+      expect(await sentence(behind(withCredential(proxy.url, 'me:s3cret-of-old'), url))).toMatch(
+        RegExp(`files: the proxy ${proxy.url} .*407.*${variable}\\.$`),
       )
       await proxy[Symbol.asyncDispose]()
       expect(await sentence(behind(withCredential(proxy.url, 'me:s3cret'), url))).toBe(
@@ -140,7 +140,7 @@ describe('G1: servers behind the proxy of a company', () => {
     )
     await using lost = await startProxy({ refusal: 502 })
     expect(await sentence(behind(lost.url, 'https://mcp.example.test/mcp'))).toContain(
-      'does not reach mcp.example.test',
+      'reach mcp.example.test (HTTP 502)',
     )
     // Without TLS nobody can tell whether the server or the proxy says no.
     const { head } = await ask(behind(strict.url, 'http://mcp.example.test/mcp'))

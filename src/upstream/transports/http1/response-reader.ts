@@ -3,17 +3,14 @@ export interface ResponseListener {
   /** Returns the length up to which the body is wanted in one piece; 0 if chunks will do. */
   head(head: ParsedHead): number
   data(chunk: Buffer): void
-  /** The response is complete. */
   end(): void
 }
 
-/** Parses the responses of one connection. */
 export interface ResponseReader {
   /** Throws `MalformedResponse`. The chunk may be overwritten afterwards. */
   push(chunk: Buffer): void
   /** Where to read the next bytes: a long body that is wanted in one piece is read directly into its buffer. */
   readonly place: Buffer | undefined
-  /** This many bytes were read there. */
   placed(length: number): void
   /** The connection has ended; returns whether no response was truncated by that. */
   ended(): boolean
@@ -162,12 +159,10 @@ function checkTrailer(line: string): void {
   if (name === 'content-length' || name === 'transfer-encoding') throw new MalformedResponse('more than one length')
 }
 
-/** The parsed head of a response. */
 export interface ParsedHead {
   readonly status: number
   /** By lower-case name; of repeated headers, the first. */
   readonly headers: ReadonlyMap<string, string>
-  /** Further values of repeated headers. */
   readonly repeated: readonly (readonly [name: string, value: string])[]
   /** How the body ends: after a number of bytes, by chunks, or with the connection. */
   readonly body: number | 'chunked' | 'until end'
