@@ -122,7 +122,6 @@ async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], w
   return { reason: 'stop' }
 }
 
-/** One round of the agent loop. */
 interface AgentStep {
   /** The model's text next to its calls. */
   readonly text: string

@@ -34,7 +34,6 @@ export interface ChatBuilder {
   withMode(mode: 'staged' | 'agent'): ChatBuilder
   /** Offer only tools that match one of these patterns: `server.tool`, with `*` as a wildcard. */
   withTools(...patterns: readonly string[]): ChatBuilder
-  /** Adds a system message. */
   withSystem(text: string): ChatBuilder
   /** Maximum number of rounds of the agent loop. */
   withMaxSteps(maxSteps: number): ChatBuilder
@@ -49,7 +48,6 @@ export interface ChatBuilder {
   stream(input: ChatInput, options?: AskOptions): AsyncIterable<ChatEvent>
 }
 
-/** Options chosen so far. */
 interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxSteps' | 'codeExecution'> {
   readonly system?: string
   readonly agent?: string
@@ -102,7 +100,6 @@ function chatBuilder(gateway: ChatGateway, choices: Choices): ChatBuilder {
   }
 }
 
-/** Builds the answer from its events. */
 async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer> {
   const texts: string[] = []
   const calls = new Map<string, AnswerCall>()
@@ -145,7 +142,6 @@ function peerOf(approve: Choices['approve']): Peer {
   }
 }
 
-/** The part of the gateway that a chat needs. */
 interface ChatGateway {
   /** Without configured models, every question fails with an explanation. */
   readonly chat: Chat

@@ -63,7 +63,6 @@ export interface ChatOutcome {
 /** Yields the events of an answer and returns how it ended. */
 export type ChatLoop = AsyncGenerator<ChatEvent, ChatOutcome>
 
-/** Maps the model's end reason to ours. */
 export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
   reason === 'length' || reason === 'filtered' ? reason : 'stop'
 
@@ -128,7 +127,6 @@ export function createChatRun(
 
 /** Values for the placeholders of a prompt. */
 interface PromptValues {
-  /** The user's text. */
   readonly message: string
   /** The candidate tools, one to a line. */
   readonly tools: string

@@ -71,7 +71,6 @@ function asWritten(text: string, value: Arguments): Json<Arguments> {
   return Json.of(value)
 }
 
-/** Parses a call's arguments. */
 function argumentsIn(text: string, tool: ChatTool | undefined, ended: boolean): ReturnType<typeof parseObject> {
   if (text.trim() === '' || text.trim() === 'null') return { value: {} }
   const required = strings(tool?.callable.parameters.required)

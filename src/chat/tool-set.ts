@@ -5,7 +5,6 @@ import { sanitizeSchema } from './constrain/sanitize-schema.ts'
 import type { CallableTool } from './constrain/stage-schemas.ts'
 import { oneLine } from './truncate.ts'
 
-/** A tool offered to the model. */
 export interface ChatTool {
   /** As the model sees it. */
   readonly callable: CallableTool
@@ -15,7 +14,6 @@ export interface ChatTool {
   readonly preset?: Readonly<Record<string, unknown>>
 }
 
-/** The tools that the model may call. */
 export interface ToolSet {
   readonly tools: readonly ChatTool[]
   /** Finds a tool by its name, as `server.tool`, or by its bare name if that is unique. */

@@ -1,6 +1,7 @@
 import type { ClientKind } from '../config/import/client-kind.ts'
+import { isRecord } from '../lib/is-record.ts'
 import { FileProblem } from './file.ts'
-import { isSection, type Section, sectionText, valueAt } from './section-text.ts'
+import { type Section, sectionText, valueAt } from './section-text.ts'
 
 export type ClientTransport =
   | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] }
@@ -144,5 +145,5 @@ export function clientText(client: ClientKind, file: string, text: string): Clie
 function serversPath(client: ClientKind, whole: Section): readonly string[] {
   const { servers } = shapes[client]
   const deeper = [...servers, 'servers']
-  return client === 'opencode' && isSection(valueAt(whole, deeper)) ? deeper : servers
+  return client === 'opencode' && isRecord(valueAt(whole, deeper)) ? deeper : servers
 }

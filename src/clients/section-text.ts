@@ -56,7 +56,7 @@ const json: Syntax = {
     const faults: ParseError[] = []
     const value: unknown = parseJson(text, faults, { allowTrailingComma: true, allowEmptyContent: true }) ?? {}
     if (faults.length > 0) throw new FileProblem('it is not valid JSON', 'Fix it, then try again.')
-    if (!isSection(value)) throw new FileProblem('it does not contain an object', 'Fix it, then try again.')
+    if (!isRecord(value)) throw new FileProblem('it does not contain an object', 'Fix it, then try again.')
     return value
   },
   set: (text, path, value) => jsonText(text).set(path, value),
@@ -75,10 +75,8 @@ const toml: Syntax = {
   remove: (text, path) => tomlText(text).remove(path),
 }
 
-export const isSection = (value: unknown): value is Section => isRecord(value)
-
 export const valueAt = (whole: unknown, path: readonly string[]): unknown =>
-  path.reduce<unknown>((part, key) => (isSection(part) ? part[key] : undefined), whole)
+  path.reduce<unknown>((part, key) => (isRecord(part) ? part[key] : undefined), whole)
 
 function replacedAt(whole: unknown, [key, ...rest]: readonly string[], value: Section): unknown {
   if (key === undefined) return value
@@ -89,11 +87,11 @@ function replacedAt(whole: unknown, [key, ...rest]: readonly string[], value: Se
 /** Normalizes for comparison: ignores prototypes and treats empty sections as absent. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
-  if (!isSection(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
+  if (!isRecord(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
   return Object.fromEntries(
     Object.entries(value)
       .map(([key, part]) => [key, plain(part)] as const)
-      .filter(([, part]) => !(isSection(part) && Object.keys(part).length === 0)),
+      .filter(([, part]) => !(isRecord(part) && Object.keys(part).length === 0)),
   )
 }
 

@@ -8,9 +8,7 @@ export interface EnvironmentState {
   readonly child?: SandboxChild
 }
 
-/** Environment states by key. */
 export interface Environments extends AsyncDisposable {
-  /** Removes and returns the state. */
   take(key: string): EnvironmentState & { readonly reset?: string }
   /** Whether an interpreter is kept for the next run. */
   hasChild(key: string): boolean

@@ -119,7 +119,6 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 }
 
-/** Converts an error to an outcome. */
 function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionOutcome, 'durationMs'> {
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
@@ -130,7 +129,6 @@ function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionO
 const noSlot = ({ waitMs }: Limits) =>
   `No slot to run this program became free within ${waitMs / 1000} s (a fixed limit); try again.`
 
-/** Maximum message size by kind. */
 const maxMessageBytes = (limits: Limits) => {
   const bytes = new Map<number, number>([
     [messageKinds.ready, 0],

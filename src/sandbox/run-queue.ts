@@ -9,7 +9,6 @@ interface Waiting {
 export function createRunSlots(count: number) {
   const maxPerOwner = Math.max(1, count - 1)
   const waiting = new Set<Waiting>()
-  /** Slots per owner. */
   const taken = new Map<string, number>()
   let free = count
 

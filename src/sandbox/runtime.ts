@@ -9,7 +9,6 @@ export interface Runtime {
   start(): SandboxChild
 }
 
-/** The result of a search. */
 export interface RuntimeSearch {
   readonly runtime?: Runtime
   /** What is missing, why, and what to do, one sentence each. */
@@ -27,7 +26,6 @@ export const tiers = ['bwrap', 'process', 'worker'] as const satisfies readonly 
 export interface SandboxChild {
   /** Resolves when it accepts a program; rejects if it cannot start. */
   readonly ready: Promise<void>
-  /** Resolves when it has exited. */
   readonly ended: Promise<void>
   /** Receives frames from now on, and one notice when the child breaks the protocol or exits. */
   listen(receiver: ChildListener): void
@@ -53,7 +51,6 @@ type Status = 'timeout' | 'cancelled' | 'refused'
 
 const names = { timeout: 'TimeoutError', cancelled: 'CancelledError', refused: 'SandboxError' } as const
 
-/** Why a program was stopped. */
 export class RunStopped extends Error {
   override readonly name = 'RunStopped'
   readonly status: Status

@@ -27,7 +27,6 @@ export interface CallableTool {
 
 const maxReasoning = 4_000
 const maxContent = 32_768
-/** Upper bound for calls in one answer. */
 export const maxCalls = 32
 
 const closed = (properties: object): JsonSchemaObject => ({
@@ -65,7 +64,6 @@ export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
   return Object.keys(definitions).length > 0 ? { ...schema, $defs: definitions } : schema
 }
 
-/** A text answer. */
 export const finalSchema: JsonSchemaObject = closed({ content: { type: 'string', maxLength: maxContent } })
 
 /** Converts an answer that matches `callSchema` to OpenAI's format. */

@@ -58,7 +58,6 @@ function restored(call: FunctionCall, plan: RequestPlan): FunctionCall {
   }
 }
 
-/** Upper bound for calls in one answer. */
 const maxCalls = 128
 
 interface PartialCall {

@@ -2,7 +2,6 @@ import type { ChatMessage, FunctionCall } from '../../core/chat.ts'
 import type { JsonSchemaObject } from '../constrain/schema.ts'
 import type { CallableTool } from '../constrain/stage-schemas.ts'
 
-/** A language model, local or remote. */
 export interface Model extends AsyncDisposable {
   /** Its name in the configuration. */
   readonly name: string
@@ -16,7 +15,6 @@ export interface Model extends AsyncDisposable {
 interface CommonRequest {
   readonly messages: readonly ChatMessage[]
   readonly signal: AbortSignal
-  /** Whether to stream the answer. */
   readonly stream?: boolean
   readonly maxTokens?: number
   readonly temperature?: number
@@ -39,7 +37,6 @@ export interface Constraint {
   readonly schema: JsonSchemaObject
 }
 
-/** A piece of an answer. */
 export type Delta =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'thinking'; readonly text: string }
@@ -70,7 +67,6 @@ export const constraintForms = ['strict', 'schema', 'grammar', 'json_object', 'p
 
 export type ConstraintForm = (typeof constraintForms)[number]
 
-/** A complete answer. */
 export interface ModelAnswer extends Omit<End, 'kind'> {
   readonly text: string
   readonly thinking: string

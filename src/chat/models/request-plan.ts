@@ -10,7 +10,6 @@ import type { Profile, SentRequest } from './server-profile.ts'
 /** The part of a profile that planning needs. */
 export type PlanningProfile = Pick<Profile, 'kind' | 'capabilities' | 'formsFor' | 'toolForms'>
 
-/** One form of a request. */
 export interface RequestPlan extends SentRequest {
   readonly messages: readonly ChatMessage[]
   /** Request fields for this form. */
@@ -158,7 +157,6 @@ function instructed(messages: Messages, instruction: string): Messages {
 const schemaInstruction = (schema: JsonSchemaObject): string =>
   `Answer with one JSON object and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`
 
-/** Describes the tools in words. */
 function toolsInstruction(tools: readonly CallableTool[], mustCall: boolean): string {
   const listed = tools.map(({ name, description, parameters }) => JSON.stringify({ name, description, parameters }))
   const how = mustCall

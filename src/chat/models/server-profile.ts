@@ -83,7 +83,6 @@ export function createProfile(baseUrl: string, preference: Preference): Profile 
 const nameOf = (form: RequestForm): string =>
   'constraint' in form ? `constraint ${form.constraint}` : `tools ${form.tools}`
 
-/** The configured preference for constraints. */
 export type Preference = 'auto' | 'json_schema' | 'grammar' | 'json_object' | 'none'
 
 const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> = {

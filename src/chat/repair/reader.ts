@@ -85,7 +85,6 @@ export function unclosed(reader: TextReader, lacks: MissingEnd): void {
   reader.repairs.add('closed a truncated value')
 }
 
-/** A repair that was made. */
 export type Repair =
   | 'removed thinking'
   | 'removed surrounding text'

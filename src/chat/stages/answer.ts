@@ -4,7 +4,6 @@ import { withSystem } from '../conversation.ts'
 import { answerFrom, type Delta, type EndReason } from '../models/model.ts'
 import { createThinkingSplitter, type TextPart } from '../stream/thinking.ts'
 
-/** The model's unconstrained answer. */
 export interface StreamedAnswer {
   /** The whole text, without thinking. */
   readonly text: string
@@ -82,7 +81,6 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
   }
 }
 
-/** Answers without tools. */
 export async function* answerDirectly(run: ChatRun): ChatLoop {
   yield stage('answer')
   const { text, reason } = yield* streamAnswer(run, { messages: withSystem(run.prompt('direct'), run.messages) })

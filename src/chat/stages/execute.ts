@@ -12,7 +12,6 @@ import { isSchemaObject as isObject } from '../constrain/schema.ts'
 import type { ParsedCall } from '../parse-answer.ts'
 import { oneLine, truncateText } from '../truncate.ts'
 
-/** The result of a call. */
 export interface CallResult {
   readonly call: ParsedCall['call']
   readonly text: string

@@ -33,7 +33,6 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
   return { reason: 'stop' }
 }
 
-/** The text streamed so far. */
 interface StreamedText {
   text: string
 }

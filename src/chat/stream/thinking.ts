@@ -1,4 +1,3 @@
-/** Text or thinking. */
 export interface TextPart {
   readonly kind: 'text' | 'thinking'
   readonly text: string

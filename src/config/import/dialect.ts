@@ -33,10 +33,7 @@ export interface Translation extends TranslationReport {
 
 type Translate = (tree: BranchNode, report: TranslationReport, home: string) => BranchNode
 
-interface Reader {
-  readonly dialect: ConfigDialect
-  readonly translate: Translate
-}
+type Reader = { readonly dialect: ConfigDialect; readonly translate: Translate }
 
 /** The first match wins. Our own format is last because it accepts anything. */
 const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => boolean })[] = [

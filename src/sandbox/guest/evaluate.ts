@@ -54,7 +54,6 @@ function explained(error: ProgramError, code: string, language: string): Program
   return { ...error, message: `${error.message} (types need "language": "typescript")` }
 }
 
-/** Runs the prelude in the program's scope. */
 export function runPrelude(vm: QuickJS, prelude: string): void {
   vm.evalCode(prelude, preludeFile).dispose()
 }

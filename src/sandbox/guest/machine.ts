@@ -9,7 +9,6 @@ export interface Machine {
   readonly tools: Readonly<Record<keyof RealmTools, JSValueHandle>>
   /** Runs work inside the engine, charged to the program's CPU time. */
   enter(work: () => void): void
-  /** Sets the CPU time left. */
   allow(cpuMs: number): void
   /** Whether the CPU time is used up. */
   readonly exhausted: boolean

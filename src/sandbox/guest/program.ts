@@ -3,7 +3,6 @@ import { begin, placeIn, runPrelude } from './evaluate.ts'
 import type { Machine } from './machine.ts'
 import { type HostChannel, messageKinds, type ProgramError, type ProgramResult, type ProgramTask } from './protocol.ts'
 
-/** A running program. */
 export interface Running {
   print(text: JSValueHandle): undefined
   /** Returns an error message, if any. */

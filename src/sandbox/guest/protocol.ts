@@ -128,7 +128,6 @@ export function createFrameReader(options: {
   }
 }
 
-/** The child's connection to its host. */
 export interface HostChannel {
   /** Sends synchronously, even while the program keeps the thread busy. */
   send(kind: number, id: number, payload?: string | Uint8Array): void

@@ -66,7 +66,6 @@ export function javascriptProcess(options: LaunchOptions): Runtime {
   return { tier: 'process', start: () => processChild({ command, limit, user }) }
 }
 
-/** JavaScript in a worker thread. */
 export const javascriptWorker = ({ child, memory, limit }: LaunchOptions): Runtime => ({
   tier: 'worker',
   start: () => workerChild({ file: child, args: [join(quickjs, wasm), `${memory}`], memory, limit }),

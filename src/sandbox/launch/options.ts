@@ -2,7 +2,6 @@ import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { ChildListener } from '../runtime.ts'
 
-/** Options shared by all isolation tiers. */
 export interface LaunchOptions {
   /** The module that a JavaScript child runs; `python.py` is in the same folder. */
   readonly child: URL
@@ -15,7 +14,6 @@ export interface LaunchOptions {
   readonly folders: readonly string[]
 }
 
-/** Looks up a program in PATH. */
 export function findProgram(name: string): string | undefined {
   return (process.env.PATH ?? '')
     .split(delimiter)

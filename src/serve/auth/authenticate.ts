@@ -136,16 +136,16 @@ const unknownToken = () =>
 const maxLength = 16 * 1024
 
 function bearer(authorization: string): string {
-  const given = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
-  if (given === undefined) {
+  const token = /^Bearer +([^ ]+) *$/i.exec(authorization)?.[1]
+  if (token === undefined) {
     throw invalidCredential('The Authorization header contains no bearer token: send "Authorization: Bearer <token>".')
   }
-  if (given.length > maxLength) {
+  if (token.length > maxLength) {
     throw invalidCredential(
       'The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a smaller one.',
     )
   }
-  return given
+  return token
 }
 
 /** Decides by form alone, so that an invalid credential is never tried as another kind. */

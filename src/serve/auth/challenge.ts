@@ -27,8 +27,11 @@ export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknow
   const header = thrown instanceof HttpError ? thrown.details.headers?.['WWW-Authenticate'] : undefined
   if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalid)) return thrown
   const { status, code, message, details } = thrown
-  const told = header === invalid ? challengeOf({ error: 'invalid_token' }) : challengeOf()
-  return new HttpError(status, code, message, { ...details, headers: { ...details.headers, 'WWW-Authenticate': told } })
+  const changed = header === invalid ? challengeOf({ error: 'invalid_token' }) : challengeOf()
+  return new HttpError(status, code, message, {
+    ...details,
+    headers: { ...details.headers, 'WWW-Authenticate': changed },
+  })
 }
 
 const refused = (sentence: string, header: string, genuine?: true) =>

@@ -33,15 +33,14 @@ const checkMs = 5_000
 
 interface AuthenticatedStream {
   readonly authorization: string | undefined
-  /** The identity at the time the stream was opened. */
   readonly identity: AuthIdentity
   readonly response: ServerResponse
 }
 
-/** Closes streams whose key is revoked, whose token expires or whose rights change. */
+/** Closes streams whose key is revoked, whose token expires, or whose rights differ from `identity`. */
 export const createCredentialWatch =
-  (authenticate: Authenticate, clock: Clock): ((stream: AuthenticatedStream) => void) =>
-  ({ authorization, identity, response }) => {
+  (authenticate: Authenticate, clock: Clock) =>
+  ({ authorization, identity, response }: AuthenticatedStream): void => {
     const check = async () => {
       try {
         if (hasSameRights(await authenticate(authorization), identity)) timer = response.closed ? timer : start()

@@ -135,11 +135,8 @@ const nameOf = (error: unknown): string => (error instanceof Error ? error.name 
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
 /** Never an admin: only the gateway's operator grants that, by token or API key. */
-function identityOf(
-  claims: JWTPayload,
-  { issuer, agentClaim, scopes }: ClaimRules,
-  challengeOf: ChallengeOf,
-): AuthIdentity {
+function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: ChallengeOf): AuthIdentity {
+  const { issuer, agentClaim, scopes } = config
   const principal = `jwt:${new URL(issuer).host}:${subject(claims)}`
   const known = { principal, authenticated: true, admin: false }
   const named = agentsOf(claims, agentClaim)
@@ -159,12 +156,10 @@ function identityOf(
   return { ...known, agents, stepUp }
 }
 
-type ClaimRules = Readonly<Pick<JwtConfig, 'issuer' | 'agentClaim' | 'scopes'>>
-
 /** `scope` is a string (RFC 9068); some providers send the list `scp` instead. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
-  const said = [scope, scp].flat().filter((part) => typeof part === 'string')
-  return said.flatMap((part) => part.split(' ')).filter((part) => part !== '')
+  const texts = [scope, scp].flat().filter((part) => typeof part === 'string')
+  return texts.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
 /** Keeps short printable subjects and hashes all others, so that principals stay short, printable and unique. */

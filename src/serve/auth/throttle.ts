@@ -11,13 +11,6 @@ export type Admit = (
   request: ReceivedRequest,
 ) => AuthIdentity | Promise<AuthIdentity>
 
-interface AdmitOptions {
-  readonly authenticate: Authenticate
-  settings(): FailureSettings
-  addressOf(request: ReceivedRequest): string | undefined
-  readonly clock: Clock
-}
-
 export type FailureSettings = Pick<AuthConfig, 'maxFailures' | 'failureInterval'>
 
 /**
@@ -32,7 +25,13 @@ export const throttleRule = 'auth.maxFailures'
  * Limits invalid credentials per address. Valid credentials are always accepted: users behind a proxy share an address,
  * and one of them must not lock out the others.
  */
-export function createAdmit({ authenticate, settings, addressOf, clock }: AdmitOptions): Admit {
+export function createAdmit(options: {
+  readonly authenticate: Authenticate
+  settings(): FailureSettings
+  addressOf(request: ReceivedRequest): string | undefined
+  readonly clock: Clock
+}): Admit {
+  const { authenticate, settings, addressOf, clock } = options
   const failures = createAddressLimit(clock)
   const checks = createAddressLimit(clock)
 

@@ -68,48 +68,48 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
     },
 
     /** `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject the call. */
-    async callTool(asked: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
+    async callTool(received: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
       const served = await access
         .view(caller)
-        .resolve('tool', textParam(asked.params, 'name'), waitOf(asked.params, peer))
+        .resolve('tool', textParam(received.params, 'name'), waitOf(received.params, peer))
       const admit = inspect && (() => inspect(served))
-      return form(await run(access.handle, served, namedInput(asked), caller, peer, admit))
+      return form(await run(access.handle, served, namedInput(received), caller, peer, admit))
     },
 
-    async readResource(asked: ReceivedParams, caller: Caller, peer: CallPeer) {
-      const uri = textParam(asked.params, 'uri')
-      const served = await access.view(caller).resolve('resource', uri, waitOf(asked.params, peer))
+    async readResource(received: ReceivedParams, caller: Caller, peer: CallPeer) {
+      const uri = textParam(received.params, 'uri')
+      const served = await access.view(caller).resolve('resource', uri, waitOf(received.params, peer))
       const ofServer = served.uri ?? uri
-      const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(asked), ...restOf(asked, read) }
+      const input = { arguments: Json.of({}), uri: ofServer, meta: metaOf(received), ...restOf(received, read) }
       try {
         return form(await run(access.handle, served, input, caller, peer), 'reads')
       } catch (thrown) {
-        throw withRequestedUri(thrown, { ofServer, asked: uri })
+        throw withRequestedUri(thrown, { ofServer, requested: uri })
       }
     },
 
-    async getPrompt(asked: ReceivedParams, caller: Caller, peer: CallPeer) {
+    async getPrompt(received: ReceivedParams, caller: Caller, peer: CallPeer) {
       const served = await access
         .view(caller)
-        .resolve('prompt', textParam(asked.params, 'name'), waitOf(asked.params, peer))
-      return form(await run(access.handle, served, namedInput(asked), caller, peer))
+        .resolve('prompt', textParam(received.params, 'name'), waitOf(received.params, peer))
+      return form(await run(access.handle, served, namedInput(received), caller, peer))
     },
 
-    async complete(asked: ReceivedParams, caller: Caller, peer: CallPeer) {
-      const { ref, argument } = asked.params
+    async complete(received: ReceivedParams, caller: Caller, peer: CallPeer) {
+      const { ref, argument } = received.params
       if (!isObject(ref) || !isObject(argument)) throw invalid('A completion needs the objects "ref" and "argument".')
-      const served = await resolveReference(access.view(caller), ref, waitOf(asked.params, peer))
+      const served = await resolveReference(access.view(caller), ref, waitOf(received.params, peer))
       const { uri } = served
-      const input = { arguments: completionOf(asked), uri, meta: metaOf(asked), ...restOf(asked, completed) }
+      const input = { arguments: completionOf(received), uri, meta: metaOf(received), ...restOf(received, completed) }
       return form(await run(access.complete, served, input, caller, peer))
     },
 
     /** Queries or cancels a task that a tool started for this caller. */
-    async task(method: string, asked: ReceivedParams, caller: Caller, peer: CallPeer) {
-      const task = readTaskId(textParam(asked.params, 'taskId'))
+    async task(method: string, received: ReceivedParams, caller: Caller, peer: CallPeer) {
+      const task = readTaskId(textParam(received.params, 'taskId'))
       if (task === undefined) throw invalid('Task not found: use a "taskId" from an earlier result.')
-      const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(asked.params, peer))
-      const input = { arguments: Json.of({}), meta: metaOf(asked), ...restOf(asked, aboutTask) }
+      const served = await access.view(caller).find('tool', task.server, task.tool, waitOf(received.params, peer))
+      const input = { arguments: Json.of({}), meta: metaOf(received), ...restOf(received, aboutTask) }
       const relay: Handler = (call) => access.relay(method, { ...call, timeoutMs: maxTaskMs })
       return form(await run(relay, served, input, caller, peer))
     },
@@ -141,33 +141,33 @@ function pageOf<T>(page: () => T): T {
   }
 }
 
-const namedInput = (asked: ReceivedParams): Input => ({
-  arguments: argumentsOf(asked),
-  meta: metaOf(asked),
-  ...restOf(asked, named),
+const namedInput = (received: ReceivedParams): Input => ({
+  arguments: argumentsOf(received),
+  meta: metaOf(received),
+  ...restOf(received, named),
 })
 
 /** Keeps the original bytes. */
-export function argumentsOf(asked: ReceivedParams): Input['arguments'] {
-  const value = object(asked.params, 'arguments')
-  return value === asked.params.arguments ? (memberOf(asked, 'arguments') as Input['arguments']) : Json.of(value)
+export function argumentsOf(received: ReceivedParams): Input['arguments'] {
+  const value = object(received.params, 'arguments')
+  return value === received.params.arguments ? (memberOf(received, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
 /** Built from the original bytes. */
-function completionOf(asked: ReceivedParams): Input['arguments'] {
-  const { argument, context } = asked.params
-  const pieces = [Buffer.from('{"argument":'), memberOf(asked, 'argument').bytes]
-  if (context !== undefined) pieces.push(Buffer.from(',"context":'), memberOf(asked, 'context').bytes)
+function completionOf(received: ReceivedParams): Input['arguments'] {
+  const { argument, context } = received.params
+  const pieces = [Buffer.from('{"argument":'), memberOf(received, 'argument').bytes]
+  if (context !== undefined) pieces.push(Buffer.from(',"context":'), memberOf(received, 'context').bytes)
   const value = context === undefined ? { argument } : { argument, context }
   return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
 }
 
 /** Parses numbers exactly only if there are unusual keys. */
-function metaOf(asked: ReceivedParams): Readonly<Record<string, unknown>> {
-  const meta = withoutEnvelope(object(asked.params, '_meta'))
+function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
+  const meta = withoutEnvelope(object(received.params, '_meta'))
   for (const key in meta) {
     if (everyday.has(key)) continue
-    return withoutEnvelope(memberOf(asked, '_meta').exact as Record<string, unknown>)
+    return withoutEnvelope(memberOf(received, '_meta').exact as Record<string, unknown>)
   }
   return meta
 }
@@ -180,9 +180,11 @@ const aboutTask: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
 const completed: ReadonlySet<string> = new Set(['ref', 'argument', 'context', '_meta'])
 
-function restOf(asked: ReceivedParams, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
-  const others = Object.keys(asked.params).filter((key) => !understood.has(key))
-  return others.length === 0 ? {} : { rest: Object.fromEntries(others.map((key) => [key, memberOf(asked, key).exact])) }
+function restOf(received: ReceivedParams, understood: ReadonlySet<string>): Pick<Input, 'rest'> {
+  const others = Object.keys(received.params).filter((key) => !understood.has(key))
+  return others.length === 0
+    ? {}
+    : { rest: Object.fromEntries(others.map((key) => [key, memberOf(received, key).exact])) }
 }
 
 function object(params: Params, field: string): Record<string, unknown> {
@@ -203,16 +205,19 @@ const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 const callId = () => randomUUID().slice(19)
 
 /** Replaces the URI in a server's error by the caller's spelling, and leaves all other bytes and errors unchanged. */
-function withRequestedUri(thrown: unknown, spelling: { readonly ofServer: string; readonly asked: string }): unknown {
-  const { ofServer, asked } = spelling
-  if (!(thrown instanceof ServerError) || ofServer === asked) return thrown
+function withRequestedUri(
+  thrown: unknown,
+  spelling: { readonly ofServer: string; readonly requested: string },
+): unknown {
+  const { ofServer, requested } = spelling
+  if (!(thrown instanceof ServerError) || ofServer === requested) return thrown
   const { bytes } = thrown.error
   const data = members(bytes)?.get('data')
   const uri = data && members(data)?.get('uri')
   if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
   // `uri` is a slice of `bytes`, so the difference of the offsets is its position.
   const at = uri.byteOffset - bytes.byteOffset
-  const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(asked)), bytes.subarray(at + uri.length)]
+  const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(requested)), bytes.subarray(at + uri.length)]
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
 }
 

@@ -24,17 +24,11 @@ interface PendingCall {
 /** Time for a person to answer. */
 const maxIdleMs = 600_000
 
-interface PendingCallLimits {
-  readonly all: number
-  /** Per principal. */
-  readonly each: number
-}
-
 /** Distinguishes the gateway's states from those of servers. */
 const prefix = 'toolway-call.'
 
-/** Each suspended call keeps a request open at a server. */
-const defaults: PendingCallLimits = { all: 2_000, each: 500 }
+/** In all and per principal: each suspended call keeps a request open at a server. */
+const defaults = { all: 2_000, each: 500 }
 
 /** The replica that holds the call; undefined without replicas, or if the state is not the gateway's. */
 export function replicaOfState(state: string): string | undefined {
@@ -43,7 +37,7 @@ export function replicaOfState(state: string): string | undefined {
   return end === -1 ? undefined : state.slice(prefix.length, end)
 }
 
-export function createPendingCalls(clock: Clock, limits: PendingCallLimits = defaults, replica?: string) {
+export function createPendingCalls(clock: Clock, limits = defaults, replica?: string) {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
   // A key per process is sufficient: calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))

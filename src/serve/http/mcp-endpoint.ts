@@ -77,15 +77,15 @@ export function createMcpEndpoint(options: {
     options.traced?.() ? withTraceContext(inbound, headers) : inbound
 
   const sessionOf = (request: ReceivedRequest, identity: AuthIdentity, id?: Id): HttpSession => {
-    const given = request.headers['mcp-session-id']
-    if (typeof given !== 'string') {
+    const sessionId = request.headers['mcp-session-id']
+    if (typeof sessionId !== 'string') {
       const sentence = 'The Mcp-Session-Id header is missing: send "initialize" first, then the id from its response.'
       throw new HttpError(400, rpcCodes.request, sentence, { id })
     }
     const { principal } = identity
-    const session = sessions.find(given, principal)
+    const session = sessions.find(sessionId, principal)
     // Session ids cannot be guessed, so using another principal's is recorded.
-    if (session === undefined && sessions.holds(given)) {
+    if (session === undefined && sessions.holds(sessionId)) {
       access.rejected({ code: 'DENIED_BY_POLICY', principal, address: clientAddress(request, membership) })
     }
     // A credential whose rights have changed must not keep the session's old rights.

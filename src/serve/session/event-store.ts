@@ -8,16 +8,10 @@ interface StoredEvent {
 
 export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open']>
 
-interface EventBounds {
-  readonly count: number
-  readonly bytes: number
-  readonly total: number
-}
-
 const MiB = 1024 * 1024
 
 /** Sufficient: clients reconnect within seconds and miss only a few messages. */
-const usual: EventBounds = { count: 1_000, bytes: MiB, total: 64 * MiB }
+const usual = { count: 1_000, bytes: MiB, total: 64 * MiB }
 
 /** Estimated memory per event besides its bytes. */
 const overhead = 128
@@ -26,7 +20,7 @@ const overhead = 128
  * Bounds events per session and in total. Evicts the oldest first, but final responses last: without its response a
  * call is lost. The newest event is always kept.
  */
-export function createEventStore(bounds: EventBounds = usual) {
+export function createEventStore(bounds = usual) {
   // Least recently active session first.
   const sessions = new Set<Drop>()
   let total = 0

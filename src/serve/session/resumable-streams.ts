@@ -11,13 +11,6 @@ const maxListening = 4
 const maxMissed = 2_048
 const maxMissedBytes = 1024 * 1024
 
-interface StreamsOptions {
-  readonly events: SessionEvents
-  readonly primes: boolean
-  readonly clock: Clock
-  readonly first?: number
-}
-
 /**
  * The event streams of one HTTP session: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
  * message is sent on one stream, once.
@@ -38,7 +31,7 @@ export class SessionStreams implements Disposable {
   #count: number
   #over = false
 
-  constructor(options: StreamsOptions) {
+  constructor(options: { events: SessionEvents; primes: boolean; clock: Clock; first?: number }) {
     this.#first = options.first ?? 0
     this.#count = this.#first
     this.#events = options.events

@@ -5,7 +5,6 @@ export type CodePointRange = readonly [number, number]
 export const rangesOf = (...ranges: readonly string[]): readonly CodePointRange[] =>
   ranges.map(([first = '', last = first]) => [first.codePointAt(0) as number, last.codePointAt(0) as number])
 
-/** A node of a grammar. */
 export type Expression =
   | { readonly kind: 'text'; readonly text: string }
   | { readonly kind: 'set'; readonly ranges: readonly CodePointRange[] }
@@ -28,7 +27,6 @@ export const set = (ranges: readonly CodePointRange[]): Expression => {
 
 export const oneOf = (...ranges: readonly string[]): Expression => set(rangesOf(...ranges))
 
-/** A sequence. */
 export function all(...parts: readonly Expression[]): Expression {
   const flat: Expression[] = []
   for (const part of parts.flatMap((one) => (one.kind === 'all' ? one.parts : [one]))) {
@@ -51,7 +49,6 @@ export function any(...options: readonly (Expression | undefined)[]): Expression
   return parts.length < 2 ? parts[0] : { kind: 'any', parts }
 }
 
-/** A bounded repetition. */
 export function times(inner: Expression, min: number, max: number): Expression {
   if (max === 0 || (inner.kind === 'text' && inner.text === '')) return nothing
   if (min === 1 && max === 1) return inner

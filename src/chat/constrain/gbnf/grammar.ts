@@ -83,7 +83,6 @@ const isOnlyReference = (schema: JsonSchemaObject): boolean =>
     ['$ref', 'title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema'].includes(name),
   )
 
-/** Converts a schema without references. */
 const allowed: Conversion = (context, schema, at, level) => {
   for (const keyword of refused) {
     if (schema[keyword] !== undefined) throw new CannotExpress(at, keyword, 'is not supported in a grammar')

@@ -5,7 +5,6 @@ import { all, any, type Expression, nothing, oneOf, optional, set, text, times }
 /** Enumerate at most this many multiples. */
 const maxMultiples = 512
 
-/** The integers that a schema allows. */
 export function integers(schema: JsonSchemaObject, at: string): Expression | undefined {
   const low = boundOf(schema, 'minimum', at)
   const high = boundOf(schema, 'maximum', at)
@@ -19,7 +18,6 @@ export function integers(schema: JsonSchemaObject, at: string): Expression | und
   return factor === undefined || factor === 1 ? integersBetween(from, to) : multiples(factor, from, to, at)
 }
 
-/** The numbers that a schema allows. */
 export function numbers(schema: JsonSchemaObject, at: string): Expression | undefined {
   if (schema.multipleOf !== undefined) return integers(schema, at)
   const low = boundOf(schema, 'minimum', at)
@@ -105,7 +103,6 @@ function sameLength(low: string, high: string): Expression {
   return any(...options, top) as Expression
 }
 
-/** One bound of a range. */
 interface Bound {
   readonly value: number
   /** Whether the bound itself is in the range. */

@@ -77,7 +77,6 @@ function parseRepeat(cursor: PatternCursor, inner: PatternNode): PatternNode {
   return { kind: 'repeat', inner, min, max }
 }
 
-/** The parser's position in a pattern. */
 interface PatternCursor {
   readonly signs: readonly string[]
   at: number

@@ -17,7 +17,6 @@ const maxLength = 512 * 1024
 export function createGrammarRules(): GrammarRules {
   const bodies = new Map<string, string>()
   const names = new Map<string, string>()
-  /** The number of rules per hint. */
   const numbers = new Map<string, number>()
   let length = 0
 
@@ -90,7 +89,6 @@ function rulesOf(expression: Expression): number {
   return expression.kind === 'times' ? rulesOf(expression.inner) + expression.max - expression.min : 0
 }
 
-/** Prints an expression as GBNF. */
 function print(expression: Expression): string {
   switch (expression.kind) {
     case 'text':

@@ -5,7 +5,6 @@ import type { Expression } from './expression.ts'
 import { patternString } from './pattern.ts'
 import { type GrammarContext, maxCharacters } from './rules.ts'
 
-/** The strings that a schema allows. */
 export function texts(context: GrammarContext, schema: JsonSchemaObject, at: string): Expression | undefined {
   const { rules, limits } = context
   const min = numberIn(schema.minLength) ?? 0

@@ -23,7 +23,6 @@ const leastRoom = 64
 /** Evaluate the prompt in slices, so that it can be cancelled in between. */
 const slice = 128
 
-/** Generates an answer token by token. */
 export async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
   const { sequence, context } = loaded
   const { signal } = request

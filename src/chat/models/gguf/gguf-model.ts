@@ -22,7 +22,6 @@ export interface GgufModelOptions {
   readonly config: Pick<GgufModelConfig, 'path' | 'context' | 'threads' | 'idle' | 'timeout'>
   readonly clock: Clock
   readonly log: Log
-  /** Loads `node-llama-cpp`. */
   load?(): Promise<LlamaLibrary>
   /** Returns the free memory in bytes. */
   free?(): number

@@ -29,7 +29,6 @@ export interface Llama {
   createGrammar(options: { readonly grammar: string }): Promise<LlamaGrammar>
 }
 
-/** A token of the model's vocabulary. */
 export type TokenId = number
 
 export interface LlamaModel {

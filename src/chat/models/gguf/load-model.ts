@@ -6,14 +6,12 @@ import type { Log } from '../../../core/log.ts'
 import { cannotLoad, noBuild, noFile, noGguf, noMemory, notInstalled, outOfMemory } from './errors.ts'
 import type { ChatWrapper, Llama, LlamaContext, LlamaLibrary, LlamaModel, Sequence } from './llama-library.ts'
 
-/** A model in memory, with one sequence of tokens. */
 export interface LoadedModel {
   readonly library: LlamaLibrary
   readonly llama: Llama
   readonly model: LlamaModel
   readonly sequence: Sequence
   readonly wrapper: ChatWrapper
-  /** Context size in tokens. */
   readonly context: number
   /** The last sampling error since this was called. */
   samplerFault(): unknown
@@ -26,7 +24,6 @@ export interface LoadModelOptions {
   readonly context: number
   readonly threads: number
   readonly log: Log
-  /** Loads the library. */
   load(): Promise<LlamaLibrary>
   /** Returns the free memory in bytes. llama.cpp does not check, and the kernel kills processes that take too much. */
   readonly free?: () => number
@@ -34,7 +31,6 @@ export interface LoadModelOptions {
 
 const maxComplaints = 8
 
-/** Loads a model into memory. */
 export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSignal): Promise<LoadedModel> {
   const { name, path, log, free = availableMemory } = options
   const size = await sizeOf(name, path)

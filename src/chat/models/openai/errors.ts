@@ -11,7 +11,6 @@ export class EventTooLong extends Error {
   override readonly name = 'EventTooLong'
 }
 
-/** Identifies the model server in messages. */
 export interface ModelServer {
   /** Its name in the configuration. */
   readonly name: string
@@ -29,7 +28,6 @@ export interface ModelRefusal {
   readonly inside?: true
 }
 
-/** Converts an error response. */
 export function refusalError(
   server: ModelServer,
   { status, serverMessage, retryAfterMs, inside }: ModelRefusal,

@@ -186,5 +186,4 @@ function modelHeaders(name: string, url: URL, apiKey: string | undefined) {
   return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...inQuery] }
 }
 
-/** The path for completions. */
 const modelPath = (url: URL): string => `${url.pathname.replace(/\/+$/, '')}/chat/completions${url.search}`
