@@ -2,10 +2,10 @@ import type { Caller } from '../core/call.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { compileAgent, type WrittenAgent } from './agent-rules.ts'
 import { lineage } from './agents.ts'
+import { closedBy, decideByRules, type RuleFamily } from './evaluate-rules.ts'
 import type { Consideration, Explanation } from './explanation.ts'
 import { compileGlobal, type GlobalPolicy } from './global.ts'
 import { createPatternCompiler } from './patterns.ts'
-import { closedBy, decideByRules, type RuleFamily } from './precedence.ts'
 import {
   decides,
   type PolicyQuery,

@@ -1,8 +1,8 @@
 import { didYouMean } from '../lib/near.ts'
 import { serverByEither, type WrittenAgent } from './agent-rules.ts'
 import { lineage, parentName } from './agents.ts'
+import { closedBy, type RuleFamily } from './evaluate-rules.ts'
 import type { GlobalPolicy } from './global.ts'
-import { closedBy, type RuleFamily } from './precedence.ts'
 
 export interface Doubtful {
   readonly agents: Readonly<Record<string, WrittenAgent>>
