@@ -3,7 +3,6 @@ import {
   createPrivateKey,
   createPublicKey,
   hash as digest,
-  hash,
   hkdfSync,
   type KeyObject,
   sign,
@@ -12,6 +11,8 @@ import {
 import type { AuditBegin, AuditEnd } from '../core/audit.ts'
 import { archiveNames } from '../core/audit-archive.ts'
 import { canonical } from '../lib/canonical-json.ts'
+import { isRecord } from '../lib/is-record.ts'
+import { parseJson } from '../lib/parse-json.ts'
 
 export interface ChainedRecord {
   /** ISO 8601, UTC, milliseconds. */
@@ -121,12 +122,8 @@ export const zeroHash = '0'.repeat(64)
 
 /** Undefined if the line is not a valid record. Lines may contain anything after tampering; readers skip such lines. */
 export function parseRecord(text: string): AuditRecord | undefined {
-  try {
-    const value = JSON.parse(text) as Readonly<Record<string, unknown>>
-    return hasForm(value) ? (value as unknown as AuditRecord) : undefined
-  } catch {
-    return undefined
-  }
+  const value = parseJson(text)
+  return isRecord(value) && hasForm(value) ? (value as unknown as AuditRecord) : undefined
 }
 
 const hasForm = (value: Readonly<Record<string, unknown>>): boolean =>
@@ -222,7 +219,7 @@ export function signerOf(secret: Buffer | string): Signer {
 function verifierOf(publicKey: KeyObject | string): Verifier {
   const key = typeof publicKey === 'string' ? createPublicKey(publicKey) : publicKey
   return {
-    id: hash('sha256', key.export({ format: 'der', type: 'spki' })).slice(0, 16),
+    id: digest('sha256', key.export({ format: 'der', type: 'spki' })).slice(0, 16),
     pem: key.export({ format: 'pem', type: 'spki' }) as string,
     verifies: ({ signature, ...record }) =>
       typeof signature === 'string' && verify(null, signed(record), key, Buffer.from(signature, 'base64url')),

@@ -13,12 +13,11 @@ import { personMs } from './timeout.ts'
 export type NeedsApproval = (entry: Entry) => string | undefined
 
 /** Asks the person behind the caller before a tool runs that needs approval. Refuses if nobody can be asked. */
-export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor => {
-  return onceFree((call) => {
+export const approve = (needsApproval: NeedsApproval, clock: Clock): Interceptor =>
+  onceFree((call) => {
     const rule = needsApproval(call.entry) ?? call.approval
     return rule === undefined ? undefined : step(call.trail, 'approve', ask(call, rule, clock))
   })
-}
 
 async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   const { entry, caller, peer, signal } = call
@@ -38,12 +37,8 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   if (args === undefined) {
     throw refused('its arguments are too long to show to a person. Call it with shorter ones, or use another tool.')
   }
-  using patience = deadline(
-    clock,
-    personMs,
-    () => refused(`nobody answered within ${durationText(personMs)} (a fixed limit).`),
-    signal,
-  )
+  const nobodyAnswered = () => refused(`nobody answered within ${durationText(personMs)} (a fixed limit).`)
+  using patience = deadline(clock, personMs, nobodyAnswered, signal)
   const answer = await peer.ask('elicitation/create', Json.of(question(call, tool, args)), patience.signal)
   const { action, content } = answer.value as { action?: unknown; content?: { approve?: unknown } }
   if (action === 'accept' && content?.approve === true) return
@@ -86,10 +81,10 @@ function shownValue(value: unknown): string {
 }
 
 /** The note about the omitted text stays outside the quotes, where a caller cannot forge it. */
-const quoted = (text: string, longest: number): string =>
-  shortened(text, longest, (part) => speltOut(JSON.stringify(part)))
+const quoted = (text: string, maxLength: number): string =>
+  shortened(text, maxLength, (part) => speltOut(JSON.stringify(part)))
 
-function shortened(text: string, longest: number, show: (part: string) => string): string {
-  if (text.length <= longest) return show(text)
-  return `${show(text.slice(0, longest).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
+function shortened(text: string, maxLength: number, show: (part: string) => string): string {
+  if (text.length <= maxLength) return show(text)
+  return `${show(text.slice(0, maxLength).replace(/[\ud800-\udbff]$/, ''))}… (${text.length} characters)`
 }

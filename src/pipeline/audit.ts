@@ -79,7 +79,7 @@ function attemptsOf({ trail }: Call): Pick<AuditEnd, 'attempts'> | undefined {
 }
 
 const outcomeOf = ({ refusal, isError, findings }: Result, rule: string): Ending =>
-  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule, is_error: isError, ...(findings && { findings }) }
+  refusal ? endingOf(refusal) : { decision: 'ALLOW', rule, is_error: isError, findings }
 
 type Ending = Omit<AuditEnd, keyof AuditSubject | 'latency_ms'>
 
@@ -88,7 +88,7 @@ export function endingOf(thrown: unknown): Ending {
   const { code, kind, details } = ToolwayError.from(thrown).truth
   const decision = kind.denial ? 'DENY' : code === 'TIMEOUT' ? 'TIMEOUT' : 'ERROR'
   const { rule, auditReason = code.toLowerCase() } = details
-  return { decision, reason: auditReason, ...(rule !== undefined && { rule }), code, is_error: true }
+  return { decision, reason: auditReason, rule, code, is_error: true }
 }
 
 const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
@@ -99,8 +99,8 @@ const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin
 const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
   agent,
   principal,
-  ...(!authenticated && { anonymous: true as const }),
-  ...(address !== undefined && { address }),
+  address,
+  anonymous: authenticated ? undefined : true,
 })
 
 /** Always one literal of one shape, because every call creates one: merging objects was slower. */
@@ -131,26 +131,26 @@ function argumentsOf({ input, entry }: Call): Readonly<Record<string, unknown>> 
   return uri === undefined || uri === entry.name ? input.arguments.exact : { ...input.arguments.exact, uri }
 }
 
-type Asked = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool'>
+type Lookup = Pick<AuditSubject, 'operation' | 'kind' | 'server' | 'tool'>
 
 /**
  * A view that audits listings and failed lookups: a lookup that finds nothing never becomes a call and would leave no
  * trace. Too many failed lookups are refused and counted (B7).
  */
 export function auditedView(view: View, caller: Caller, log: Audit, refusals: Refusals): View {
-  const subject = (asked: Asked) => ({ call: randomUUID(), ...whoOf(caller), ...asked, write: false })
+  const subject = (lookup: Lookup) => ({ call: randomUUID(), ...whoOf(caller), ...lookup, write: false })
 
-  const inVain = (asked: Asked, thrown: unknown, start: number) => {
+  const recordFailure = (lookup: Lookup, thrown: unknown, start: number) => {
     // An unreachable server is not a refusal.
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
     // `brief`: the name is untrusted text of any length.
-    return log.end({ ...subject(asked), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
+    return log.end({ ...subject(lookup), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }
 
-  const sought = <T>(kind: Kind, asked: { server?: string; tool: string }, search: Promise<T>): Promise<T> => {
+  const auditFailure = <T>(kind: Kind, names: { server?: string; tool: string }, search: Promise<T>): Promise<T> => {
     const start = performance.now()
     return search.catch(async (thrown) => {
-      await inVain({ operation: operations[kind], kind, ...asked }, thrown, start)
+      await recordFailure({ operation: operations[kind], kind, ...names }, thrown, start)
       throw thrown
     })
   }
@@ -159,7 +159,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
     try {
       return view.page(kind, cursor)
     } catch (thrown) {
-      inVain({ operation: 'list', kind }, thrown, start)?.catch(ignored)
+      recordFailure({ operation: 'list', kind }, thrown, start)?.catch(ignored)
       throw thrown
     }
   }
@@ -177,8 +177,8 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
         ?.catch(ignored)
       return page
     },
-    resolve: (kind, spelling, wait) => sought(kind, { tool: spelling }, view.resolve(kind, spelling, wait)),
-    find: (kind, server, name, wait) => sought(kind, { server, tool: name }, view.find(kind, server, name, wait)),
+    resolve: (kind, spelling, wait) => auditFailure(kind, { tool: spelling }, view.resolve(kind, spelling, wait)),
+    find: (kind, server, name, wait) => auditFailure(kind, { server, tool: name }, view.find(kind, server, name, wait)),
   }
 }
 

@@ -79,19 +79,19 @@ export function createPipeline(options: PipelineOptions): Pipeline {
   return {
     handle,
     complete,
-    relay: (method, call) =>
-      compose([...recorded(method), ...scanned, timeout(clock), ...perAttempt], (allowed) => relayed(method, allowed))(
-        call,
-      ),
+    relay(method, call) {
+      const interceptors = [...recorded(method), ...scanned, timeout(clock), ...perAttempt]
+      return compose(interceptors, (allowed) => relayed(method, allowed))(call)
+    },
     async subscribe(caller, { entry, uri = entry.name }, updated) {
       const call = subscribing(caller, entry, uri)
       // Stop sending updates when policy no longer allows the caller to read the resource.
-      const told = () => {
+      const notify = () => {
         if (options.recheck(call)?.allowed !== false) updated()
       }
       let subscription = nothingToFollow
       const follow: Handler = async () => {
-        subscription = (await entry.subscribe?.(caller, uri, told)) ?? nothingToFollow
+        subscription = (await entry.subscribe?.(caller, uri, notify)) ?? nothingToFollow
         return resultOf({})
       }
       await compose([...recorded('subscribe'), guards(options.guards), rateLimit(options.limits)], follow)(call)
@@ -115,7 +115,7 @@ const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: fa
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
 /** Throws if the caller may not act as the agent it asks for. */
-type ActAs = (call: Pick<Call, 'caller' | 'entry'>, asked: string) => Caller
+type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string) => Caller
 
 /**
  * Lets a caller name its agent in the arguments of a meta-tool (`agent_id`). Audit, statistics, metrics, traces and
@@ -128,10 +128,10 @@ const acting = (actAs: ActAs | undefined): Interceptor[] =>
 const metaSource = 'toolway'
 
 function asNamed(call: Call, actAs: ActAs): Call {
-  const { agent_id: asked } = call.input.arguments.value as { readonly agent_id?: unknown }
-  if (typeof asked !== 'string') return call
+  const { agent_id: agent } = call.input.arguments.value as { readonly agent_id?: unknown }
+  if (typeof agent !== 'string') return call
   try {
-    return { ...call, caller: actAs(call, asked) }
+    return { ...call, caller: actAs(call, agent) }
   } catch {
     return call
   }
@@ -143,10 +143,10 @@ const subscribing = (caller: Caller, entry: Entry, uri: string): Call => ({
   entry,
   input: { arguments: Json.of({}), uri, meta: {} },
   signal: new AbortController().signal,
-  peer: caller.peer ?? nobody,
+  peer: caller.peer ?? silentPeer,
 })
 
-const nobody: Peer = {
+const silentPeer: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},

@@ -19,13 +19,13 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
   if (observers.length === 0) return []
   return [
     async (call, next) => {
-      const asked = operation ?? operations[call.entry.kind]
+      const performed = operation ?? operations[call.entry.kind]
       const trace = tracing?.enter(call)
       const trail: Trail = trace ? { steps: [], trace } : { steps: [] }
       const at = clock.now()
       const start = performance.now()
       let outcome = unknown
-      for (const observer of observers) observer.began?.(call, asked)
+      for (const observer of observers) observer.began?.(call, performed)
       try {
         const result = await next(trace ? { ...call, trail, trace } : { ...call, trail })
         outcome = outcomeOf(result)
@@ -34,7 +34,7 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
         outcome = failureOf(thrown)
         throw thrown
       } finally {
-        const observed = { call, operation: asked, at, start, ms: performance.now() - start, outcome, trail }
+        const observed = { call, operation: performed, at, start, ms: performance.now() - start, outcome, trail }
         for (const observer of observers) observer.ended(observed)
       }
     },

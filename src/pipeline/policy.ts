@@ -21,9 +21,9 @@ export const refuseBy =
 export type Recheck = (call: Call) => Decision | undefined
 
 /** A call can wait long for approval or in a queue. Check again before sending that it is still allowed. */
-export const recheck = (decideNow: Recheck, refuse: RefuseCall): Interceptor => {
-  return (call, next) => {
+export const recheck =
+  (decideNow: Recheck, refuse: RefuseCall): Interceptor =>
+  (call, next) => {
     const decision = decideNow(call)
     return decision === undefined || decision.allowed ? next(call) : refuse(call, decision)
   }
-}

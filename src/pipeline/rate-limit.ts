@@ -12,7 +12,7 @@ export interface RateLimits {
 
 /** Enforces all rate limits that apply to a call (F8); a refused call counts toward none of them. */
 export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor => {
-  const judge = (call: Call, limits: readonly Limit[], taken: Taken): void => {
+  const check = (call: Call, limits: readonly Limit[], taken: Taken): void => {
     if (taken.allowed) return
     const limit = limits.find(({ key }) => key === taken.key) ?? (limits[0] as Limit)
     throw limited(call, limit, taken.retryAfterMs)
@@ -21,8 +21,8 @@ export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor
     const limits = limitsOf(call.caller.agent, call.entry)
     if (limits.length === 0) return undefined
     const taken = buckets.take(limits, clock.monotonic())
-    if (taken instanceof Promise) return taken.then((later) => judge(call, limits, later))
-    judge(call, limits, taken)
+    if (taken instanceof Promise) return taken.then((later) => check(call, limits, later))
+    check(call, limits, taken)
     return undefined
   })
 }

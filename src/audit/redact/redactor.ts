@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { Numeral } from '../../lib/exact-number.ts'
+import { parseJson } from '../../lib/parse-json.ts'
 import { concealAssignments, createKeyMatcher, isCount } from './assignments.ts'
 import { type Conceal, createConceal, redacted } from './conceal.ts'
 import { concealPatterns } from './patterns.ts'
@@ -45,7 +46,7 @@ export function createRedactor({ secrets, tokens = () => noTokens, keys }: Redac
   /** Redacts text that is JSON by its structure; undefined if it is not JSON. */
   const concealJson = (text: string, depth: number): string | undefined => {
     if (!/^\s*[[{]/.test(text)) return undefined
-    const value = parsed(text)
+    const value = parseJson(text)
     if (value === undefined) return undefined
     const clean = walk(value, visit, depth + 1)
     return clean === value ? text : clean === dropped ? redacted : JSON.stringify(clean)
@@ -99,14 +100,6 @@ function shorten(text: string, maxLength: number, clean: Conceal): string {
   if (text.length <= maxLength) return clean(text)
   const part = clean(text.slice(0, maxLength + bounds.beyond))
   return `${part.slice(0, -bounds.beyond).toWellFormed()}… (${text.length} characters, SHA-256 ${hash('sha256', text)})`
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Audit keeps 16 KiB of arguments, so processing more would be wasted. */

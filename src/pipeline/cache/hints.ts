@@ -2,12 +2,12 @@ import type { Result } from '../../core/result.ts'
 import type { Plan } from './rules.ts'
 
 /** Caching hints in a result (2026-07-28). */
-export interface Hints {
+interface Hints {
   /** False for results that ask for input or only started a task. */
   readonly complete: boolean
-  readonly ttlMs?: number
+  readonly ttlMs?: number | undefined
   /** Unknown values count as private. */
-  readonly scope?: 'public' | 'private'
+  readonly scope?: 'public' | 'private' | undefined
 }
 
 /** Finds the members of one JSON object, as slices; undefined if the bytes are not an object. */
@@ -26,8 +26,8 @@ function hintsOf(body: Buffer, members: FindMembers): Hints {
   const scope = found.get('cacheScope')
   return {
     complete: type === undefined || type.equals(complete),
-    ...(ttl && { ttlMs: millisecondsOf(ttl) }),
-    ...(scope && { scope: scope.equals(everybody) ? 'public' : 'private' }),
+    ttlMs: ttl && millisecondsOf(ttl),
+    scope: scope && (scope.equals(everybody) ? 'public' : 'private'),
   }
 }
 
@@ -43,15 +43,10 @@ function millisecondsOf(bytes: Buffer): number {
   return /^[0-9]/.test(text) ? Number(text) : 0
 }
 
-interface Lesson {
-  readonly keepMs: number
-  readonly joins: boolean
-}
-
-const alone: Lesson = { keepMs: 0, joins: false }
+const notShared = { keepMs: 0, joins: false }
 
 /** Decides how a result is cached, and updates the plan. Server hints can only restrict the configuration. */
-export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers): Lesson {
+export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers) {
   const { learnt, hinted } = plan
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)
   // If the server must say that results may be cached, it must also say that they may be shared.
@@ -59,7 +54,7 @@ export function learn({ body, isError, refusal, listing }: Result, plan: Plan, m
   // A result that asks for input, or only started a task, is for this caller only.
   if (!complete || ttlMs === 0) {
     learnt.joins = false
-    return alone
+    return notShared
   }
   if (hinted) learnt.joins = true
   const kept = !isError && refusal === undefined && listing === undefined && body.bytes.length <= plan.maxBytes

@@ -5,7 +5,7 @@ import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import type { Plan } from './rules.ts'
 
 /** Longer keys are stored as their SHA-256 hash; collision resistance is enough here. */
-const longest = 512
+const maxKey = 512
 
 /**
  * The cache key: everything that can change the answer, equal for equal calls. `callers` changes when something changes
@@ -23,7 +23,7 @@ export function keyOf({ caller, input }: Call, plan: Plan, callers: string): str
   const key = `${plan.identity} ${who} ${profilePart(caller.capabilities)} ${uri} ${meta} ${args}`
   // Encoding as UTF-8 would turn every lone surrogate into the same bytes.
   if (!key.isWellFormed()) return hash('sha256', Buffer.from(key, 'utf16le'), 'base64url')
-  return key.length > longest ? hash('sha256', key, 'base64url') : key
+  return key.length > maxKey ? hash('sha256', key, 'base64url') : key
 }
 
 function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, callers: string): string {
@@ -47,7 +47,7 @@ function profilePart(capabilities: Capabilities): string {
   let profile = profiles.get(capabilities)
   if (profile === undefined) {
     profile = profileOf(capabilities)
-    if (profile.length > longest) profile = hash('sha256', profile, 'base64url')
+    if (profile.length > maxKey) profile = hash('sha256', profile, 'base64url')
     profiles.set(capabilities, profile)
   }
   return profile
@@ -85,11 +85,11 @@ interface Budget {
  * Canonical form of arguments: ignores the order of keys, escapes and the spelling of numbers. Numbers that a double
  * cannot hold keep their exact decimal value. Undefined if the arguments are too long.
  */
-export function canonical(given: Json): string | undefined {
+export function canonical(args: Json): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
-  const text = write(given.exact, budget)
+  const text = write(args.exact, budget)
   if (budget.left < 0) return undefined
-  return budget.exact ? text : write(JSON.parse(given.bytes.toString('utf8')), { left: maxLength, exact: true })
+  return budget.exact ? text : write(JSON.parse(args.bytes.toString('utf8')), { left: maxLength, exact: true })
 }
 
 /** The same for a value that is sent on unchanged. */

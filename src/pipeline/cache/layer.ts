@@ -10,7 +10,7 @@ import { type FindMembers, learn } from './hints.ts'
 import { keyOf, mayBeAsked } from './key.ts'
 import type { Plan } from './rules.ts'
 
-export interface LayerOptions {
+interface LayerOptions {
   readonly store: CacheStore
   readonly members: FindMembers
   readonly clock: Clock
@@ -25,15 +25,11 @@ export interface CacheCounts {
   joined: number
 }
 
-interface Started {
-  readonly flight: Flight
-  readonly mark: Mark
-}
-
 interface CacheSlot {
   readonly key: string
   readonly mark: Mark
-  readonly asCallersAre: string
+  /** The value of `callers` when the key was built. */
+  readonly callersNow: string
 }
 
 /** Key in `_meta`. `refresh` skips the lookup; any other value bypasses the cache. */
@@ -41,7 +37,7 @@ const wishKey = 'dev.toolway/cache'
 
 export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Plan) => Promise<Result> {
   const { store, members, clock, counts, callers } = options
-  const flights = new Map<string, Started>()
+  const flights = new Map<string, { readonly flight: Flight; readonly mark: Mark }>()
   const limited = timeout(clock)
 
   return (call, next, plan) => {
@@ -53,19 +49,19 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
   /** `due`: when the call times out, if its time is already running. */
   async function answer(call: Call, next: Handler, plan: Plan, refresh: boolean, due?: number): Promise<Result> {
     const { learnt } = plan
-    const asCallersAre = callers()
-    const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, asCallersAre)
+    const callersNow = callers()
+    const key = learnt.asks && mayBeAsked(call.caller.capabilities) ? undefined : keyOf(call, plan, callersNow)
     if (key === undefined) return next(call)
     const now = clock.monotonic()
-    const asked = store.get(call.entry.server, key, now)
-    const found = asked instanceof Promise ? await asked : asked
+    const lookup = store.get(call.entry.server, key, now)
+    const found = lookup instanceof Promise ? await lookup : lookup
     if (found.bytes !== undefined && !refresh) {
       counts.hits++
       if (call.trail) call.trail.cache = 'hit'
       return { body: Json.raw(found.bytes), isError: false, cached: true }
     }
     const started = learnt.joins && !refresh ? flights.get(key) : undefined
-    if (started?.mark !== found.mark) return begin(call, next, plan, { key, mark: found.mark, asCallersAre })
+    if (started?.mark !== found.mark) return begin(call, next, plan, { key, mark: found.mark, callersNow })
     counts.joined++
     if (call.trail) call.trail.cache = 'joined'
     const { flight } = started
@@ -74,7 +70,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return limited(call, (mine) => join(flight, mine, next, plan, now + timeOf(call)))
   }
 
-  function begin(call: Call, next: Handler, plan: Plan, { key, mark, asCallersAre }: CacheSlot): Promise<Result> {
+  function begin(call: Call, next: Handler, plan: Plan, { key, mark, callersNow }: CacheSlot): Promise<Result> {
     // Do not start a call whose caller has already left.
     call.signal.throwIfAborted()
     counts.misses++
@@ -102,7 +98,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
 
     function keep({ body }: Result, ttlMs: number): void {
       // The result may have shown only now that it is private.
-      const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, asCallersAre) ?? key)
+      const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, callersNow) ?? key)
       void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.monotonic())
     }
   }
@@ -115,8 +111,8 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
       if (isForAll(outcome.error, due - clock.monotonic(), timeOf(flight.lead))) throw outcome.error
       return again()
     }
-    const isTheirs = plan.learnt.private && flight.lead.caller.principal !== call.caller.principal
-    return isTheirs ? again() : { ...outcome.result, cached: true }
+    const isForeign = plan.learnt.private && flight.lead.caller.principal !== call.caller.principal
+    return isForeign ? again() : { ...outcome.result, cached: true }
   }
 }
 
@@ -138,12 +134,7 @@ function isForAll(error: unknown, leftMs: number, triedMs: number): boolean {
 /** What joined calls receive: a result, an error, or undefined if they have to make the call themselves. */
 type Outcome = { readonly result: Result } | { readonly error: unknown } | undefined
 
-/** One call in flight, shared by all identical calls made at the same time (F13). */
-interface Flight {
-  readonly lead: Call
-  start(next: Handler): Promise<Result>
-  join(call: Call): Promise<Outcome>
-}
+type Flight = ReturnType<typeof createFlight>
 
 interface FlightOptions {
   /** Returns whether joined calls may use the result. */
@@ -153,8 +144,11 @@ interface FlightOptions {
   over(): void
 }
 
-/** Each call waits with its own signal; the flight is cancelled when the last one has left. */
-function createFlight(lead: Call, options: FlightOptions): Flight {
+/**
+ * One call in flight, shared by all identical calls made at the same time (F13). Each waits with its own signal; the
+ * flight is cancelled when the last one has left.
+ */
+function createFlight(lead: Call, options: FlightOptions) {
   const controller = new AbortController()
   const waiting = new Set<Call>()
   const { promise: outcome, resolve } = Promise.withResolvers<Outcome>()
@@ -197,8 +191,8 @@ function createFlight(lead: Call, options: FlightOptions): Flight {
     },
     notify(method, params) {
       // Send progress to every waiting call, everything else only to the lead.
-      const hearing = method === 'notifications/progress' ? [...waiting] : waiting.has(lead) ? [lead] : []
-      for (const call of hearing) call.peer.notify(method, params)
+      const receivers = method === 'notifications/progress' ? [...waiting] : waiting.has(lead) ? [lead] : []
+      for (const call of receivers) call.peer.notify(method, params)
     },
     ask(method, params, signal) {
       options.asked()
@@ -213,7 +207,7 @@ function createFlight(lead: Call, options: FlightOptions): Flight {
 
   return {
     lead,
-    start: (next) => wait(lead, () => fly(next)),
-    join: (call) => wait(call, () => outcome),
+    start: (next: Handler): Promise<Result> => wait(lead, () => fly(next)),
+    join: (call: Call): Promise<Outcome> => wait(call, () => outcome),
   }
 }

@@ -50,17 +50,17 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
     observer: {
       began(call, operation) {
         if (running.size >= maxRunning) return
-        const kept = begin(call, operation, clock.now(), monotonic())
-        running.set(kept.id, kept)
-        feed.changed(kept)
+        const record = begin(call, operation, clock.now(), monotonic())
+        running.set(record.id, record)
+        feed.changed(record)
       },
       ended(observed) {
         const { call, operation, at, start } = observed
-        const kept = running.get(call.id) ?? begin(call, operation, at, start)
+        const record = running.get(call.id) ?? begin(call, operation, at, start)
         running.delete(call.id)
-        end(kept, observed)
-        finished.add(kept)
-        feed.changed(kept)
+        end(record, observed)
+        finished.add(record)
+        feed.changed(record)
       },
     },
     list(filter = {}, limit = 100) {
@@ -227,14 +227,14 @@ export function createCallRecorder(redact: (text: string) => string) {
       waiting: false,
       bytes: 0,
     }),
-    end(kept: CallRecord, { at, start, ms, outcome, trail }: Observed): void {
-      kept.at = at
-      kept.start = start
-      kept.ms = ms
-      kept.outcome = outcome.kind
-      kept.code = outcome.code === undefined ? undefined : brief(outcome.code)
-      kept.trail = trail
-      kept.bytes = bytesOf(kept)
+    end(record: CallRecord, { at, start, ms, outcome, trail }: Observed): void {
+      record.at = at
+      record.start = start
+      record.ms = ms
+      record.outcome = outcome.kind
+      record.code = outcome.code === undefined ? undefined : brief(outcome.code)
+      record.trail = trail
+      record.bytes = bytesOf(record)
     },
   }
 }
@@ -281,19 +281,19 @@ export interface CallTimeline extends CallSummary {
 }
 
 /** Any name may hold a secret (B6). */
-const callSummary = (kept: CallRecord, redact: (text: string) => string): CallSummary => ({
-  id: kept.id,
-  parent: kept.parent ?? null,
-  at: kept.at,
-  ms: kept.ms ?? null,
-  agent: redact(kept.agent),
-  principal: redact(kept.principal),
-  operation: redact(kept.operation),
-  server: redact(kept.server),
-  name: redact(kept.name),
-  outcome: kept.outcome ?? 'running',
-  code: kept.code === undefined ? null : redact(kept.code),
-  cache: kept.trail?.cache ?? null,
+const callSummary = (record: CallRecord, redact: (text: string) => string): CallSummary => ({
+  id: record.id,
+  parent: record.parent ?? null,
+  at: record.at,
+  ms: record.ms ?? null,
+  agent: redact(record.agent),
+  principal: redact(record.principal),
+  operation: redact(record.operation),
+  server: redact(record.server),
+  name: redact(record.name),
+  outcome: record.outcome ?? 'running',
+  code: record.code === undefined ? null : redact(record.code),
+  cache: record.trail?.cache ?? null,
 })
 
 const maxSteps = 100

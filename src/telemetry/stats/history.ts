@@ -69,28 +69,28 @@ const counted = ['calls', 'errors', 'denials', 'sumMs', 'cacheHits', 'cacheMisse
 
 export type Ring = ReturnType<typeof createRing>
 
-interface Kept extends Step {
+interface RingStep extends Step {
   number: number
   /** Undefined for the current step. */
   packed: Packed | undefined
 }
 
 export function createRing(stepMs: number, steps: number) {
-  const kept = new Array<Kept | undefined>(steps)
+  const ring = new Array<RingStep | undefined>(steps)
   // Only the current step has all buckets; those of older ones are packed, because most are empty.
   const latencies = createLatencies()
-  let live: Kept | undefined
+  let live: RingStep | undefined
   let newest = 0
 
   /** Also goes back: calls must still be counted after a clock was set back. */
-  const turnTo = (number: number): Kept => {
+  const turnTo = (number: number): RingStep => {
     if (live) live.packed = pack(latencies)
     latencies.fill(0)
-    const before = kept[number % steps]
+    const before = ring[number % steps]
     const step = before?.number === number ? before : { ...noStep(), number, packed: undefined }
     if (step.packed) addPacked(latencies, step.packed)
     step.packed = undefined
-    kept[number % steps] = step
+    ring[number % steps] = step
     live = step
     newest = number
     return step
@@ -111,7 +111,7 @@ export function createRing(stepMs: number, steps: number) {
       const first = Math.max(Math.ceil(from / stepMs), newest - steps + 1)
       const last = Math.min(Math.ceil(to / stepMs) - 1, newest)
       for (let number = first; number <= last; number++) {
-        const step = kept[number % steps]
+        const step = ring[number % steps]
         if (step?.number !== number) continue
         for (const key of counted) into[key] += step[key]
         if (step.packed) addPacked(sum, step.packed)
@@ -132,17 +132,17 @@ const error = 0.019
 const growth = (1 + error) / (1 - error)
 const perUnit = 1 / Math.log(growth)
 /** Range in milliseconds; durations outside are clamped. */
-const shortest = 0.01
-const longest = 3_600_000
+const minMs = 0.01
+const maxMs = 3_600_000
 
-const latencyBuckets = Math.ceil(Math.log(longest / shortest) * perUnit) + 1
+const latencyBuckets = Math.ceil(Math.log(maxMs / minMs) * perUnit) + 1
 
 export const createLatencies = (): Latencies => new Uint32Array(latencyBuckets)
 
 /** Computed once for all histograms that count the duration. */
 export function latencyBucket(ms: number): number {
-  if (!(ms > shortest)) return 0
-  return Math.min(Math.ceil(Math.log(ms / shortest) * perUnit), latencyBuckets - 1)
+  if (!(ms > minMs)) return 0
+  return Math.min(Math.ceil(Math.log(ms / minMs) * perUnit), latencyBuckets - 1)
 }
 
 export function addLatencies(to: Latencies, more: Latencies): void {
@@ -152,7 +152,7 @@ export function addLatencies(to: Latencies, more: Latencies): void {
 }
 
 /** The value with the same relative distance to both bounds. */
-const middleOf = (bucket: number): number => (shortest * growth ** bucket * 2) / (growth + 1)
+const middleOf = (bucket: number): number => (minMs * growth ** bucket * 2) / (growth + 1)
 
 export function percentile(latencies: Latencies, count: number, part: number): number | null {
   if (count === 0) return null
