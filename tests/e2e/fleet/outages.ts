@@ -106,7 +106,7 @@ const named = { redis: 'Redis', postgres: 'PostgreSQL' }
 async function allSay({ replicas }: LocalFleet, store: keyof typeof named, up: 0 | 1): Promise<void> {
   const noticed = ({ log }: LocalToolway) => {
     const last = log.lines.findLast(({ message }) => message.startsWith(`${named[store]} `))
-    return last?.message.startsWith(`${named[store]} answers`) === (up === 1)
+    return last?.message.startsWith(`${named[store]} is available`) === (up === 1)
   }
   await until(() => replicas.every(noticed), { what: `${store} to be ${up ? 'there' : 'away'}` })
   for (const { url, token } of replicas) {
