@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock, type ManualClock } from '../../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../../tests/fixtures/log.ts'
 import { changeKeyFile, newApiKey } from '../../stores/key-file.ts'
-import { createKeys } from '../../stores/keys.ts'
+import { createKeys } from '../../stores/key-lookup.ts'
 import { HttpError } from '../errors.ts'
 import { createAuthenticate } from './authenticate.ts'
 

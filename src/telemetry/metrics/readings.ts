@@ -172,12 +172,12 @@ const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
     'Attempts that failed; the previous configuration stays active.',
     () => reloads().attempts - reloads().successes,
   ),
-  gauge('toolway_reload_last_succeeded', '1 unless the last attempt has failed.', () =>
+  gauge('toolway_reload_last_succeeded', '1 unless the last attempt failed.', () =>
     reloads().history[0]?.error === undefined ? 1 : 0,
   ),
   gauge(
     'toolway_reload_last_success_timestamp_seconds',
-    'When a changed configuration was put into force last; nothing before the first time.',
+    'Time of the last successful reload; absent before the first one.',
     () => {
       const at = reloads().last_success_at
       return at === null ? undefined : Date.parse(at) / 1000
@@ -186,7 +186,7 @@ const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
 ]
 
 const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [
-  gauge('toolway_audit_recording', '1 while operations are written down, 0 during an outage.', () =>
+  gauge('toolway_audit_recording', '1 while operations are recorded, 0 during an outage.', () =>
     audit().recording ? 1 : 0,
   ),
   counter('toolway_audit_outages_total', 'Number of times the audit log became unwritable.', () => audit().outages),

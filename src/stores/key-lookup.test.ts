@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createManualClock, type ManualClock } from '../../tests/fixtures/clock.ts'
 import { createKeptLog, type KeptLog } from '../../tests/fixtures/log.ts'
 import { changeKeyFile, keyFile, newApiKey, type StoredKey } from './key-file.ts'
-import { createKeys } from './keys.ts'
+import { createKeys } from './key-lookup.ts'
 
 let clock: ManualClock
 let log: KeptLog
