@@ -1,12 +1,6 @@
 /** Limit for messages: real ones stay under 40, and recursive parsers fail in the thousands. */
 export const maxDepth = 256
 
-/*
- * Scanners that skip JSON text without building values: each takes a position and returns the next one, or `none`. They
- * accept what `JSON.parse` accepts, down to numbers, escapes and control characters, but nest no deeper than
- * `maxDepth`. They pass everything as plain arguments, because closures and fields halved the speed.
- */
-
 const QUOTE = 0x22
 const COLON = 0x3a
 const COMMA = 0x2c
@@ -29,6 +23,244 @@ const near = 16
 const closers = new Uint8Array(maxDepth)
 
 const noWords = new Int32Array(0)
+
+/** The top-level members of a JSON object: decoded keys, and values as slices. */
+type Members = ReadonlyMap<string, Buffer>
+
+/**
+ * Finds the members of one JSON object without building their values. Undefined for anything that `JSON.parse` would
+ * refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a top-level key: parsers that
+ * disagree on which one counts let attackers bypass checks.
+ */
+export function members(bytes: Buffer): Members | undefined {
+  const found = new Map<string, Buffer>()
+  const whole = walk(bytes, (key, start, end) => {
+    if (found.has(key)) return false
+    found.set(key, bytes.subarray(start, end))
+    return true
+  })
+  return whole ? found : undefined
+}
+
+/**
+ * Finds the elements of one JSON array, as slices; undefined for anything else, as with `members`. Stops with undefined
+ * after `max`: a slice is a hundred times as large as a one-digit element.
+ */
+export function elements(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buffer[] | undefined {
+  const words = wordsOf(bytes)
+  const found: Buffer[] = []
+  let at = skipSpace(bytes, 0)
+  if (bytes[at] !== OPEN_ARRAY) return undefined
+  at = skipSpace(bytes, at + 1)
+  if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
+  for (;;) {
+    const end = skipValue(bytes, words, at, 1)
+    if (end === none || found.length === max) return undefined
+    found.push(bytes.subarray(at, end))
+    at = skipSpace(bytes, end)
+    if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
+    if (bytes[at] !== COMMA) return undefined
+    at = skipSpace(bytes, at + 1)
+  }
+}
+
+/** Whether the bytes are exactly one JSON value that nests no deeper than `maxDepth`. */
+export function isJson(bytes: Buffer): boolean {
+  const at = skipValue(bytes, wordsOf(bytes), skipSpace(bytes, 0), 0)
+  return at !== none && skipSpace(bytes, at) === bytes.length
+}
+
+/** Whether brackets nest deeper than `limit`. Accepts any bytes, not only JSON. */
+export function depthExceeds(bytes: Buffer, limit: number): boolean {
+  const words = wordsOf(bytes)
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) return false
+      at = after - 1
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++depth > limit) return true
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
+  }
+  return false
+}
+
+/** Visits each member until the visitor returns false. True if the bytes are one object and all of it was visited. */
+export function walk(
+  bytes: Buffer,
+  visit: (key: string, start: number, end: number, keyStart: number) => boolean,
+): boolean {
+  const words = wordsOf(bytes)
+  const end = eachMember(bytes, words, skipSpace(bytes, 0), (keyStart, keyEnd, start) => {
+    const after = skipValue(bytes, words, start, 1)
+    return after !== none && visit(keyText(bytes, keyStart, keyEnd), start, after, keyStart) ? after : none
+  })
+  return end !== none && skipSpace(bytes, end) === bytes.length
+}
+
+/**
+ * Scans an object. `skip` receives the start and end of each key, quotes included, and the start of its value; it
+ * returns the end of the value, or `none`.
+ */
+export function eachMember(
+  bytes: Buffer,
+  words: Int32Array,
+  from: number,
+  skip: (keyStart: number, keyEnd: number, start: number) => number,
+): number {
+  if (bytes[from] !== OPEN_OBJECT) return none
+  let at = skipSpace(bytes, from + 1)
+  if (bytes[at] === CLOSE_OBJECT) return at + 1
+  for (;;) {
+    if (bytes[at] !== QUOTE) return none
+    const keyEnd = skipString(bytes, words, at + 1)
+    if (keyEnd === none) return none
+    const colon = skipSpace(bytes, keyEnd)
+    if (bytes[colon] !== COLON) return none
+    const end = skip(at, keyEnd, skipSpace(bytes, colon + 1))
+    if (end === none) return none
+    at = skipSpace(bytes, end)
+    if (bytes[at] === CLOSE_OBJECT) return at + 1
+    if (bytes[at] !== COMMA) return none
+    at = skipSpace(bytes, at + 1)
+  }
+}
+
+function keyText(bytes: Buffer, from: number, to: number): string {
+  const text = bytes.toString('utf8', from + 1, to - 1)
+  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
+}
+
+/**
+ * Whether JSON text has more than `max` values: members, elements and the value itself. Reads only the text, so that
+ * expensive input is found before it is parsed. In invalid JSON, it counts up to where a parser would stop. An empty
+ * container counts as two.
+ */
+export function hasMoreValues(bytes: Buffer, max: number): boolean {
+  // Every value takes at least one byte.
+  if (bytes.length <= max) return false
+  const words = wordsOf(bytes)
+  let values = 1
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) return false
+      at = after - 1
+    } else if ((byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++values > max) return true
+  }
+  return false
+}
+
+/** The number of members in all objects, and the nesting depth. */
+interface Extent {
+  readonly members: number
+  readonly depth: number
+}
+
+/** The bytes must be valid JSON. */
+export function extentOf(bytes: Buffer): Extent {
+  const words = wordsOf(bytes)
+  let members = 0
+  let open = 0
+  let depth = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) break
+      at = after - 1
+    } else if (byte === COLON) members++
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++open > depth) depth = open
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) open--
+  }
+  return { members, depth }
+}
+
+export type JsonSpan = readonly [start: number, end: number]
+
+/** Also locates `params` and `params.arguments`, unless their keys contain escapes. */
+interface RequestExtent extends Extent {
+  readonly params: JsonSpan | undefined
+  readonly arguments: JsonSpan | undefined
+  /** No number has 16 digits or an exponent, so doubles hold all of them. */
+  readonly exact: boolean
+}
+
+/** Scans a request in one pass. The bytes must be a JSON object without duplicate keys. */
+export function requestExtent(bytes: Buffer): RequestExtent {
+  const words = wordsOf(bytes)
+  let members = 0
+  let open = 0
+  let depth = 0
+  /** The last string at a level where `params` or `arguments` can be a key. */
+  let key = 0
+  let keyEnd = 0
+  let params = 0
+  let paramsEnd = 0
+  let args = 0
+  let argsEnd = 0
+  let digits = 0
+  let exact = true
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] as number
+    if (byte === QUOTE) {
+      const after = skipString(bytes, words, at + 1)
+      if (after === none) break
+      if (open <= 2) {
+        key = at
+        keyEnd = after
+      }
+      at = after - 1
+    } else if (byte === COLON) {
+      members++
+      if (open === 1 && spells(bytes, key, keyEnd, 'params')) params = at + 1
+      else if (open === 2 && params > 0 && paramsEnd === 0 && spells(bytes, key, keyEnd, 'arguments')) args = at + 1
+    } else if (byte === COMMA) {
+      digits = 0
+      if (open === 1 && params > 0 && paramsEnd === 0) paramsEnd = at
+      else if (open === 2 && args > 0 && argsEnd === 0) argsEnd = at
+    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
+      if (++open > depth) depth = open
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+      open--
+      if (open === 1 && args > 0 && argsEnd === 0) argsEnd = at
+      else if (open === 0 && params > 0 && paramsEnd === 0) paramsEnd = at
+    } else if ((byte >= 0x30 && byte <= 0x39) || byte === 0x2e) {
+      if (++digits === 16) exact = false
+    } else if (digits > 0 && (byte | 0x20) === 0x65) exact = false
+  }
+  return { members, depth, params: spanOf(bytes, params, paramsEnd), arguments: spanOf(bytes, args, argsEnd), exact }
+}
+
+function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
+  if (from === 0 || to === 0) return undefined
+  const start = skipSpace(bytes, from)
+  let end = to
+  while (end > start && (bytes[end - 1] as number) <= 0x20) end--
+  return [start, end]
+}
+
+/** Counts the members of a parsed value: fewer than its text has if a key was repeated. */
+export function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countMembers(item)
+    return count
+  }
+  for (const key in value) count += 1 + countMembers((value as Record<string, unknown>)[key])
+  return count
+}
+
+/*
+ * Scanners that skip JSON text without building values: each takes a position and returns the next one, or `none`. They
+ * accept what `JSON.parse` accepts, down to numbers, escapes and control characters, but nest no deeper than
+ * `maxDepth`. They pass everything as plain arguments, because closures and fields halved the speed.
+ */
 
 /** For skipping long strings four bytes at a time. */
 export function wordsOf(bytes: Buffer): Int32Array {
@@ -203,236 +435,4 @@ export function spells(bytes: Buffer, from: number, to: number, name: string): b
     if (bytes[from + 1 + index] !== name.charCodeAt(index)) return false
   }
   return true
-}
-
-/** The number of members in all objects, and the nesting depth. */
-interface Extent {
-  readonly members: number
-  readonly depth: number
-}
-
-/** The bytes must be valid JSON. */
-export function extentOf(bytes: Buffer): Extent {
-  const words = wordsOf(bytes)
-  let members = 0
-  let open = 0
-  let depth = 0
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number
-    if (byte === QUOTE) {
-      const after = skipString(bytes, words, at + 1)
-      if (after === none) break
-      at = after - 1
-    } else if (byte === COLON) members++
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (++open > depth) depth = open
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) open--
-  }
-  return { members, depth }
-}
-
-export type JsonSpan = readonly [start: number, end: number]
-
-/** Also locates `params` and `params.arguments`, unless their keys contain escapes. */
-interface RequestExtent extends Extent {
-  readonly params: JsonSpan | undefined
-  readonly arguments: JsonSpan | undefined
-  /** No number has 16 digits or an exponent, so doubles hold all of them. */
-  readonly exact: boolean
-}
-
-/** Scans a request in one pass. The bytes must be a JSON object without duplicate keys. */
-export function requestExtent(bytes: Buffer): RequestExtent {
-  const words = wordsOf(bytes)
-  let members = 0
-  let open = 0
-  let depth = 0
-  /** The last string at a level where `params` or `arguments` can be a key. */
-  let key = 0
-  let keyEnd = 0
-  let params = 0
-  let paramsEnd = 0
-  let args = 0
-  let argsEnd = 0
-  let digits = 0
-  let exact = true
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number
-    if (byte === QUOTE) {
-      const after = skipString(bytes, words, at + 1)
-      if (after === none) break
-      if (open <= 2) {
-        key = at
-        keyEnd = after
-      }
-      at = after - 1
-    } else if (byte === COLON) {
-      members++
-      if (open === 1 && spells(bytes, key, keyEnd, 'params')) params = at + 1
-      else if (open === 2 && params > 0 && paramsEnd === 0 && spells(bytes, key, keyEnd, 'arguments')) args = at + 1
-    } else if (byte === COMMA) {
-      digits = 0
-      if (open === 1 && params > 0 && paramsEnd === 0) paramsEnd = at
-      else if (open === 2 && args > 0 && argsEnd === 0) argsEnd = at
-    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (++open > depth) depth = open
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
-      open--
-      if (open === 1 && args > 0 && argsEnd === 0) argsEnd = at
-      else if (open === 0 && params > 0 && paramsEnd === 0) paramsEnd = at
-    } else if ((byte >= 0x30 && byte <= 0x39) || byte === 0x2e) {
-      if (++digits === 16) exact = false
-    } else if (digits > 0 && (byte | 0x20) === 0x65) exact = false
-  }
-  return { members, depth, params: spanOf(bytes, params, paramsEnd), arguments: spanOf(bytes, args, argsEnd), exact }
-}
-
-function spanOf(bytes: Buffer, from: number, to: number): JsonSpan | undefined {
-  if (from === 0 || to === 0) return undefined
-  const start = skipSpace(bytes, from)
-  let end = to
-  while (end > start && (bytes[end - 1] as number) <= 0x20) end--
-  return [start, end]
-}
-
-/** Counts the members of a parsed value: fewer than its text has if a key was repeated. */
-export function countMembers(value: unknown): number {
-  if (typeof value !== 'object' || value === null) return 0
-  let count = 0
-  if (Array.isArray(value)) {
-    for (const item of value) count += countMembers(item)
-    return count
-  }
-  for (const key in value) count += 1 + countMembers((value as Record<string, unknown>)[key])
-  return count
-}
-
-/** The top-level members of a JSON object: decoded keys, and values as slices. */
-type Members = ReadonlyMap<string, Buffer>
-
-/**
- * Finds the members of one JSON object without building their values. Undefined for anything that `JSON.parse` would
- * refuse, that is not an object, that nests deeper than `maxDepth`, or that repeats a top-level key: parsers that
- * disagree on which one counts let attackers bypass checks.
- */
-export function members(bytes: Buffer): Members | undefined {
-  const found = new Map<string, Buffer>()
-  const whole = walk(bytes, (key, start, end) => {
-    if (found.has(key)) return false
-    found.set(key, bytes.subarray(start, end))
-    return true
-  })
-  return whole ? found : undefined
-}
-
-/**
- * Finds the elements of one JSON array, as slices; undefined for anything else, as with `members`. Stops with undefined
- * after `max`: a slice is a hundred times as large as a one-digit element.
- */
-export function elements(bytes: Buffer, max = Number.POSITIVE_INFINITY): Buffer[] | undefined {
-  const words = wordsOf(bytes)
-  const found: Buffer[] = []
-  let at = skipSpace(bytes, 0)
-  if (bytes[at] !== OPEN_ARRAY) return undefined
-  at = skipSpace(bytes, at + 1)
-  if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
-  for (;;) {
-    const end = skipValue(bytes, words, at, 1)
-    if (end === none || found.length === max) return undefined
-    found.push(bytes.subarray(at, end))
-    at = skipSpace(bytes, end)
-    if (bytes[at] === CLOSE_ARRAY) return skipSpace(bytes, at + 1) === bytes.length ? found : undefined
-    if (bytes[at] !== COMMA) return undefined
-    at = skipSpace(bytes, at + 1)
-  }
-}
-
-/** Whether the bytes are exactly one JSON value that nests no deeper than `maxDepth`. */
-export function isJson(bytes: Buffer): boolean {
-  const at = skipValue(bytes, wordsOf(bytes), skipSpace(bytes, 0), 0)
-  return at !== none && skipSpace(bytes, at) === bytes.length
-}
-
-/** Whether brackets nest deeper than `limit`. Accepts any bytes, not only JSON. */
-export function depthExceeds(bytes: Buffer, limit: number): boolean {
-  const words = wordsOf(bytes)
-  let depth = 0
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number
-    if (byte === QUOTE) {
-      const after = skipString(bytes, words, at + 1)
-      if (after === none) return false
-      at = after - 1
-    } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) {
-      if (++depth > limit) return true
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) depth--
-  }
-  return false
-}
-
-/** Visits each member until the visitor returns false. True if the bytes are one object and all of it was visited. */
-export function walk(
-  bytes: Buffer,
-  visit: (key: string, start: number, end: number, keyStart: number) => boolean,
-): boolean {
-  const words = wordsOf(bytes)
-  const end = eachMember(bytes, words, skipSpace(bytes, 0), (keyStart, keyEnd, start) => {
-    const after = skipValue(bytes, words, start, 1)
-    return after !== none && visit(keyText(bytes, keyStart, keyEnd), start, after, keyStart) ? after : none
-  })
-  return end !== none && skipSpace(bytes, end) === bytes.length
-}
-
-/**
- * Scans an object. `skip` receives the start and end of each key, quotes included, and the start of its value; it
- * returns the end of the value, or `none`.
- */
-export function eachMember(
-  bytes: Buffer,
-  words: Int32Array,
-  from: number,
-  skip: (keyStart: number, keyEnd: number, start: number) => number,
-): number {
-  if (bytes[from] !== OPEN_OBJECT) return none
-  let at = skipSpace(bytes, from + 1)
-  if (bytes[at] === CLOSE_OBJECT) return at + 1
-  for (;;) {
-    if (bytes[at] !== QUOTE) return none
-    const keyEnd = skipString(bytes, words, at + 1)
-    if (keyEnd === none) return none
-    const colon = skipSpace(bytes, keyEnd)
-    if (bytes[colon] !== COLON) return none
-    const end = skip(at, keyEnd, skipSpace(bytes, colon + 1))
-    if (end === none) return none
-    at = skipSpace(bytes, end)
-    if (bytes[at] === CLOSE_OBJECT) return at + 1
-    if (bytes[at] !== COMMA) return none
-    at = skipSpace(bytes, at + 1)
-  }
-}
-
-function keyText(bytes: Buffer, from: number, to: number): string {
-  const text = bytes.toString('utf8', from + 1, to - 1)
-  return text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text
-}
-
-/**
- * Whether JSON text has more than `max` values: members, elements and the value itself. Reads only the text, so that
- * expensive input is found before it is parsed. In invalid JSON, it counts up to where a parser would stop. An empty
- * container counts as two.
- */
-export function hasMoreValues(bytes: Buffer, max: number): boolean {
-  // Every value takes at least one byte.
-  if (bytes.length <= max) return false
-  const words = wordsOf(bytes)
-  let values = 1
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] as number
-    if (byte === QUOTE) {
-      const after = skipString(bytes, words, at + 1)
-      if (after === none) return false
-      at = after - 1
-    } else if ((byte === COMMA || byte === OPEN_ARRAY || byte === OPEN_OBJECT) && ++values > max) return true
-  }
-  return false
 }
