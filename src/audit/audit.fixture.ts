@@ -7,7 +7,7 @@ import { listSegments } from './log-files.ts'
 import type { AuditRecord } from './record.ts'
 import { type VerifyReport, verifyAudit } from './verify/verify.ts'
 import { type AuditLog, type AuditLogOptions, openAuditLog } from './write/audit-log.ts'
-import { type FileSystem, nodeFileSystem } from './write/log-file.ts'
+import { type FileSystem, nodeFileSystem } from './write/segment-file.ts'
 
 export const secret = 'a secret of these tests alone'
 

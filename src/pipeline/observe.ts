@@ -6,7 +6,7 @@ import type { CallOutcome, Observer } from '../core/observer.ts'
 import type { Result } from '../core/result.ts'
 import type { Tracing } from '../core/tracing.ts'
 import type { Trail, TrailStep } from '../core/trail.ts'
-import { operations } from './audit.ts'
+import { operations } from './audit-and-decide.ts'
 
 export interface Watch {
   readonly observers: readonly Observer[]

@@ -8,9 +8,8 @@ import { ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import { silentLog } from '../core/log.ts'
 import { textResult } from '../core/result.ts'
-import { auditAndDecide, auditedView } from './audit.ts'
+import { auditAndDecide, auditedView, refuseBy } from './audit-and-decide.ts'
 import { createPipeline, type PipelineOptions } from './index.ts'
-import { refuseBy } from './policy.ts'
 import { createRefusals, recordRejections } from './refusals.ts'
 
 /** What was written down, oldest first. */

@@ -1,7 +1,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openAuditLog } from '../../src/audit/write/audit-log.ts'
-import { nodeFileSystem } from '../../src/audit/write/log-file.ts'
+import { nodeFileSystem } from '../../src/audit/write/segment-file.ts'
 import type { Audit } from '../../src/core/audit.ts'
 import { silentLog } from '../../src/core/log.ts'
 import { createManualClock } from '../../tests/fixtures/clock.ts'

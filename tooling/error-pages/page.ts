@@ -1,6 +1,6 @@
 import { exitCodeOf } from '../../src/cli/kit.ts'
 import { type ErrorCode, errorKinds, ToolwayError } from '../../src/core/errors.ts'
-import { endingOf } from '../../src/pipeline/audit.ts'
+import { endingOf } from '../../src/pipeline/audit-and-decide.ts'
 import type { Example, NoExample } from './example.ts'
 import type { PageText } from './page-text.ts'
 import { points, wrap } from './wrap.ts'

@@ -4,8 +4,8 @@ import { type ErrorDetails, ToolwayError } from '../../core/errors.ts'
 import type { Log } from '../../core/log.ts'
 import { signerOf, type Unrecorded } from '../record.ts'
 import { argumentsJson, createNameQuoter, eventBody } from './event-body.ts'
-import { type FileSystem, nodeFileSystem } from './log-file.ts'
 import { type AppendedRecord, createRecorder } from './recorder.ts'
+import { type FileSystem, nodeFileSystem } from './segment-file.ts'
 
 export interface AuditLogOptions {
   readonly folder: string

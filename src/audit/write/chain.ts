@@ -5,8 +5,8 @@ import { canonical } from '../../lib/canonical-json.ts'
 import { firstSeqOf, segmentFileName } from '../log-files.ts'
 import { type ChainedRecord, type ControlRecord, type SegmentRecord, type Signer, sealLine } from '../record.ts'
 import type { RecordBody, RecordPosition } from './event-body.ts'
-import { appendLine, type FileSystem, openSegment, type Segment } from './log-file.ts'
 import type { RecoveredLane } from './recover.ts'
+import { appendLine, type FileSystem, openSegment, type Segment } from './segment-file.ts'
 
 /** Distributes `Omit` over a union. */
 type Without<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never

@@ -4,7 +4,7 @@ import type { ChainEnd } from '../../core/audit-archive.ts'
 import { canonical } from '../../lib/canonical-json.ts'
 import { ifExists, listLanes, listSegments, readPart } from '../log-files.ts'
 import type { Signer } from '../record.ts'
-import { type FileSystem, writeFully } from './log-file.ts'
+import { type FileSystem, writeFully } from './segment-file.ts'
 
 /**
  * `<lane>/head` records how far the lane is known to be on disk. It is rewritten in place after each sync, before

@@ -4,8 +4,8 @@ import { isMissing, publicKeyFile, readIfExists } from '../log-files.ts'
 import { type Unrecorded, type Verifier, verifiersOf } from '../record.ts'
 import type { ControlFields } from './chain.ts'
 import { bounded, type RecordBody } from './event-body.ts'
-import { FileModifiedError, type FileSystem, type GroupCommit, writeFully } from './log-file.ts'
 import { applyRetention } from './retention.ts'
+import { FileModifiedError, type FileSystem, type GroupCommit, writeFully } from './segment-file.ts'
 import { type AuditWriter, lockFreeLane, openWriter, recordStart, type WriterOptions } from './writer.ts'
 
 export interface RecorderOptions extends Omit<WriterOptions, 'failed' | 'lost' | 'synced'> {

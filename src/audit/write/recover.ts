@@ -5,7 +5,7 @@ import { firstSeqOf, listSegments, readPart } from '../log-files.ts'
 import { type AuditRecord, type GapRecord, parseSealedLine, zeroHash } from '../record.ts'
 import { maxLine } from './event-body.ts'
 import type { HeadState, LogHead } from './head.ts'
-import type { Segment } from './log-file.ts'
+import type { Segment } from './segment-file.ts'
 
 export interface RecoveredLane extends ChainEnd {
   /**

@@ -8,8 +8,8 @@ import { listLanes } from '../log-files.ts'
 import type { Signer } from '../record.ts'
 import { createChain, type RecordChain } from './chain.ts'
 import { headFile, lastKnownHead, openHead, openMark } from './head.ts'
-import { createGroupCommit, type FileSystem, writeFully } from './log-file.ts'
 import { recoverLane } from './recover.ts'
+import { createGroupCommit, type FileSystem, writeFully } from './segment-file.ts'
 
 export interface WriterOptions {
   readonly folder: string

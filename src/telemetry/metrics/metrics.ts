@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts'
 import type { Entry } from '../../core/entry.ts'
 import { errorKinds } from '../../core/errors.ts'
 import type { CallOutcome, Observed, Observer } from '../../core/observer.ts'
+import { type ExpositionPage, pageOf } from './exposition.ts'
 import {
   bucketOf,
   type Counter,
@@ -18,7 +19,6 @@ import {
   safeRedact,
   toolError,
 } from './family.ts'
-import { type ExpositionPage, pageOf } from './page.ts'
 import { processFamilies } from './process.ts'
 import { type Readings, readingFamilies } from './readings.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { pageOf } from './exposition.ts'
 import { counterFamily, histogramFamily, observe, readFamily } from './family.ts'
-import { pageOf } from './page.ts'
 
 const calls = counterFamily({ name: 'calls_total', help: 'Calls.', labels: ['tool'] })
 calls.of('a').value = 2

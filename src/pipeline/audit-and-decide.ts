@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Page, View } from '../core/access.ts'
+import type { Access, Page, View } from '../core/access.ts'
 import type { Audit, AuditEnd, AuditSubject, Operation } from '../core/audit.ts'
 import type { Call, Caller, Interceptor } from '../core/call.ts'
-import type { Decide, Decision } from '../core/decision.ts'
+import { type Decide, type Decision, type Denial, refusalOf } from '../core/decision.ts'
 import type { Entry, Kind } from '../core/entry.ts'
 import { ServerError, ToolwayError } from '../core/errors.ts'
 import type { Result } from '../core/result.ts'
-import type { RefuseCall } from './policy.ts'
 import type { Note, Refusals, Who } from './refusals.ts'
 
 export const operations: Readonly<Record<Kind, Operation>> = {
@@ -184,3 +183,28 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
 
 /** The audit writer logs its own failures. */
 const ignored = () => {}
+
+type RefuseCall = (call: Call, denial: Denial) => Promise<never>
+
+/** Throws the reason or, if denials are hidden, the error for an entry that does not exist. */
+export const refuseBy =
+  (view: Access['view'], hideDenied: boolean): RefuseCall =>
+  async ({ caller, entry }, denial) => {
+    const refusal = refusalOf(denial, entry.server)
+    if (!hideDenied) throw refusal
+    const missing = await view(caller)
+      .find(entry.kind, entry.server, entry.name)
+      .catch((thrown: unknown) => thrown)
+    throw missing instanceof ToolwayError ? missing.concealing(refusal) : refusal
+  }
+
+/** The current decision; undefined while the policy that already decided is still in force. */
+export type Recheck = (call: Call) => Decision | undefined
+
+/** A call can wait long for approval or in a queue. Check again before sending that it is still allowed. */
+export const recheck =
+  (decideNow: Recheck, refuse: RefuseCall): Interceptor =>
+  (call, next) => {
+    const decision = decideNow(call)
+    return decision === undefined || decision.allowed ? next(call) : refuse(call, decision)
+  }
