@@ -37,7 +37,7 @@ export const configSchema = z
     models: modelsSection.default({}).describe('Language models, by name.'),
     chat: chatSection.prefault({}).describe('The chat endpoint.'),
     native: nativeSection.prefault({}).describe('Built-in tools.'),
-    sinks: sinksSection.default({}).describe('Named destinations for output of agents.'),
+    sinks: sinksSection.default({}).describe('Named destinations for the output of agents.'),
     sandbox: sandboxSection.prefault({}).describe('Limits of code that agents run.'),
     stores: storesSection.prefault({}).describe('Where state is stored.'),
   })

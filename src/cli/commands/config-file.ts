@@ -38,7 +38,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   const { env, cwd } = shell
   const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths
   if (others.length > 0) {
-    throw new UsageError('The configuration is in several files.', 'Name the one to edit with --config, once.')
+    throw new UsageError('The configuration is in several files.', 'Specify the file to edit with a single --config.')
   }
   const path = found ?? join(cwd, 'toolway.yaml')
   const named = shortPath(path, shell)

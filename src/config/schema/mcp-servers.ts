@@ -131,12 +131,14 @@ const fields = z.strictObject({
     })
     .prefault({})
     .describe('Restarts of a crashing process.'),
-  spares: numeric({ max: 64 }).prefault(1).describe('Started spare connections for session caller or call.'),
+  spares: numeric({ max: 64 })
+    .prefault(1)
+    .describe('Number of connections to start in advance, if session is caller or call.'),
   refresh: duration().optional().describe('Interval for listing this server again. Default: discovery.refresh.'),
   approve: names().default([]).describe('Tools that need approval by a person; denied if nobody can be asked.'),
   readOnly: flag().prefault(false).describe('Denies writes.'),
   readTools: names().default([]).describe('Tools that only read.'),
-  idempotentTools: names().default([]).describe('Tools that can safely be called again (retried).'),
+  idempotentTools: names().default([]).describe('Tools that are safe to retry.'),
   trustAnnotations: flag().prefault(false).describe("Whether to trust the server's readOnlyHint and idempotentHint."),
   tools: z
     .strictObject({
@@ -156,7 +158,7 @@ const fields = z.strictObject({
     ),
   toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limits of calls by tool.'),
   concurrency: numeric({ min: 1 }).prefault(16).describe('Maximum calls in flight.'),
-  priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('In a name conflict the higher priority wins.'),
+  priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Priority in name conflicts; the highest wins.'),
   guards: z.array(guard).default([]).describe('Checks of arguments and resource URIs: path, sql and url.'),
   breaker: serverBreaker
     .optional()

@@ -26,7 +26,7 @@ export const nativeSection = z.strictObject({
     .array(z.enum(builtIn))
     .default([...builtIn])
     .describe('Built-in tools to serve.'),
-  fetch: fetch.prefault({}).describe('Limits of the tool fetch.'),
+  fetch: fetch.prefault({}).describe('Limits of the fetch tool.'),
   inference: inference
     .prefault({})
     .describe('Models for generate, vision, speech and diffusion, by their names in models.'),

@@ -34,7 +34,7 @@ export const healthSection = z.strictObject({
   timeout: limit().prefault('5s').describe('Time limit of a health check.'),
 })
 
-const tool = 'a tool as server.tool, with * where it helps'
+const tool = 'a tool as server.tool, * as a wildcard'
 
 export const cacheSection = z.strictObject({
   enabled: flag().prefault(false).describe('Enables the cache.'),

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { address, flag, headers, limit, numeric, path, text, textLike } from './values.ts'
 
 const common = {
-  description: text().optional().describe('Purpose of the sink, for models.'),
+  description: text().optional().describe('Purpose of the sink, shown to models.'),
   disabled: flag().prefault(false).describe('Disables the sink.'),
 }
 

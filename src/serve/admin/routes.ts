@@ -56,7 +56,7 @@ export const routes: readonly Route[] = [
     answer: z.record(z.string(), z.unknown()),
     run: (_, { document }) => document(),
   }),
-  userRoute('GET', 'overview', 'The gateway as a whole', {
+  userRoute('GET', 'overview', 'Summary of the gateway', {
     answer: figures.overview,
     run: ({ caller }, { admin }) => admin.overview(caller),
   }),
@@ -66,7 +66,7 @@ export const routes: readonly Route[] = [
     run: ({ caller, query }, { admin }) => admin.series(caller, query),
   }),
   userRoute('GET', 'stats', 'Figures by agent, server, operation or tool', {
-    query: z.strictObject({ by: figures.statsBy.describe('What to count by.') }),
+    query: z.strictObject({ by: figures.statsBy.describe('What to group by.') }),
     answer: figures.stats,
     run: ({ caller, query }, { admin }) => admin.stats(caller, query.by),
   }),
@@ -96,7 +96,7 @@ export const routes: readonly Route[] = [
     answer: catalog.toolPage,
     run: ({ caller, query }, { admin }) => admin.tools(caller, query),
   }),
-  userRoute('GET', 'tools/{name}', 'One tool: its definition, and who may use it', {
+  userRoute('GET', 'tools/{name}', 'One tool, its definition and who may use it', {
     answer: catalog.toolDetail,
     run: ({ caller, target }, { admin }) => admin.tool(caller, target),
   }),
@@ -161,7 +161,7 @@ export const routes: readonly Route[] = [
     answer: figures.configView,
     run: (_, { admin }) => admin.config(),
   }),
-  adminRoute('POST', 'config/reload', 'Reloads the configuration, completely or not at all', {
+  adminRoute('POST', 'config/reload', 'Reloads the configuration; an invalid one is not applied', {
     answer: figures.reloadEvent,
     run: ({ caller }, { admin }) => admin.reload(caller),
   }),
@@ -169,7 +169,7 @@ export const routes: readonly Route[] = [
     answer: calls.chatView,
     run: (_, { chat }) => chat.view(),
   }),
-  userRoute('POST', 'chat', 'Answers a conversation, using tools, as a stream of events', {
+  userRoute('POST', 'chat', 'Answers a conversation with the help of tools; streams events', {
     stream: true,
     body: z.strictObject({
       messages: z.array(message).min(1).describe('The conversation, ending with the new message.'),

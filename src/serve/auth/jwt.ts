@@ -117,7 +117,7 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   if (error instanceof errors.JWTClaimValidationFailed) {
     const { claim, reason } = error
     if (reason === 'missing') return `The token has no ${claim} claim: ask your identity provider for a token with it.`
-    if (claim === 'nbf') return 'The token is not valid yet: wait, or set the clock.'
+    if (claim === 'nbf') return 'The token is not valid yet: wait, or correct the clock of this machine.'
     if (claim === 'iss') return `The token was issued by another issuer: get one from ${issuer}.`
     if (claim === 'aud') return `The token is for another audience: get one for ${audience}.`
     return `The token's ${claim} claim is invalid: get a new token from your identity provider.`

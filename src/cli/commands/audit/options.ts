@@ -39,7 +39,7 @@ function decision(text: string): string {
 export const withLogOptions = (command: Command): Command =>
   command
     .option('--path <folder>', 'folder of the log (default: as configured)')
-    .option('--postgres', 'read the records of all replicas from PostgreSQL, in the order of arrival')
+    .option('--postgres', 'read the records of all replicas from PostgreSQL, in order of arrival')
 
 /** Includes the options of `withLogOptions`. */
 export const withFilterOptions = (command: Command): Command =>
