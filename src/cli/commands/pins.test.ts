@@ -102,6 +102,6 @@ describe('B5, B11: pins on the command line, without any server', () => {
     const again = await toolway(['pins', 'approve', '--all'], place)
     expect(again).toMatchObject({ code: 0, stdout: '' })
     expect(again.stderr).toContain('Nothing to approve')
-    expect((await toolway(['pins', 'list', '--changed'], place)).stderr).toContain('Nothing waits for approval')
+    expect((await toolway(['pins', 'list', '--changed'], place)).stderr).toContain('Nothing is waiting for approval')
   })
 })
