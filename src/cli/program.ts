@@ -131,7 +131,7 @@ Examples:
     .option('--args <json>', 'arguments as a JSON object, @file to read them from a file, - from stdin')
     .option('--out <file>', 'write the first image, audio or file in the result to this file')
     .addOption(agent())
-    .addOption(timeout('time limit of the call (default: as configured)'))
+    .addOption(timeout('time limit for the call (default: as configured)'))
     .addOption(wait())
     .addHelpText(
       'after',

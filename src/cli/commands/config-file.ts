@@ -146,7 +146,7 @@ export const starter = head + example + tail
 
 /** With these lines under `mcpServers`. */
 export const starterWith = (servers: string): string =>
-  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` put more here.\nmcpServers:\n${servers}\n${tail}`
+  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${tail}`
 
 /** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
 export async function readConfigFile(path: string, named: string): Promise<FileSnapshot> {

@@ -189,7 +189,7 @@ function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, sh
   if (!files.some((file) => file.path === path)) return
   throw new UsageError(
     `The configuration in use, ${shortPath(path, shell)}, is also the configuration file of ${clientLabels[client]}.`,
-    'Run `toolway init` to make a separate configuration from it, then connect again.',
+    'Run `toolway init` to create a separate configuration from it, then connect again.',
   )
 }
 

@@ -77,7 +77,7 @@ const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
 function unknownServer(server: string, servers: readonly string[]): UsageError {
   return new UsageError(
-    `No definitions of server ${visible(server)} are pinned${didYouMean(server, servers)}`,
+    `No definitions are pinned for server ${visible(server)}${didYouMean(server, servers)}`,
     'Tools are pinned when a server is first listed; `toolway pins list` shows the pins.',
   )
 }

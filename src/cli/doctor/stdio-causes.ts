@@ -57,7 +57,7 @@ const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, wi
 
 const folderMissing: RecogniseCause<StdioServer> = ({ failure, config: { cwd } }) => {
   if (failure.code !== 'ENOENT' || cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
-  return { message: `its folder ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
+  return { message: `its working directory ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
 }
 
 const installations: Readonly<Record<string, string>> = {

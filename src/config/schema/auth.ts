@@ -59,5 +59,5 @@ export const authSection = z.strictObject({
     .prefault('1s')
     .describe('Interval after which an address that has reached maxFailures may try once more.'),
   keys: z.array(key).default([]).meta({ secret: 'digest' }).describe('API keys.'),
-  jwt: jwt.optional().describe('JSON Web Tokens of an identity provider.'),
+  jwt: jwt.optional().describe('JSON Web Tokens from an identity provider.'),
 })

@@ -36,7 +36,7 @@ const promptsSection = z.strictObject({
 const codeExecution = z.strictObject({
   enabled: flag().prefault(false).describe('Offers execute_code to the model.'),
   environment: text('the name of an environment').default('scratch').describe('Environment that code runs in.'),
-  timeout: limit().prefault('30s').describe('Time limit of one run.'),
+  timeout: limit().prefault('30s').describe('Time limit for one run.'),
 })
 
 export const chatSection = z.strictObject({
@@ -49,7 +49,7 @@ export const chatSection = z.strictObject({
   maxTools: numeric({ min: 1 }).prefault(16).describe('Maximum tools offered at a time.'),
   parallel: numeric({ min: 1 }).prefault(8).describe('Maximum concurrent tool calls.'),
   codeExecution: codeExecution.prefault({}).describe('Code execution in the chat loop.'),
-  approve: names('a tool as server.tool, * as a wildcard, or writes')
+  approve: names('a tool as server.tool (* is a wildcard), or writes')
     .default([])
     .describe(
       'Tools that need approval by a person when the chat calls them; writes means all tools that may change something.',
@@ -66,10 +66,10 @@ export const chatSection = z.strictObject({
 const disabled = flag().prefault(false).describe('Disables the model.')
 
 const timeouts = z.strictObject({
-  total: limit().prefault('5m').describe('Time limit of one answer, including retries.'),
+  total: limit().prefault('5m').describe('Time limit for one answer, including retries.'),
   step: limit()
     .prefault('3m')
-    .describe('Time limit of one request, from the first byte sent to the last byte received.'),
+    .describe('Time limit for one request, from the first byte sent to the last byte received.'),
   chunk: limit().prefault('30s').describe('Time limit between two chunks of a streamed answer.'),
 })
 
@@ -82,7 +82,7 @@ const openai = z.strictObject({
     .enum(['auto', 'json_schema', 'grammar', 'json_object', 'none'])
     .default('auto')
     .describe('How answers are constrained to a schema; auto uses the strictest form that the server supports.'),
-  timeouts: timeouts.prefault({}).describe('Time limits of requests to the server.'),
+  timeouts: timeouts.prefault({}).describe('Time limits for requests to the server.'),
   disabled,
 })
 
@@ -94,7 +94,7 @@ const gguf = z.strictObject({
     .describe('Context size in tokens, including the answer; limited by what the model supports.'),
   threads: numeric({ min: 1, max: 256 }).optional().describe('Number of threads. Default: half of the CPU cores.'),
   idle: duration().prefault('10m').describe('How long the model stays in memory after an answer; 0: always.'),
-  timeout: limit().prefault('5m').describe('Time limit of one answer, including the queue and loading the file.'),
+  timeout: limit().prefault('5m').describe('Time limit for one answer, including the queue and loading the file.'),
   disabled,
 })
 

@@ -130,7 +130,7 @@ const fields = z.strictObject({
       window: limit().prefault('1m').describe('Length of the window.'),
     })
     .prefault({})
-    .describe('Restarts of a crashing process.'),
+    .describe('Restart limits for a crashing process.'),
   spares: numeric({ max: 64 })
     .prefault(1)
     .describe('Number of connections to start in advance, if session is caller or call.'),
@@ -146,20 +146,20 @@ const fields = z.strictObject({
       exclude: names().default([]).describe('Tools to exclude from the catalog.'),
     })
     .prefault({})
-    .describe('Which of its tools are in the catalog.'),
-  timeout: limit().optional().describe('Time limit of a call; progress restarts it. Default: defaults.timeout.'),
+    .describe('Which tools of the server are in the catalog.'),
+  timeout: limit().optional().describe('Time limit for a call; progress restarts it. Default: defaults.timeout.'),
   maxTimeout: limit()
     .optional()
-    .describe('Total time limit of a call whose server reports progress. Default: defaults.maxTimeout.'),
+    .describe('Total time limit for a call whose server reports progress. Default: defaults.maxTimeout.'),
   startTimeout: limit()
     .optional()
     .describe(
       'Time limit for connecting, including the start of the process. Default: 2 minutes for a process, 30 s over HTTP.',
     ),
-  toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limits of calls by tool.'),
+  toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limits for calls, by tool.'),
   concurrency: numeric({ min: 1 }).prefault(16).describe('Maximum calls in flight.'),
   priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Priority in name conflicts; the highest wins.'),
-  guards: z.array(guard).default([]).describe('Checks of arguments and resource URIs: path, sql and url.'),
+  guards: z.array(guard).default([]).describe('Checks for arguments and resource URIs: path, sql and url.'),
   breaker: serverBreaker
     .optional()
     .describe('Circuit breaker of this server; missing keys come from the section breaker.'),

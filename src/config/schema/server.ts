@@ -43,12 +43,14 @@ export const serverSection = z.strictObject({
 export const defaultsSection = z.strictObject({
   agent: text('the name of an agent')
     .optional()
-    .describe('Agent of callers that name none; the variable TOOLWAY_DEFAULT_AGENT overrides it.'),
+    .describe(
+      'Agent for callers that do not specify one; the environment variable TOOLWAY_DEFAULT_AGENT overrides it.',
+    ),
   denyOnMissingAgent: flag().prefault(true).describe('Whether callers without an agent are rejected.'),
   expose: exposure.default('both').describe('How agents see tools: direct, meta, both or code.'),
-  timeout: limit().prefault('30s').describe('Time limit of a call. Progress restarts it, up to maxTimeout in total.'),
+  timeout: limit().prefault('30s').describe('Time limit for a call. Progress restarts it, up to maxTimeout in total.'),
   maxTimeout: limit()
     .prefault('10m')
-    .describe('Total time limit of a call whose server reports progress; a longer timeout takes precedence.'),
+    .describe('Total time limit for a call whose server reports progress; a longer timeout takes precedence.'),
   debug: flag().prefault(false).describe('Offers get_gateway_status to all agents.'),
 })

@@ -60,12 +60,12 @@ export const routes: readonly Route[] = [
     answer: figures.overview,
     run: ({ caller }, { admin }) => admin.overview(caller),
   }),
-  userRoute('GET', 'series', 'Figures over time', {
+  userRoute('GET', 'series', 'Statistics over time', {
     query: calls.timeRange,
     answer: figures.series,
     run: ({ caller, query }, { admin }) => admin.series(caller, query),
   }),
-  userRoute('GET', 'stats', 'Figures by agent, server, operation or tool', {
+  userRoute('GET', 'stats', 'Statistics by agent, server, operation or tool', {
     query: z.strictObject({ by: figures.statsBy.describe('What to group by.') }),
     answer: figures.stats,
     run: ({ caller, query }, { admin }) => admin.stats(caller, query.by),
@@ -103,7 +103,7 @@ export const routes: readonly Route[] = [
   userRoute('POST', 'tools/{name}/call', 'Calls a tool as one of the agents that the credential may act as', {
     body: z.strictObject({
       arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
-      agent: z.string().optional().describe('The agent. Default: that of the credential.'),
+      agent: z.string().optional().describe('The agent to act as. Default: the agent of the credential.'),
     }),
     answer: catalog.tryResult,
     run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
@@ -173,9 +173,9 @@ export const routes: readonly Route[] = [
     stream: true,
     body: z.strictObject({
       messages: z.array(message).min(1).describe('The conversation, ending with the new message.'),
-      model: z.string().min(1).optional().describe('The model. Default: the first that GET chat returns.'),
+      model: z.string().min(1).optional().describe('The model. Default: the first one that GET chat returns.'),
       mode: z.enum(['staged', 'agent']).optional().describe('Overrides chat.mode.'),
-      agent: z.string().optional().describe('The agent. Default: that of the credential.'),
+      agent: z.string().optional().describe('The agent to act as. Default: the agent of the credential.'),
     }),
     async run({ user, caller, body, signal, response }, { chat, watch }) {
       watch(user, response)

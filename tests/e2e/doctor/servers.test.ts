@@ -76,7 +76,7 @@ test('B11: broken programs are told apart, each with what to do', async () => {
     return [status, message, `→ ${remedy}`, ...details].join('\n')
   }
   expect(said('absent')).toMatch(/^problem\nthe command no-such-command was not found\n→ command -v/)
-  expect(said('homeless')).toMatch(/^problem\nits folder \/no\/such\/folder does not exist\n→ mkdir -p/)
+  expect(said('homeless')).toMatch(/^problem\nits .*\/no\/such\/folder does not exist\n→ mkdir -p/)
   expect(said('forbidden')).toMatch(/^problem\nthe command \.\/toolway\.json is not executable\n→ chmod \+x/)
   expect(said('crashing')).toMatch(/^problem\nit ended \(exit code 3\)\n→ cd .*\nout of luck$/)
   expect(said('needy')).toMatch(/^problem\nit needs .*SOME_API_KEY\n→ mcpServers\.needy\.env\.SOME_API_KEY/)

@@ -90,9 +90,9 @@ export const timeRange = z.strictObject({
 export type TimeRange = ViewOf<typeof timeRange>
 
 export const callsQuery = z.strictObject({
-  agent: text('Calls of this agent.'),
+  agent: text('Calls by this agent.'),
   server: text('Calls to this server.'),
-  name: text('Calls of this tool, resource or prompt.'),
+  name: text('Calls to this tool, resource or prompt.'),
   operation: text('Calls with this operation, such as call_tool.'),
   outcome: outcome.optional().describe('Calls with this outcome.'),
   text: text('Calls with this text in the id, agent, server, name, principal or code.'),
@@ -128,7 +128,7 @@ export const toolsQuery = z.strictObject({
 export type ToolsQuery = ViewOf<typeof toolsQuery>
 
 export const whyQuery = z.strictObject({
-  agent: text('The agent; by default that of the credential.'),
+  agent: text('The agent to check. Default: the agent of the credential.'),
   tool: z.string().min(1).max(maxText).describe('The name of the tool, such as server.tool or server__tool.'),
 })
 export type WhyParams = ViewOf<typeof whyQuery>

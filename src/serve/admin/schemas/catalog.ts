@@ -60,7 +60,7 @@ export const toolPage = named('ToolPage', 'A page of tools.', {
 })
 export type ToolPage = ViewOf<typeof toolPage>
 
-const permission = named('Permission', 'Whether an agent may use a tool, and the deciding rule.', {
+const permission = named('Permission', 'Whether an agent may use a tool, and the rule that decides.', {
   agent: z.string(),
   allowed: z.boolean(),
   rule: z.string(),

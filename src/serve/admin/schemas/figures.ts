@@ -31,7 +31,7 @@ const figureFields = {
 
 export const figures = named(
   'Figures',
-  'Call counts and latencies of a period. Latencies are null if there were no calls.',
+  'Call counts and latencies for a period. Latencies are null if there were no calls.',
   figureFields,
 )
 export type Figures = ViewOf<typeof figures>
@@ -86,7 +86,7 @@ export const overview = named('Overview', 'Summary of the gateway.', {
 })
 export type Overview = ViewOf<typeof overview>
 
-export const series = named('Series', 'Figures over time, oldest first. Periods without calls are included.', {
+export const series = named('Series', 'Statistics over time, oldest first. Periods without calls are included.', {
   from: z.number(),
   to: z.number(),
   stepMs: z.number().min(1),
@@ -96,7 +96,7 @@ export type Series = ViewOf<typeof series>
 
 export const statsBy = z.enum(['agent', 'server', 'operation', 'tool'])
 
-export const stats = named('Stats', 'Figures by agent, server, operation or tool.', {
+export const stats = named('Stats', 'Statistics by agent, server, operation or tool.', {
   by: statsBy,
   since: z.number(),
   rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
