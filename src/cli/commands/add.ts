@@ -106,7 +106,7 @@ function definitionOf([first = '', ...rest]: readonly string[], options: AddOpti
   const explicit = transport && { transport }
   if (isUrl(first)) {
     if (rest.length > 0) throw new UsageError('A URL takes no arguments.', 'Pass headers with --header "Name: value".')
-    if (env) throw new UsageError('--env is only for commands.', 'Pass headers of a URL with --header "Name: value".')
+    if (env) throw new UsageError('--env is only for commands.', 'Pass headers for a URL with --header "Name: value".')
     if (transport === 'stdio') throw new UsageError('--transport stdio needs a command, not a URL.')
     return { url: first, ...explicit, headers: Object.fromEntries((header ?? []).map(parseHeader)) }
   }

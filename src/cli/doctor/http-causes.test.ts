@@ -30,7 +30,7 @@ test.each([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'not trusted here', 'NODE_EXTRA_CA_CERTS'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'not trusted here', 'NODE_EXTRA_CA_CERTS'],
   ['CERT_HAS_EXPIRED', 'expired', 'expire date'],
-  ['ERR_TLS_CERT_ALTNAME_INVALID', 'for another name', 'mcpServers.it.url'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'different host name', 'mcpServers.it.url'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'does not speak TLS', 'mcpServers.it.url: http://mcp.example.com/v1'],
 ])('B11: TLS: %s', async (code, message, remedy) => {
   const finding = await findingOf(https, { failure: { code } })

@@ -48,7 +48,7 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const remedy = `mcpServers.${name}.url: https://the-name-in-the-certificate/…`
-    return { message: `the certificate of ${host} is for another name`, remedy }
+    return { message: `the certificate of ${host} is for a different host name`, remedy }
   }
   if (config.url.startsWith('https:') && (code === 'EPROTO' || code.startsWith('ERR_SSL_'))) {
     const remedy = `mcpServers.${name}.url: ${bare(config.url).replace(/^https/, 'http')}`
@@ -73,7 +73,7 @@ const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status },
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
-    const message = `it rejects the token of the last sign-in (HTTP ${status}): its scopes may not be sufficient`
+    const message = `it rejects the token from the last sign-in (HTTP ${status}): its scopes may not be sufficient`
     return { message, remedy: `toolway auth ${name}` }
   }
   const shown =

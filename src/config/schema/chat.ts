@@ -76,7 +76,7 @@ const timeouts = z.strictObject({
 const openai = z.strictObject({
   kind: z.literal('openai').describe('A server with an OpenAI-compatible API.'),
   baseUrl: address('http', 'https').meta({ secret: 'address' }).describe('Base URL, up to and including /v1.'),
-  model: text('the name of a model').describe('Name of the model at its server.'),
+  model: text('the name of a model').describe('Name of the model on its server.'),
   apiKey: text('an API key').optional().meta({ secret: true }).describe('API key; preferably a variable.'),
   constraint: z
     .enum(['auto', 'json_schema', 'grammar', 'json_object', 'none'])

@@ -98,7 +98,7 @@ const fields = z.strictObject({
     .record(textLike(/^[^=\0]+$/, 'the name of a variable'), verbatim())
     .default({})
     .meta({ secret: 'variables' })
-    .describe('Environment variables of the program, in addition to PATH, HOME and similar.'),
+    .describe('Environment variables of the program, in addition to basic ones such as PATH and HOME.'),
   cwd: path().optional().describe('Working directory of the program. Default: the folder of this file.'),
   url: address('http', 'https')
     .optional()

@@ -15,7 +15,7 @@ const actions: Readonly<Record<ServerAction, string>> = {
   restart: 'Restarts the process or connection of a server',
   enable: 'Enables a server',
   disable: 'Disables a server: it lists nothing and rejects calls until it is enabled or restarted',
-  refresh: 'Lists the tools, resources and prompts of a server again',
+  refresh: 'Refreshes the tools, resources and prompts of a server',
 }
 
 const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })

@@ -57,7 +57,7 @@ export const withFilterOptions = (command: Command): Command =>
     .option('--call <id>', 'with this id')
     .option('--parent <id>', 'made within this call')
     .option('--text <text>', 'with this text in the arguments; also as name=value')
-    .option('--errors', 'where the tool reported an error')
+    .option('--errors', 'only calls in which the tool reported an error')
 
 export interface TailOptions extends CommonOptions, LogLocationOptions, FilterOptions {
   readonly lines: number
