@@ -19,10 +19,10 @@ const hints = (command: string): Partial<Record<ErrorCode | 'NO_GATEWAY', string
   SERVER_UNAVAILABLE: `\`${command} servers\` shows the state of each server; --log debug shows what this one wrote.`,
   INVALID_ARGUMENTS: `\`${command} tools show NAME\` shows the arguments of a tool.`,
   DENIED_BY_POLICY: `\`${command} why AGENT TOOL\` shows which rule decided.`,
-  NO_FALLBACK_CONFIGURED: 'Name the agent with --agent.',
-  FALLBACK_AGENT_NOT_IN_RULES: 'Name another agent with --agent.',
+  NO_FALLBACK_CONFIGURED: 'Specify the agent with --agent.',
+  FALLBACK_AGENT_NOT_IN_RULES: 'Specify another agent with --agent.',
   QUARANTINED: `\`${command} pins show TOOL\` shows what changed; \`${command} pins approve TOOL\` approves it.`,
-  TIMEOUT: 'Give it more time with --timeout.',
+  TIMEOUT: 'Increase the time limit with --timeout.',
   NO_GATEWAY: `\`${command} serve\` starts a gateway; --host and --port name another one.`,
 })
 

@@ -49,11 +49,13 @@ export function createProgram(shell: Shell, finish: (code: ExitCode) => void): C
     })
 
   const program = new Command('toolway')
-    .description('One way to every tool: puts many MCP servers behind one endpoint.')
+    .description('Gateway that puts many MCP servers behind one endpoint.')
     .version(version, '-V, --version')
     .option('-c, --config <file>', 'configuration to read; repeat it to merge several, later ones win', collect)
     .option('--json', 'print JSON')
-    .addOption(choice('--log <level>', 'how much to log on stderr', 'trace debug info warn error fatal silent'))
+    .addOption(
+      choice('--log <level>', 'minimum level of log messages on stderr', 'trace debug info warn error fatal silent'),
+    )
     .addHelpText(
       'after',
       `
@@ -89,7 +91,7 @@ ${exitCodeHelp}`,
     .option('-e, --env <KEY=VALUE>', 'a variable for the command; repeat it for several', collect)
     .option('-H, --header <header>', 'a header for the URL, as "Name: value"; repeat it for several', collect)
     .addOption(choice('-t, --transport <transport>', 'transport of the URL (default: inferred)', 'http sse stdio'))
-    .option('--force', 'replace an existing server of that name')
+    .option('--force', 'replace an existing server with that name')
     .option('--dry-run', 'show the change without writing it')
     .addHelpText(
       'after',
@@ -112,7 +114,7 @@ Examples:
     .addOption(wait())
   command(tools, 'show', async () => (await import('./commands/tools.ts')).showTool)
     .description('show a tool and its full definition')
-    .argument('<name>', 'in any spelling: server.tool, server__tool …')
+    .argument('<name>', 'name of the tool, such as server.tool or server__tool')
     .addOption(agent())
     .addOption(wait())
   command(tools, 'cost', async () => (await import('./commands/tools.ts')).showCost)
@@ -124,12 +126,12 @@ Examples:
 
   command(program, 'call', async () => (await import('./commands/call.ts')).callTool)
     .description('call a tool')
-    .argument('<server.tool>', 'the tool, in any spelling')
+    .argument('<server.tool>', 'name of the tool, such as server.tool or server__tool')
     .argument('[key=value...]', 'its arguments, typed by its input schema; key:=json forces JSON')
     .option('--args <json>', 'arguments as a JSON object, @file to read them from a file, - from stdin')
-    .option('--out <file>', 'write the first image, sound or file of the result to this file')
+    .option('--out <file>', 'write the first image, audio or file in the result to this file')
     .addOption(agent())
-    .addOption(timeout('time limit of the call (default: as configured)'))
+    .addOption(timeout('time limit for the call (default: as configured)'))
     .addOption(wait())
     .addHelpText(
       'after',
@@ -165,11 +167,11 @@ Examples:
 
   const keys = program.command('keys').description('create, list and revoke API keys')
   command(keys, 'list', async () => (await import('./commands/keys.ts')).listKeys, { isDefault: true }).description(
-    'list the keys of the configuration and of the key file',
+    'list the keys in the configuration and in the key file',
   )
   command(keys, 'create', async () => (await import('./commands/keys.ts')).createKey)
     .description('create a key and show it once')
-    .argument('<name>', 'its name, also in the audit log')
+    .argument('<name>', 'name of the key, shown in the audit log')
     .option('--agent <agent>', 'an agent that the key may act as; repeat it for several, "*" for all', collect)
     .option('--admin', 'allow the admin interface')
     .option('--expires <time>', 'lifetime of the key: 12h, 90d (default: unlimited)', lifetimeMs)
@@ -202,8 +204,8 @@ Examples:
   command(program, 'why', async () => (await import('./commands/why.ts')).why)
     .description('show whether an agent may use a tool, and which rule decides')
     .argument('<agent>', 'the agent')
-    .argument('<tool>', 'the tool, in any spelling')
-    .option('--anonymous', 'decide for callers without a credential')
+    .argument('<tool>', 'name of the tool, such as server.tool or server__tool')
+    .option('--anonymous', 'check for callers without a credential')
     .addOption(wait())
     .addHelpText('after', `\nExample:\n  ${name} why researcher filesystem.write_file`)
 
@@ -211,14 +213,14 @@ Examples:
   command(pins, 'list', async () => (await import('./commands/pins.ts')).listPins, { isDefault: true })
     .description('list the pinned definitions and their state')
     .option('--server <server>', 'only this server')
-    .option('--changed', 'only definitions that wait for approval')
+    .option('--changed', 'only definitions that are waiting for approval')
   command(pins, 'show', async () => (await import('./commands/pins.ts')).showPin)
     .description('compare the approved definition with the latest one')
     .argument('<server.tool>', 'as `pins list` shows it')
   command(pins, 'approve', async () => (await import('./commands/pins.ts')).approvePins)
     .description('approve the latest definition')
     .argument('[server.tool]', 'as `pins list` shows it, or server.* for a whole server')
-    .option('--all', 'approve everything that waits')
+    .option('--all', 'approve everything that is waiting for approval')
     .option('--hash <hash>', 'exactly this definition, as `pins show` shows it')
 
   const policy = program.command('policy').description('try out a policy')
@@ -227,7 +229,7 @@ Examples:
     .requiredOption('--policy <file>', 'configuration with the proposed agents and policy')
     .option('--since <when>', 'only calls not older than this: 30m, 7d, 2026-03-01')
     .option('--until <when>', 'only calls older than this')
-    .option('--strict', 'exit with 4 if a call that was allowed would be denied or its tool would be gone')
+    .option('--strict', 'exit with 4 if a call that was allowed would be denied or its tool would no longer exist')
 
   command(program, 'stats', async () => (await import('./commands/stats.ts')).stats)
     .description('show statistics of the running gateway')
@@ -243,11 +245,11 @@ Examples:
     .option('--dry-run', 'show the migrations without applying them')
 
   command(program, 'validate', async () => (await import('./commands/validate.ts')).validate).description(
-    'check the configuration and show how it was understood',
+    'check the configuration and show the effective settings',
   )
 
   command(program, 'doctor', async () => (await import('./doctor/doctor.ts')).doctor)
-    .description('check everything that a gateway needs, and say how to fix problems')
+    .description('check everything that a gateway needs, and show how to fix problems')
     .option('--server <server>', 'only this server')
     .addOption(timeout('time limit for each server', '30s'))
     .option('--strict', 'treat warnings as problems')
@@ -278,7 +280,7 @@ Examples:
     .option('--project', "edit the client's file in this project instead of the user's")
     .option('--replace', "move the client's other servers behind Toolway")
     .option('--remove', 'remove the entry for Toolway and keep the rest')
-    .option('--undo', 'restore the file exactly as it was')
+    .option('--undo', 'restore the original file')
     .option('--force', 'with --undo: even if the file has changed since')
     .addHelpText(
       'after',

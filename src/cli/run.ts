@@ -23,12 +23,12 @@ function bind(command: Command, shell: Shell): void {
 /** Turns an error of commander into a UsageError. */
 function usageError({ code, message }: CommanderError, command: string, verb: string | undefined): UsageError {
   if (code === 'commander.help')
-    return new UsageError('a command is missing', `\`${command} --help\` lists the commands.`)
+    return new UsageError('no command was given', `\`${command} --help\` lists the commands.`)
   const [problem = '', ...hints] = message.replace(/^error: /, '').split('\n')
   const otherwise =
     code === 'commander.unknownOption' && verb === 'add'
       ? "Put the server's own options after --."
-      : `\`${command} --help\` shows how.`
+      : `See \`${command} --help\`.`
   return new UsageError(problem, hints.join(' ').replace(/^\((.*)\)$/, '$1') || otherwise)
 }
 

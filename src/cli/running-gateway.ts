@@ -26,7 +26,7 @@ export async function runningGateway({ server, auth, stores }: Config) {
   if (server.port === 0) {
     throw new UsageError(
       'The port of the gateway is unknown: server.port is 0 (any free port).',
-      'Pass the port that the gateway printed at its start with --port.',
+      'Pass the port that the gateway printed when it started with --port.',
     )
   }
   const url = `http://${hostOf(server.host)}:${server.port}`
@@ -49,7 +49,7 @@ export async function runningGateway({ server, auth, stores }: Config) {
       if (typeof error?.code === 'string' && typeof error.message === 'string') {
         throw new RefusedByGateway(error.code, error.message)
       }
-      throw new NoGateway(`${url} answers, but not as the admin interface of a Toolway gateway.`)
+      throw new NoGateway(`${url} responded, but it is not a Toolway gateway.`)
     },
   }
 }
@@ -66,6 +66,6 @@ function unreachable(url: string, thrown: unknown): NoGateway {
   if (error.name === 'TimeoutError')
     return new NoGateway(`${url} did not answer within ${timeoutMs / 1000} s (a fixed limit).`)
   const reason =
-    error.cause?.code === 'ECONNREFUSED' ? 'nothing listens there' : (error.cause?.message ?? error.message)
-  return new NoGateway(`No gateway answers at ${url}: ${reason}.`)
+    error.cause?.code === 'ECONNREFUSED' ? 'nothing is listening there' : (error.cause?.message ?? error.message)
+  return new NoGateway(`No gateway is running at ${url}: ${reason}.`)
 }

@@ -48,7 +48,10 @@ export function createConnectionBackups(folder: string, now: () => number) {
       return JSON.parse(await readFile(`${stem(client, path)}.json`, 'utf8')) as Connection
     } catch (thrown) {
       if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return undefined
-      throw new FileProblem(`${stem(client, path)}.json cannot be read.`, 'The backup is next to it.')
+      throw new FileProblem(
+        `${stem(client, path)}.json cannot be read.`,
+        'The backup of the original file is in the same folder.',
+      )
     }
   }
 

@@ -107,7 +107,7 @@ export const shapes: Readonly<Record<ClientKind, EntryFormat>> = {
 export function entryFor(client: ClientKind, label: string, way: ClientTransport): object {
   const shape = shapes[client]
   if (way.kind === 'stdio') return shape.stdio(way)
-  if (!shape.http) throw new FileProblem(`${label} only starts programs.`, 'Leave out --http.')
+  if (!shape.http) throw new FileProblem(`${label} does not support HTTP servers.`, 'Omit --http.')
   if (!way.token) return shape.http(way, undefined)
   const bearer = way.token.literal ?? shape.reference?.(way.token)
   if (bearer === undefined) {

@@ -50,7 +50,7 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
     const [origin] = origins
     const free = origin ? freeName(name, origin, (other) => known.has(other) || added.has(other)) : name
     if (origin && free !== name)
-      notes.push(`the name ${name} is in use; the server of ${called(origin)} is called ${free}`)
+      notes.push(`the name ${name} is in use; the server of ${called(origin)} is imported as ${free}`)
     const waiting = written.disabled === true ? [] : missing(written)
     const disabled = waiting.length > 0 && { disabled: true }
     if (definition.session === 'caller' && keepsState(definition)) notes.push(statefulNote(free))
@@ -124,7 +124,8 @@ export function merge(found: readonly FoundServer[]) {
       continue
     }
     const free = freeName(name, origin, (other) => merged.has(other))
-    if (free !== name) notes.push(`${called(origin)} has another server ${name}, which is called ${free} here`)
+    if (free !== name)
+      notes.push(`${called(origin)} has a different server named ${name}, which is imported as ${free}`)
     merged.set(free, { name: free, definition, origins: [origin] })
   }
   return { servers: [...merged.values()], notes }

@@ -31,7 +31,7 @@ export function jsonText(text: string) {
         if (!found) return insert(text, section, key, rest, style)
         const last = depth === path.length - 1
         if (last || found.type === 'null') return replaceValue(text, found, rest, style)
-        if (found.type !== 'object') throw new FileProblem(`its ${path.slice(0, depth + 1).join('.')} is not a section`)
+        if (found.type !== 'object') throw new FileProblem(`its ${path.slice(0, depth + 1).join('.')} is not an object`)
         section = found
       }
       return text

@@ -127,7 +127,7 @@ export function variableSecretStore() {
       taken.set(name, secret)
       return `\${${name}}`
     }
-    throw new Error('there is always another name')
+    throw new Error('no free name was found')
   }
   return { keep }
 }

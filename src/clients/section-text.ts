@@ -32,7 +32,7 @@ export function sectionText(file: string, text: string, find: (whole: Section) =
       const wanted = { ...Object.fromEntries(kept), ...set }
       // Verify the result: the edited text must parse to exactly the intended content.
       if (says(syntax, changed, replacedAt(whole, path, wanted))) return changed
-      throw new FileProblem('it is written in a way that cannot be edited safely', 'Change it by hand.')
+      throw new FileProblem('it cannot be edited safely because of its formatting', 'Change it by hand.')
     },
   }
 }

@@ -54,7 +54,7 @@ export function addServers(text: string, servers: readonly NewServer[]): string 
   const before: ServerDefinition = document.toJS()?.mcpServers ?? {}
   const wanted = { ...before, ...Object.fromEntries(servers.map((one) => [one.name, one.definition])) }
   if (saysExactly(changed, document, wanted)) return changed
-  throw new FileProblem('it is written in a way that cannot be edited safely', 'Add the servers by hand.')
+  throw new FileProblem('it cannot be edited safely because of its formatting', 'Add the servers by hand.')
 }
 
 export function documentOf(text: string): Document.Parsed {
@@ -150,7 +150,7 @@ function changed(text: string, name: string, server?: NewServer): string {
   const after = map.flow ? withinBraces(text, map, entry, server) : withinLines(text, section, map, entry, server)
   const { [name]: _, ...others } = document.toJS().mcpServers
   if (saysExactly(after, document, server ? { ...others, [name]: server.definition } : others)) return after
-  throw new FileProblem('it is written in a way that cannot be edited safely', 'Change it by hand.')
+  throw new FileProblem('it cannot be edited safely because of its formatting', 'Change it by hand.')
 }
 
 function withinBraces(text: string, { items }: YAMLMap, entry: YamlEntry, server: NewServer | undefined): string {

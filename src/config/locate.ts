@@ -44,7 +44,7 @@ export async function locate(
     const [first, ...others] = found
     if (first === undefined) continue
     const warnings = others.map(
-      (path) => `${path} is not read because ${first} comes first; name both with --config to merge them`,
+      (path) => `${path} is not read because ${first} takes precedence; pass both with --config to merge them`,
     )
     return { paths: [first], places, warnings }
   }
@@ -77,7 +77,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file',
   EACCES: 'this file cannot be read: permission denied',
   EPERM: 'this file cannot be read: permission denied',
-  EISDIR: 'this is a folder; name the file inside it',
+  EISDIR: 'this is a folder; specify a file in it',
   ENOTDIR: 'no such file',
   ELOOP: 'this symbolic link points to itself',
 }

@@ -31,9 +31,7 @@ test('B6: what fails, prints nothing, too much or for too long is told without a
   expect(await fault('head -c 70000 /dev/zero')).toMatch(/more than 64 KiB/)
   expect(await fault('get "x')).toMatch(/unclosed quotation mark/)
   // One that leaves a child behind which holds on to its output is ended with it.
-  expect(await fault('sh -c "echo hidden; sleep 60 & sleep 60"', 200)).toMatch(
-    /did not end within 0\.2 s \(a fixed limit\)/,
-  )
+  expect(await fault('sh -c "echo hidden; sleep 60 & sleep 60"', 200)).toMatch(/^the command sh .* within 0\.2 s/)
 })
 
 test('B6: a value of the configuration may come from a command, which is run once for each load', async () => {

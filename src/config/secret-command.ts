@@ -43,7 +43,7 @@ export async function runSecretCommand(
     resolve(outcome)
   }
   const timer = setTimeout(
-    () => give({ fault: `the command ${program} did not end within ${withinMs / 1000} s (a fixed limit)` }),
+    () => give({ fault: `the command ${program} did not finish within ${withinMs / 1000} s (a fixed limit)` }),
     withinMs,
   )
   child.on('error', ({ code }: NodeJS.ErrnoException) =>

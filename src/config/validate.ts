@@ -154,12 +154,14 @@ function shown(tree: ConfigTree, path: Path): string {
     return found.members.size === 0 ? 'an empty section' : `a section with ${[...found.members.keys()].join(', ')}`
   if (found.value === null) return 'nothing'
   if (isSecretName(String(path.at(-1))) || isWithinSecret(path)) {
-    return found.value === '' ? 'an empty text' : `a ${typeof found.value === 'string' ? 'text' : typeof found.value}`
+    return found.value === ''
+      ? 'an empty string'
+      : `a ${typeof found.value}`
   }
   if (found.variables === 'filled') return `the value of the variables in ${found.written}`
-  if (found.value === '') return 'an empty text'
+  if (found.value === '') return 'an empty string'
   if (typeof found.value !== 'string') return String(found.value)
-  return mayHoldSecret(found.value) ? 'a text' : JSON.stringify(found.value)
+  return mayHoldSecret(found.value) ? 'a string' : JSON.stringify(found.value)
 }
 
 const hiddenKinds: ReadonlySet<SecretKind | undefined> = new Set([true, 'digest', 'variables', 'headers'])

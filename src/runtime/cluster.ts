@@ -30,7 +30,7 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
   using open = new DisposableStack()
   const lists = open.use(createListBroadcast({ pubSub, current, clock, log }))
   const reloading = pubSub.subscribe('reload', () => {
-    log.info({}, 'reloading because another replica does')
+    log.info({}, 'reloading because another replica reloaded')
     void reload()
   })
   const hints = pubSub.subscribe('breaker', (text) => {
@@ -93,7 +93,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
     if (builtFrom?.config.transport === 'stdio' && server.control.connections === 0) return
     const others = [...server.kinds().values()].filter((source) => !lists.has(digestOf(source.entries())))
     if (others.length === 0) return
-    log.debug({ server: server.name }, 'a list changed at another replica: refreshing')
+    log.debug({ server: server.name }, 'refreshing lists that changed on another replica')
     refreshing.add(server)
     await Promise.all(others.map((source) => source.refresh()))
     refreshing.delete(server)

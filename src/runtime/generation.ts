@@ -275,7 +275,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
 function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
-    log.info({ tools: cached }, 'results of these tools are cached')
+    log.info({ tools: cached }, 'caching the results of tools')
   }
   for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
 }

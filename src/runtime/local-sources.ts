@@ -38,7 +38,7 @@ export function createLocalSources(options: LocalSourcesOptions, context: Genera
   return [
     source('toolway', 'Finds and runs the tools of every server', meta),
     source('native', 'Tools built into Toolway', native),
-    ...(sinks.length > 0 ? [source('sink', 'Places for what agents produce', sinks)] : []),
+    ...(sinks.length > 0 ? [source('sink', 'Destinations for the output of agents', sinks)] : []),
   ]
 }
 
@@ -74,7 +74,7 @@ async function parseModelAnswer(
   const compiled = compile(schema)
   // A schema that cannot be compiled is not the model's fault.
   const problems = 'unfit' in compiled ? [] : compiled.check(value)
-  return problems.length === 0 ? { value } : { problem: `does not fit: ${sentenceOf(problems)}` }
+  return problems.length === 0 ? { value } : { problem: `does not match the schema: ${sentenceOf(problems)}` }
 }
 
 /** Throws `PluginsRefused` if a plugin cannot be loaded. */

@@ -190,7 +190,7 @@ export function definedNotificationParams(
     return definedParams(received, scope, log)
   } catch (thrown) {
     if (!(thrown instanceof ProtocolError)) throw thrown
-    log.debug({ method: received.method, reason: thrown.message }, 'ignored a notification of a client')
+    log.debug({ method: received.method, reason: thrown.message }, 'ignored a notification from a client')
     malformed(thrown.message)
     return undefined
   }

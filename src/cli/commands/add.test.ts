@@ -49,7 +49,7 @@ describe('B11: add puts a server into the configuration', () => {
     const words = ['--transport', 'sse', '--header', 'Authorization: Bearer s3cr3t-one', '-H', 'X-Team:red']
     const { stdout, stderr } = await run('add', 'docs', 'https://x.example/mcp?api_key=s3cr3t-two', ...words)
     for (const said of [stdout, stderr, await text()]) expect(said).not.toContain('s3cr3t')
-    expect(stderr).toContain('2 secrets in ~/.config/toolway/secrets, which only you can read.')
+    expect(stderr).toContain('~/.config/toolway/secrets, which only you can read')
     expect(parse(await text()).mcpServers.docs).toEqual({
       url: 'https://x.example/mcp?api_key=${file:~/.config/toolway/secrets/docs.api_key}',
       transport: 'sse',
@@ -89,14 +89,14 @@ describe('B11: add puts a server into the configuration', () => {
   test('--force replaces a server of that name in place, and lists lost settings', async () => {
     const { run, text, at } = await withFile()
     const refused = await run('add', 'first', '--', 'y')
-    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('already has a server first') })
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('already has a server named first') })
     expect(refused.stderr).toContain('--force')
     const { stdout, stderr } = await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')
     expect(stdout).toMatch(/ - {3}first: .*\n {2}\+ {3}first:\n(?:.*\n)+Replaced first in toolway\.yaml\./)
-    expect(stderr).toContain('gone: readOnly.')
+    expect(stderr).toContain(': readOnly.')
     expect(await text()).toMatch(/^mcpServers:\n {2}first:\n {4}command: y\n {4}env:\n {6}A_TOKEN: .*\n\nserver: {3}/m)
-    expect((await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')).stdout).toBe(
-      'first is already in toolway.yaml exactly like this.\n',
+    expect((await run('add', 'first', '--force', '-e', `A_TOKEN=${token}`, '--', 'y')).stdout).toMatch(
+      /^toolway\.yaml already contains first\b.*\n$/,
     )
     const again = await run('add', 'first', '--force', '--json', '--', 'z')
     expect(JSON.parse(again.stdout)).toEqual({
@@ -124,7 +124,7 @@ describe('B11: add puts a server into the configuration', () => {
   test('a server that needs an unset variable is disabled, so that the others run', async () => {
     const { run, text } = await withFile()
     const { stderr } = await run('add', 'b', '-e', 'LEVEL=${LEVEL_OF_B}', '--', 'y')
-    expect(stderr).toContain('b is disabled until this exists: LEVEL_OF_B. Then remove `disabled`.')
+    expect(stderr).toMatch(/^b is disabled .*LEVEL_OF_B.*remove `disabled`/m)
     expect(parse(await text()).mcpServers.b).toMatchObject({ env: { LEVEL: '${LEVEL_OF_B}' }, disabled: true })
     expect((await run('validate')).code).toBe(0)
   })
@@ -143,8 +143,8 @@ describe('B11: invalid additions are errors with a hint, and change nothing', ()
     ['--header for a program', ['add', 'b', '-H', 'A: b', '--', 'x'], /--header .*\nhint: .*--env/],
     ['a transport that does not fit', ['add', 'b', '-t', 'http', '--', 'x'], /--transport http needs a URL/],
     ['a URL over stdio', ['add', 'b', 'https://x', '-t', 'stdio'], /--transport stdio needs a command/],
-    ['half a variable', ['add', 'b', '-e', token, '--', 'x'], /--env is written as KEY=VALUE/],
-    ['half a header', ['add', 'b', 'https://x', '-H', token], /--header is written as "Name: value"/],
+    ['half a variable', ['add', 'b', '-e', token, '--', 'x'], /--env.*KEY=VALUE/],
+    ['half a header', ['add', 'b', 'https://x', '-H', token], /--header.*"Name: value"/],
     ['a header in two lines', ['add', 'b', 'https://x', '-H', `A: ${token}\nB: c`], /without control characters/],
     ['several files', ['add', 'b', '-c', 'a.yaml', '-c', 'b.yaml', '--', 'x'], /in several files/],
     ['no folder', ['add', 'b', '-c', 'no/where.yaml', '--', 'x'], /folder of no\/where\.yaml does not exist/],
@@ -200,10 +200,10 @@ describe('B11: remove removes a server', () => {
 
   test('a near miss is suggested, and a missing file is an error', async () => {
     const { run } = await withFile()
-    expect((await run('remove', 'first', '-c', 'gone.yaml')).stderr).toContain('There is no gone.yaml.\nhint: Name')
+    expect((await run('remove', 'first', '-c', 'gone.yaml')).stderr).toMatch(/gone\.yaml.*\nhint: .*--config/)
     expect(await run('remove', 'frist')).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/no server frist in toolway\.yaml; did you mean "first"\?\nhint: It has first\./),
+      stderr: expect.stringMatching(/no server frist in toolway\.yaml; did you mean "first"\?\nhint: .*: first\./),
     })
   })
 })

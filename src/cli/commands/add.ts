@@ -20,7 +20,7 @@ import {
   starterWith,
   writeConfig,
 } from './config-file.ts'
-import { noteOf, prepareImport, untilItExists } from './prepare-import.ts'
+import { disabledReason, noteOf, prepareImport } from './prepare-import.ts'
 
 interface AddOptions extends EditConfigOptions {
   readonly env?: readonly string[]
@@ -43,7 +43,7 @@ export async function addServer(
   const replaced = file.text.names.includes(name)
   if (replaced && !force) {
     throw new UsageError(
-      `${file.named} already has a server ${name}.`,
+      `${file.named} already has a server named ${name}.`,
       'Replace it with --force, or choose another name.',
     )
   }
@@ -66,8 +66,8 @@ export async function addServer(
   }
   const how = replaced ? `Replaced ${name} in` : `Added ${name} to`
   if (written) output.print(`${how} ${file.named}. ${appliedAutomatically}`)
-  else if (!changes) output.print(`${name} is already in ${file.named} exactly like this.`)
-  if (lost.length > 0) output.warn(`These settings of the old entry are gone: ${lost.join(', ')}.`)
+  else if (!changes) output.print(`${file.named} already contains ${name} with these settings.`)
+  if (lost.length > 0) output.warn(`These settings of the old entry were removed: ${lost.join(', ')}.`)
   if (left.length > 0) output.note(`Its old secrets are still in ${left.join(', ')}.`)
   noteOf(prepared, output, 'file')
   const client = kindOf(file.path)
@@ -106,7 +106,7 @@ function definitionOf([first = '', ...rest]: readonly string[], options: AddOpti
   const explicit = transport && { transport }
   if (isUrl(first)) {
     if (rest.length > 0) throw new UsageError('A URL takes no arguments.', 'Pass headers with --header "Name: value".')
-    if (env) throw new UsageError('--env is only for commands.', 'Pass headers of a URL with --header "Name: value".')
+    if (env) throw new UsageError('--env is only for commands.', 'Pass headers for a URL with --header "Name: value".')
     if (transport === 'stdio') throw new UsageError('--transport stdio needs a command, not a URL.')
     return { url: first, ...explicit, headers: Object.fromEntries((header ?? []).map(parseHeader)) }
   }
@@ -121,14 +121,17 @@ function definitionOf([first = '', ...rest]: readonly string[], options: AddOpti
 
 function parseVariable(text: string): [string, string] {
   const [, name, value] = /^([^=]+)=(.*)$/s.exec(text) ?? []
-  if (name === undefined || value === undefined) throw new UsageError('--env is written as KEY=VALUE.')
+  if (name === undefined || value === undefined) throw new UsageError('Invalid --env: expected KEY=VALUE.')
   return [name, value]
 }
 
 function parseHeader(text: string): [string, string] {
   const [, name, value] = /^\s*([^:\s]+)\s*:(.*)$/s.exec(text) ?? []
   if (name === undefined || value === undefined) {
-    throw new UsageError('--header is written as "Name: value".', 'Quote it, so that the shell passes it as one word.')
+    throw new UsageError(
+      'Invalid --header: expected "Name: value".',
+      'Quote it, so that the shell passes it as one argument.',
+    )
   }
   return [name, value.trim()]
 }
@@ -140,7 +143,7 @@ async function planAddition(shell: Shell, file: ConfigFile, name: string, defini
   const prepared = await prepareImport(shell, [found], new Map(), 'file')
   const server = prepared.added[0] as PlannedServer
   const waits = server.waiting.length > 0
-  const comment = waits ? untilItExists(server.waiting) : undefined
+  const comment = waits ? disabledReason(server.waiting) : undefined
   const fileWith = (one: ServerDefinition): string =>
     withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, comment })
   // The secret files do not exist yet, so check the definition with its secrets.
@@ -179,11 +182,12 @@ export async function removeServer(shell: Shell, name: string, options: EditConf
   const output = createOutput(shell, options.json)
   const file = await openConfig(shell, options)
   const { named, path, text } = file
-  if (!file.before.bytes) throw new UsageError(`There is no ${named}.`, 'Name the configuration with --config.')
+  if (!file.before.bytes)
+    throw new UsageError(`${named} does not exist.`, 'Specify the configuration file with --config.')
   if (!text.names.includes(name)) {
     throw new UsageError(
       `There is no server ${name} in ${named}${didYouMean(name, text.names)}`,
-      text.names.length > 0 ? `It has ${text.names.join(', ')}.` : 'It has none.',
+      text.names.length > 0 ? `Servers in this file: ${text.names.join(', ')}.` : 'The file contains no servers.',
     )
   }
   const after = editText(named, () => text.remove(name))

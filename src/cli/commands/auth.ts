@@ -81,13 +81,14 @@ async function signInTo(
 }
 
 const elsewhere =
-  'If your browser is on another machine, it will end at a page that does not open: paste the address of that page here.'
+  'If your browser is on another machine, the last page will fail to load: paste the address of that page here.'
 
 async function signOut(oauth: OAuth, server: string, { principal, json }: AuthOptions, output: Output): Promise<void> {
   const forgotten = await oauth.forget(server, principal)
   if (json) output.value({ server, forgotten })
   else if (forgotten === 0) output.print(`No grant is stored for ${server}.`)
-  else output.print(`Deleted the grant of ${server}. A running gateway keeps using its current token until it expires.`)
+  else
+    output.print(`Deleted the grant for ${server}. A running gateway keeps using its current token until it expires.`)
 }
 
 const isPersonal = (config: ServerConfig): boolean =>
@@ -106,7 +107,7 @@ function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): Usa
   )
   const which =
     names.length === 0 ? 'No server in this configuration uses OAuth.' : `Servers that use OAuth: ${names.join(', ')}.`
-  return new UsageError('Name the server to sign in to.', `${which} \`${command} auth --list\` lists the grants.`)
+  return new UsageError('Specify the server to sign in to.', `${which} \`${command} auth --list\` lists the grants.`)
 }
 
 /** What opens an address, by system; each takes it as one argument, with no shell in between. */

@@ -81,7 +81,7 @@ const peerFor = (name: string, progress: ProgressLine): Peer => ({
 async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Shell): Promise<string | undefined> {
   if (file === undefined) return undefined
   const blob = firstBlob(body)
-  if (!blob) return `The result contains no image, sound or file, so ${file} was not written.`
+  if (!blob) return `The result contains no image, audio or file, so ${file} was not written.`
   await writeFile(resolve(cwd, file), blob.bytes)
   return `Wrote ${file} (${blob.mimeType}, ${sizeText(blob.bytes.length)}).`
 }

@@ -38,7 +38,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
   const { env, cwd } = shell
   const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths
   if (others.length > 0) {
-    throw new UsageError('The configuration is in several files.', 'Name the one to edit with --config, once.')
+    throw new UsageError('The configuration is in several files.', 'Specify the file to edit with a single --config.')
   }
   const path = found ?? join(cwd, 'toolway.yaml')
   const named = shortPath(path, shell)
@@ -146,7 +146,7 @@ export const starter = head + example + tail
 
 /** With these lines under `mcpServers`. */
 export const starterWith = (servers: string): string =>
-  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` put more here.\nmcpServers:\n${servers}\n${tail}`
+  `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${tail}`
 
 /** Our configuration file, existing or new. It contains no secrets, so a new one may be readable by others. */
 export async function readConfigFile(path: string, named: string): Promise<FileSnapshot> {

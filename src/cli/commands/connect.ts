@@ -67,7 +67,8 @@ async function write({ file, before, after, move }: Edit, shell: Shell): Promise
 
 async function confirmed(shell: Shell, { yes, json }: ConnectOptions, { file }: Edit): Promise<boolean> {
   if (yes) return true
-  if (!json && isInteractive(shell)) return confirm(shell, `Change the file of ${clientLabels[file.client]}?`)
+  if (!json && isInteractive(shell))
+    return confirm(shell, `Change the configuration file of ${clientLabels[file.client]}?`)
   throw new UsageError('Nothing was written: confirmation needs a terminal.', 'Add --yes to write without asking.')
 }
 
@@ -75,7 +76,7 @@ function preview(edit: Edit, changes: boolean, output: Output, shell: Shell): vo
   const { file, before, after, way, entry, move, servers } = edit
   const label = clientLabels[file.client]
   if (!changes) {
-    output.print(way ? `${label} is already connected like this.` : `${label} is not connected.`)
+    output.print(way ? `${label} is already connected this way.` : `${label} is not connected.`)
     return
   }
   printDiff(shortPath(file.path, shell), before.text, after, servers, output)
@@ -92,7 +93,9 @@ function printResult({ file, way, move, variables }: Edit, backup: string, outpu
   move.report(output)
   output.note(`The original file is kept in ${shortPath(backup, shell)}; --undo restores it.`)
   if (variables.length === 0) return
-  output.warn(`The configuration uses ${variables.join(', ')}: ${label} must pass this to Toolway.`)
+  output.warn(
+    `The configuration uses environment variables (${variables.join(', ')}): ${label} must pass them to Toolway.`,
+  )
 }
 
 const asJson = ({ file, way, entry, move }: Edit) => ({
@@ -185,8 +188,8 @@ function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
 function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, shell: Shell): void {
   if (!files.some((file) => file.path === path)) return
   throw new UsageError(
-    `The configuration in use, ${shortPath(path, shell)}, is the file of ${clientLabels[client]} itself.`,
-    'Run `toolway init` to make a separate configuration from it, then connect again.',
+    `The configuration in use, ${shortPath(path, shell)}, is also the configuration file of ${clientLabels[client]}.`,
+    'Run `toolway init` to create a separate configuration from it, then connect again.',
   )
 }
 
@@ -209,8 +212,8 @@ const main = fileURLToPath(moduleFile('cli/main'))
 function stdio({ files }: LoadedConfig, { agent }: ConnectOptions): ClientTransport {
   if (files.length === 0) {
     throw new UsageError(
-      'No configuration was found for the client to start Toolway with.',
-      '`toolway init` writes one; --config names another.',
+      'The client cannot start Toolway: no configuration file was found.',
+      'Create one with `toolway init`, or specify a file with --config.',
     )
   }
   const named = files.flatMap(({ path }) => ['--config', path])
@@ -221,10 +224,7 @@ function stdio({ files }: LoadedConfig, { agent }: ConnectOptions): ClientTransp
 async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: ConnectOptions): Promise<ClientTransport> {
   const { host, port, path } = config.server
   if (port === 0)
-    throw new UsageError(
-      'server.port is 0, so the address changes with every start.',
-      'Set server.port to a fixed port.',
-    )
+    throw new UsageError('server.port is 0, so the address changes at every start.', 'Set server.port to a fixed port.')
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
   const url = `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}${path}`
   const headers: Record<string, string> = agent === undefined ? {} : { 'Toolway-Agent': agent }

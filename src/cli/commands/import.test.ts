@@ -43,7 +43,7 @@ describe('B11: import adds the servers of a file to a configuration', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ added: [], present: ['filesystem', 'github'], written: false })
     const { stdout, stderr } = await run('import', 'other.json')
     expect(stdout).toContain('first is already in toolway.yaml')
-    expect(stderr).toMatch(/github is in use; .*other\.json is called github-other/)
+    expect(stderr).toMatch(/github is in use; .*other\.json .* github-other$/m)
     const { mcpServers } = parse(await readFile(at('shop', 'toolway.yaml'), 'utf8'))
     expect(Object.keys(mcpServers)).toEqual(['first', 'filesystem', 'github', 'github-other'])
   })

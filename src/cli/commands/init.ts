@@ -79,7 +79,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
 /** Keep a backup: the replaced file may be the only copy of the user's servers. */
 async function keepOld(before: FileSnapshot, path: string, { note }: Output): Promise<void> {
   await replaceFile({ ...(await readSnapshot(path)), mode: before.mode }, before.bytes ?? Buffer.alloc(0))
-  note(`The old file is in ${path}.`)
+  note(`The old file was saved as ${path}.`)
 }
 
 async function foundFiles(shell: Shell, { from }: InitOptions): Promise<FoundFile[]> {
@@ -108,7 +108,7 @@ function printNextSteps(
 ): void {
   const config = file === 'toolway.yaml' ? '' : ` --config ${file}`
   if (added.length === 0) {
-    print(`Wrote ${file}. Next:\n  1. put your servers under mcpServers in it`)
+    print(`Wrote ${file}. Next:\n  1. add your servers to mcpServers in this file`)
     print(`  2. ${command} validate${config}\n  3. ${command} serve${config}`)
     return
   }
@@ -141,7 +141,7 @@ const asJson = (path: string, found: readonly FoundFile[], prepared: PreparedImp
 function printFound(found: readonly FoundFile[], prepared: PreparedImport, output: Output, shell: Shell): void {
   const { print, note, warn, paint } = output
   if (found.length === 0) {
-    note('No client on this machine has any servers.')
+    note('No servers were found in the clients on this machine.')
     return
   }
   output.table<FoundFile>(found, [
@@ -162,5 +162,6 @@ function printFound(found: readonly FoundFile[], prepared: PreparedImport, outpu
     warnOfProblems(allProblems(content), output, shell)
     for (const warning of content.warnings) warn(`${clientLabels[client]}: ${warning}`)
   }
-  if (prepared.added.length === 0) note('None of these servers can be used, so a starter configuration is written.')
+  if (prepared.added.length === 0)
+    note('None of these servers can be used, so a starter configuration will be written.')
 }

@@ -120,7 +120,7 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
     if (options.json) output.value({ key, entry })
     else {
       output.print(`${key}\n- { ${fields.join(', ')} }`)
-      output.note(`${once} Put the line below it under auth.keys in the configuration.`)
+      output.note(`${once} Add the second line to auth.keys in the configuration.`)
     }
   } else {
     const now = systemClock.now()
@@ -147,7 +147,7 @@ export async function createKey(shell: Shell, id: string, options: CreateKeyOpti
 
 function requireValid(id: string, { hashOnly, expires }: CreateKeyOptions): void {
   if (!keyName.test(id)) {
-    throw new UsageError('The name of a key has up to 64 letters, digits and . _ -, and starts with a letter or digit.')
+    throw new UsageError('Invalid key name: use up to 64 letters, digits and . _ -, starting with a letter or digit.')
   }
   if (hashOnly && expires !== undefined) {
     throw new UsageError('Keys in the configuration do not expire.', 'Omit --expires or --hash-only.')

@@ -28,9 +28,9 @@ export async function migrateDatabase(shell: Shell, options: MigrateOptions): Pr
 }
 
 function linesOf({ to, applied }: MigrationResult, where: string, dryRun: boolean): string[] {
-  if (applied.length === 0) return [`${where} is up to date (${to}).`]
+  if (applied.length === 0) return [`${where} is up to date (version ${to}).`]
   return [
     ...applied.map(({ number, name }) => `${dryRun ? 'would apply' : 'applied'} ${number} ${name}`),
-    `${where} ${dryRun ? 'would be' : 'is'} at ${to}.`,
+    `${where} ${dryRun ? 'would be' : 'is'} at version ${to}.`,
   ]
 }

@@ -78,7 +78,7 @@ describe('B5, B11: pins on the command line, without any server', () => {
     expect(unknown.stderr).toMatch(/no pinned definition files\.raed; did you mean "files\.read"\?/)
     expect((await toolway(['pins', 'show', 'nothing'], place)).code).toBe(2)
     expect((await toolway(['pins', 'approve', 'fils.*'], place)).stderr).toMatch(
-      /server fils are pinned; did you mean "files"\?/,
+      /pinned for server fils; did you mean "files"\?/,
     )
     for (const words of [
       [],
@@ -102,6 +102,6 @@ describe('B5, B11: pins on the command line, without any server', () => {
     const again = await toolway(['pins', 'approve', '--all'], place)
     expect(again).toMatchObject({ code: 0, stdout: '' })
     expect(again.stderr).toContain('Nothing to approve')
-    expect((await toolway(['pins', 'list', '--changed'], place)).stderr).toContain('Nothing waits for approval')
+    expect((await toolway(['pins', 'list', '--changed'], place)).stderr).toContain('Nothing is waiting for approval')
   })
 })

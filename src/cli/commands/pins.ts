@@ -37,14 +37,14 @@ export async function listPins(shell: Shell, options: PinsOptions): Promise<Exit
     return exit.ok
   }
   if (shown.length > 0) print(shown, output)
-  else if (options.changed) output.note('Nothing waits for approval.')
+  else if (options.changed) output.note('Nothing is waiting for approval.')
   else output.note('Nothing is pinned yet: tools are pinned when a server is first listed.')
   for (const { server, moved, lostAt } of of(notes)) {
     const approve = `${commandName(shell.env)} pins approve ${visible(server)}.*`
     const about = moved
       ? `${visible(server)} came from ${visible(moved.from.text)} until ${day(moved.to.at)} and now comes from ${visible(moved.to.text)}; its pins still apply.`
       : `The pins of ${visible(server)} were lost on ${day(lostAt ?? 0)}; its definitions need approval again.`
-    output.warn(`${about} \`${approve}\` confirms it.`)
+    output.warn(`${about} Run \`${approve}\` to confirm it.`)
   }
   return exit.ok
 }
@@ -77,7 +77,7 @@ const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
 function unknownServer(server: string, servers: readonly string[]): UsageError {
   return new UsageError(
-    `No definitions of a server ${visible(server)} are pinned${didYouMean(server, servers)}`,
+    `No definitions are pinned for server ${visible(server)}${didYouMean(server, servers)}`,
     'Tools are pinned when a server is first listed; `toolway pins list` shows the pins.',
   )
 }
@@ -112,7 +112,7 @@ export async function showPin(shell: Shell, label: string, options: CommonOption
   print(`Approved: ${approvedText(state)}`)
   if (!approved || pin.pending.length === 0) section('Definition', linesOf((approved ?? current)?.definition))
   for (const snapshot of pin.pending) {
-    const last = snapshot.hash === pin.seen.hash ? ', seen last' : ''
+    const last = snapshot.hash === pin.seen.hash ? ', most recent' : ''
     const title = `Waiting for approval since ${new Date(snapshot.at).toISOString()}${last}`
     const lines = lineDiff(approved ? linesOf(approved.definition) : [], linesOf(snapshot.definition))
     const coloured = lines.map((line) => painted(line, paint))
@@ -158,7 +158,7 @@ export async function approvePins(shell: Shell, what: string | undefined, option
   const others = selection.label === undefined ? [] : (pins.find(selection.label)?.pin.pending ?? [])
   const left = others.filter(({ hash }) => approved.every((one) => one.hash !== hash))
   if (left.length === 0) return exit.ok
-  const waiting = `${count(left.length, 'other definition')} with this name still waiting for approval`
+  const waiting = `${count(left.length, 'other definition')} with this name also waiting for approval`
   output.note(`${waiting}; \`toolway pins show\` shows them.`)
   return exit.ok
 }
@@ -166,8 +166,8 @@ export async function approvePins(shell: Shell, what: string | undefined, option
 function selectionFor(what: string | undefined, { all, hash }: ApproveOptions, pins: OfflinePins): Selection {
   if ((what === undefined) === (all !== true)) {
     throw new UsageError(
-      'Name what to approve: server.tool, server.* or --all.',
-      '`toolway pins list --changed` shows what waits for approval.',
+      'Specify what to approve: server.tool, server.* or --all.',
+      '`toolway pins list --changed` shows what is waiting for approval.',
     )
   }
   if (what === undefined) {

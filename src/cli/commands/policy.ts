@@ -93,11 +93,11 @@ function print({ calls, denied, allowed, gone }: Replayed, output: Output): void
   const { print, paint, note } = output
   const total = (changes: readonly Change[]) => changes.reduce((sum, change) => sum + change.calls, 0)
   section('would now be denied', 'red', denied)
-  section('would no longer be there', 'red', gone)
+  section('would no longer exist', 'red', gone)
   section('would now be allowed', 'green', allowed)
   if (denied.length + gone.length + allowed.length > 0) print('')
   const counts = [`${total(denied)} would now be denied`, `${total(allowed)} would now be allowed`]
-  if (gone.length > 0) counts.push(`${total(gone)} would no longer be there`)
+  if (gone.length > 0) counts.push(`${total(gone)} would no longer exist`)
   note(`${calls} recorded calls: ${counts.join(', ')}.`)
 
   function section(title: string, colour: 'red' | 'green', changes: readonly Change[]): void {

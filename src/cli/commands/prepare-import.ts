@@ -11,7 +11,6 @@ import type { ConfigProblem } from '../../config/problems.ts'
 import { homeOf } from '../../core/home.ts'
 import { findSecrets } from '../find-secrets.ts'
 import { type Output, type Shell, shortPath, tildePath } from '../kit.ts'
-import { count } from '../table.ts'
 
 /** Secrets are stored in private files, or replaced by variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
@@ -67,23 +66,24 @@ export const asWritten = ({ name, definition, origins, waiting }: PlannedServer)
   definition,
   comment: [
     `from ${[...new Set(origins.map(called))].join(', ')}`,
-    ...(waiting.length > 0 ? [untilItExists(waiting)] : []),
+    ...(waiting.length > 0 ? [disabledReason(waiting)] : []),
   ].join('; '),
 })
 
-export const untilItExists = (waiting: readonly string[]): string => `disabled until this exists: ${waiting.join(', ')}`
+export const disabledReason = (waiting: readonly string[]): string => `disabled because it needs ${waiting.join(', ')}`
 
 /** Prints what was done with the servers and their secrets. */
 export function noteOf(prepared: PreparedImport, { note, warn }: Output, secrets: SecretStorage): void {
   for (const line of prepared.notes) note(line)
   if (prepared.secrets > 0 && secrets === 'file') {
-    note(`${count(prepared.secrets, 'secret')} in ${prepared.secretsFolder}, which only you can read.`)
+    note(`Secrets (${prepared.secrets}) are stored in ${prepared.secretsFolder}, which only you can read.`)
   }
   for (const { name, waiting } of prepared.added) {
-    if (waiting.length > 0) warn(`${name} is ${untilItExists(waiting)}. Then remove \`disabled\`.`)
+    if (waiting.length > 0)
+      warn(`${name} is ${disabledReason(waiting)}. Provide what is missing, then remove \`disabled\`.`)
   }
   const mine = prepared.unset.filter((name) => prepared.added.every(({ waiting }) => !waiting.includes(name)))
-  if (mine.length > 0) warn(`Set ${mine.join(', ')} before you start.`)
+  if (mine.length > 0) warn(`Set ${mine.join(', ')} before you start Toolway.`)
 }
 
 interface WithProblems {

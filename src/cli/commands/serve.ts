@@ -133,7 +133,7 @@ export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): str
   const { url, token, files } = facts
   const { origin } = new URL(url)
   const bearer = token === undefined ? undefined : `Bearer ${token}`
-  const source = facts.tokenGenerated ? 'generated once and kept between starts' : 'from your configuration'
+  const source = facts.tokenGenerated ? 'generated once and reused at every start' : 'from your configuration'
   const servers = facts.servers > 0 ? count(facts.servers, 'server') : 'no servers yet'
   const rows = {
     Endpoint: paint('cyan', url),

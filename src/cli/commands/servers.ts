@@ -24,13 +24,13 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
 /** The first start of a server with `npx`, `uvx` or `docker` may take minutes. */
 const longer = ({ env }: Shell): string =>
   `The first start may have to download the program: \`${commandName(env)} servers --timeout 5m\` waits longer. ` +
-  `Otherwise, \`${commandName(env)} doctor\` shows what it writes.`
+  `Otherwise, \`${commandName(env)} doctor\` shows its output.`
 
 /** Waits until every server has responded or failed, or the time is up. */
 async function refreshAll(gateway: Gateway, timeoutMs: number, shell: Shell): Promise<void> {
   using progress = createProgress(shell)
   using limit = deadline(systemClock, timeoutMs, () => new Error('no time left'), shell.interrupted)
-  const show = () => progress.show(`Waiting for ${waiting(gateway).join(', ') || 'lists of tools'} …`)
+  const show = () => progress.show(`Waiting for ${waiting(gateway).join(', ') || 'tool lists'} …`)
   using _ = gateway.onChange(show)
   show()
   await waitFor(gateway.refresh(), limit.signal).catch(() => shell.interrupted.throwIfAborted())

@@ -38,7 +38,7 @@ function fetchTables(gateway: RunningGateway, { by }: StatsOptions, signal: Abor
     wanted.map(async (one) => {
       const stats = await gateway.get<StatsTable>(`stats?by=${one}`, signal)
       if (Array.isArray(stats?.rows)) return stats
-      throw new NoGateway(`${gateway.url} responds, but not with statistics.`)
+      throw new NoGateway(`${gateway.url} responded, but not with statistics.`)
     }),
   )
 }
@@ -99,7 +99,7 @@ function statsLines(tables: readonly StatsTable[], { width, paint }: Pick<Output
 }
 
 function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'width' | 'paint'>): string[] {
-  if (rows.length === 0) return [`No calls by ${by} yet.`]
+  if (rows.length === 0) return [`Calls by ${by}: none yet.`]
   const redIfAny = (key: 'errors' | 'denials') => (cell: string, row: Row) => (row[key] > 0 ? paint('red', cell) : cell)
   return table<Row>(
     [

@@ -35,8 +35,8 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   for (const [{ name }, problem] of problems) output.warn(`${name} cannot be used: ${problem}`)
   for (const { name, status } of silent) {
     const isStarting = status.health === 'stale' || status.health === 'starting'
-    const longer = isStarting ? '; --wait 5m leaves time to download its program' : ''
-    output.warn(`${name} has no tools to show: ${status.reason}${longer}`)
+    const longer = isStarting ? '; use --wait 5m to leave time for downloading its program' : ''
+    output.warn(`${name} has no tools: ${status.reason}${longer}`)
   }
   const more = `${hidden} more can be called by name but are not listed to the agent (expose).`
   if (hidden > 0) output.note(output.paintNote('dim', more))

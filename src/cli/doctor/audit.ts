@@ -40,7 +40,7 @@ function chainFindings(ends: readonly LaneEnd[], command: string) {
     return problems.length > 0 ? [warning(`in lane ${lane}: ${problems[0]?.message}`, remedy)] : []
   })
   const records = ends.reduce((sum, end) => sum + end.records, 0)
-  const intact = `the newest ${count(records, 'record')} in ${count(ends.length, 'lane')} are as they were written`
+  const intact = `the newest ${count(records, 'record')} in ${count(ends.length, 'lane')} are intact`
   return findingsOr(findings, ok(intact))
 }
 
@@ -82,11 +82,11 @@ async function readEnd(folder: string, lane: string, signer: Signer | undefined,
   }
   const { records, last } = check.end()
   if (head && head.seq > (last?.seq ?? 0)) {
-    const message = `the lane ends with record ${last?.seq ?? 0}, but record ${head.seq} was on disk`
+    const message = `the lane ends with record ${last?.seq ?? 0}, but record ${head.seq} had been written`
     problems.push({ kind: 'cut', lane, message })
   }
   if (read.state === 'invalid')
-    problems.push({ kind: 'head', lane, message: 'the file `head` is not as it was written' })
+    problems.push({ kind: 'head', lane, message: 'the file `head` was modified after it was written' })
   return { lane, records, last: last?.time, problems }
 }
 
@@ -106,7 +106,7 @@ export const auditLockCheck = ({ audit: { path: folder } }: Config, short: (path
     const found = await Promise.all(holders.map(({ lane, pid }) => holderFinding(lane, pid)))
     const processes = [...new Set(holders.map(({ pid }) => pid))].join(', ')
     const inUse = `${count(holders.length, 'lane')} in use, by Toolway (process ${processes})`
-    return findingsOr(found, ok(holders.length === 0 ? 'no process writes to it now' : inUse))
+    return findingsOr(found, ok(holders.length === 0 ? 'no process is writing to it' : inUse))
   },
 })
 
@@ -139,6 +139,6 @@ function holderOf(path: string): number | undefined {
 async function holderFinding(lane: string, pid: number): Promise<CheckFinding | undefined> {
   const program = await programOf(pid)
   if (program === basename(process.execPath)) return undefined
-  const who = program === undefined ? `process ${pid}, which is not ours` : `${program} (process ${pid})`
+  const who = program === undefined ? `process ${pid}, which is not Toolway` : `${program} (process ${pid})`
   return warning(`lane ${lane} is locked by ${who}; Toolway writes to another one`, `ps -fp ${pid}`)
 }

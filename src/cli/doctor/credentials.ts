@@ -26,12 +26,12 @@ export const tokenCheck = (config: Config, short: (path: string) => string): Doc
 })
 
 function openFinding({ auth, server: { host } }: Config): CheckFinding {
-  if (isLoopback(host)) return ok(`none is required; only this machine reaches ${host}`)
+  if (isLoopback(host)) return ok(`none is required; only this machine can reach ${host}`)
   const remedy = 'auth.token: generated'
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
-  const message = `none is required, and server.host is ${host}: anyone who reaches this machine may use`
+  const message = `none is required, and server.host is ${host}: anyone who can reach this machine may use`
   return identified
-    ? warning(`${message} what the default agent may`, remedy)
+    ? warning(`${message} the tools of the default agent`, remedy)
     : problem(`${message} every tool`, remedy)
 }
 
@@ -61,7 +61,7 @@ export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => 
       if (!(error instanceof KeyFileProblem)) throw error
       const closed = error.message.includes('chmod 600')
       const remedy = closed ? `chmod 600 ${quoted(keyFile(path))}` : `ls -l ${quoted(keyFile(path))}`
-      return problem(`no key of the key file is accepted: ${error.message}`, remedy)
+      return problem(`no key in the key file is accepted: ${error.message}`, remedy)
     }
   },
 })
@@ -92,8 +92,8 @@ export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: 
   async run() {
     const { path: folder } = config.stores
     const secretFiles = [
-      { name: 'seal', what: 'the key of sealed answers' },
-      { name: 'audit-key', what: 'the key of the audit log' },
+      { name: 'seal', what: 'the key that encrypts call state' },
+      { name: 'audit-key', what: 'the signing key of the audit log' },
     ].map(({ name, what }) => ({ path: join(folder, name), shown: short(join(folder, name)), what }))
     const secrets = secretsOf(secretSettings(config))
     const found = await Promise.all([

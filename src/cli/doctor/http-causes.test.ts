@@ -6,7 +6,7 @@ const http = { url: 'http://mcp.example.com/v1' }
 
 test.each([
   ['ENOTFOUND', 'unknown host name'],
-  ['ECONNREFUSED', 'nothing listens there'],
+  ['ECONNREFUSED', 'nothing is listening there'],
   ['UND_ERR_CONNECT_TIMEOUT', 'the host does not respond'],
 ])('B11: a server that cannot be reached: %s', async (code, why) => {
   expect(await findingOf(https, { failure: { code } })).toMatchObject({
@@ -29,8 +29,8 @@ test('B11: a failure of a proxy differs from one of the server', async () => {
 test.each([
   ['DEPTH_ZERO_SELF_SIGNED_CERT', 'not trusted here', 'NODE_EXTRA_CA_CERTS'],
   ['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'not trusted here', 'NODE_EXTRA_CA_CERTS'],
-  ['CERT_HAS_EXPIRED', 'not valid now', 'expire date'],
-  ['ERR_TLS_CERT_ALTNAME_INVALID', 'for another name', 'mcpServers.it.url'],
+  ['CERT_HAS_EXPIRED', 'expired', 'expire date'],
+  ['ERR_TLS_CERT_ALTNAME_INVALID', 'different host name', 'mcpServers.it.url'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'does not speak TLS', 'mcpServers.it.url: http://mcp.example.com/v1'],
 ])('B11: TLS: %s', async (code, message, remedy) => {
   const finding = await findingOf(https, { failure: { code } })

@@ -12,7 +12,7 @@ const curl = (config: RemoteServer, options = '-sv'): string => `curl ${options}
 const network: Readonly<Record<string, string>> = {
   ENOTFOUND: 'unknown host name',
   EAI_AGAIN: 'the host name cannot be looked up at the moment',
-  ECONNREFUSED: 'nothing listens there',
+  ECONNREFUSED: 'nothing is listening there',
   EHOSTUNREACH: 'the host cannot be reached',
   ENETUNREACH: 'the network cannot be reached',
   ETIMEDOUT: 'the host does not respond',
@@ -43,12 +43,12 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
     return { message, remedy: 'export NODE_EXTRA_CA_CERTS=/path/to/ca.pem' }
   }
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID') {
-    const remedy = `date; ${curl(config)} 2>&1 | grep -i 'expire date'   # renew it, or set the clock`
-    return { message: `the certificate of ${host} is not valid now (${code})`, remedy }
+    const remedy = `date; ${curl(config)} 2>&1 | grep -i 'expire date'   # renew it, or correct the clock`
+    return { message: `the certificate of ${host} has expired or is not valid yet (${code})`, remedy }
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const remedy = `mcpServers.${name}.url: https://the-name-in-the-certificate/…`
-    return { message: `the certificate of ${host} is for another name`, remedy }
+    return { message: `the certificate of ${host} is for a different host name`, remedy }
   }
   if (config.url.startsWith('https:') && (code === 'EPROTO' || code.startsWith('ERR_SSL_'))) {
     const remedy = `mcpServers.${name}.url: ${bare(config.url).replace(/^https/, 'http')}`
@@ -73,7 +73,7 @@ const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status },
   if (status !== 401 && status !== 403) return
   const setting = `mcpServers.${name}.auth`
   if (config.auth?.type === 'oauth') {
-    const message = `it rejects the token of the last sign-in (HTTP ${status}): its scopes may not be sufficient`
+    const message = `it rejects the token from the last sign-in (HTTP ${status}): its scopes may not be sufficient`
     return { message, remedy: `toolway auth ${name}` }
   }
   const shown =
@@ -89,7 +89,7 @@ const unauthorized: RecogniseCause<RemoteServer> = ({ name, failure: { status },
 const redirect: RecogniseCause<RemoteServer> = ({ failure: { status = 0, message }, config }) => {
   if (status < 300 || status >= 400) return
   const [, to = 'another address'] = /redirects to (\S+?),/.exec(message) ?? []
-  const remedy = `${curl(config, "-sL -o /dev/null -w '%{url_effective}\\n'")}   # put this address into url: redirects are not followed`
+  const remedy = `${curl(config, "-sL -o /dev/null -w '%{url_effective}\\n'")}   # use this address as url: redirects are not followed`
   return { message: `it redirects to ${to} (HTTP ${status})`, remedy }
 }
 
@@ -101,7 +101,7 @@ const wrongAddress: RecogniseCause<RemoteServer> = ({ name, failure: { status = 
   const others = ['/mcp', '/sse'].filter((path) => path !== pathname).map((path) => origin + path)
   return {
     message: `there is no MCP server at ${bare(config.url)} (${why})`,
-    remedy: `mcpServers.${name}.url: ${others[0]}   # or ${others[1] ?? 'as its documentation says'}`,
+    remedy: `mcpServers.${name}.url: ${others[0]}   # or ${others[1] ?? 'see its documentation'}`,
   }
 }
 

@@ -25,7 +25,7 @@ export const portCheck = (config: Config, context: CheckContext): DoctorCheck =>
 })
 
 const reasons: Readonly<Record<string, { readonly message: string; readonly remedy: string }>> = {
-  EACCES: { message: 'only the administrator may use ports below 1024', remedy: 'server.port: 4322' },
+  EACCES: { message: 'only root may use ports below 1024', remedy: 'server.port: 4322' },
   EADDRNOTAVAIL: { message: 'this machine has no such address', remedy: 'server.host: 127.0.0.1' },
   ENOTFOUND: { message: 'unknown host name', remedy: 'server.host: 127.0.0.1' },
   EAI_AGAIN: { message: 'the host name cannot be looked up at the moment', remedy: 'server.host: 127.0.0.1' },
@@ -50,7 +50,7 @@ async function portTaken(config: Config, { command, clock }: CheckContext, signa
     return problem(`${host}:${port} is in use by ${by}, which is not Toolway`, end + elsewhere)
   }
   if (answer instanceof RefusedByGateway) {
-    const message = `${host}:${port} is in use by another Toolway (${by}), which rejects our token: ${answer.message}`
+    const message = `${host}:${port} is in use by another Toolway gateway (${by}), which rejects our token: ${answer.message}`
     return problem(message, elsewhere)
   }
   return ourFinding(answer, `${host}:${port} is served by Toolway ${answer.version} (${by})`, command, clock)

@@ -36,7 +36,7 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
     }
     const variable = unset.find(({ key }) => within(key, name))?.variable
     if (variable !== undefined) {
-      return problem(`not checked: the variable ${variable} of its configuration is not set`, `export ${variable}=…`)
+      return problem(`not checked: the variable ${variable} in its configuration is not set`, `export ${variable}=…`)
     }
     const result = await prober.probe(name, server, withinMs, signal)
     const served = result.tools?.filter((tool) => isServed(server, tool))
@@ -119,7 +119,7 @@ function oddity({ name, config, result }: ProbedServer, summary: string): CheckF
   if (remarks.length > 0) return warning(`${summary}; ${remarks[0]}`, 'report it to its author', remarks.slice(1))
   if (config.readOnly && tools.length > 0 && !tools.some(isRead)) {
     const remedy = hintedReads.length > 0 ? `${setting}.trustAnnotations: true` : `${setting}.readTools: [${tools[0]}]`
-    const reason = 'it is read-only and none of its tools is known to be a read (readTools, trustAnnotations)'
+    const reason = 'readOnly is set, but none of its tools is known to be read-only (readTools, trustAnnotations)'
     return warning(`${summary}; ${reason}, so none can be used`, remedy)
   }
   if (tools.length + others === 0)
@@ -155,7 +155,7 @@ export const agentCheck = (
     }
     const idle = agents.filter(isIdle)
     if (idle.length === 0)
-      return ok(`${count(agents.length, 'agent')}, each with at least one tool, or denied everything on purpose`)
+      return ok(`${count(agents.length, 'agent')}, each may use at least one tool or is denied everything by its rules`)
     const [server = 'native', names = []] = [...known].find(([, offered]) => offered.length > 0) ?? []
     const tool = `${server}.${names[0] ?? 'hash'}`
     return idle.map((agent) =>

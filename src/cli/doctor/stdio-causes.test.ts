@@ -8,7 +8,7 @@ const ended = { message: 'it ended (exit code 1).' }
 const late = { message: 'no response within 30 s', timedOut: true }
 
 test.each([
-  ['no-such-command', 'command -v no-such-command   # its full path goes into mcpServers.it.command'],
+  ['no-such-command', expect.stringMatching(/^command -v no-such-command .*mcpServers\.it\.command/)],
   ['uvx', 'curl -LsSf https://astral.sh/uv/install.sh | sh'],
   ['docker', 'install Docker: https://docs.docker.com/get-docker/'],
 ])('B11: a command that is not there: %s', async (command, remedy) => {
@@ -31,7 +31,7 @@ test('B11: a script whose interpreter is missing', async () => {
 test('B11: a missing folder is reported before a missing command', async () => {
   const finding = await findingOf({ command: 'node', cwd: '/no such/folder' }, { failure: { code: 'ENOENT' } })
   expect(finding).toMatchObject({
-    message: 'its folder /no such/folder does not exist',
+    message: expect.stringContaining('/no such/folder does not exist'),
     remedy: "mkdir -p '/no such/folder'",
   })
 })
@@ -53,7 +53,7 @@ test.each([
 ])('B11: a missing variable is recognised: %s', async (line) => {
   const finding = await findingOf({ command: 'node' }, { stderr: ['starting', line], failure: ended })
   expect(finding).toMatchObject({
-    message: 'it needs the variable GITHUB_TOKEN',
+    message: expect.stringMatching(/variable GITHUB_TOKEN$/),
     remedy: 'mcpServers.it.env.GITHUB_TOKEN: ${GITHUB_TOKEN}',
   })
 })
@@ -96,15 +96,19 @@ test.each([
 test('B11: a silent program is reported with the command to run it by hand', async () => {
   const finding = await findingOf({ command: 'my-server', args: ['--name', 'a b'], cwd: '/srv' }, { failure: late })
   expect(finding).toMatchObject({
-    message: 'it started and did not respond within 30 s (--timeout)',
+    message: expect.stringMatching(/^it started.* within 30 s \(--timeout\)$/),
     remedy: "cd /srv && my-server --name 'a b'",
   })
 })
 
 test.each([
   ["Error: Cannot find module 'express'", 'the package express is not installed', 'cd /srv && npm install express'],
-  ["Error: Cannot find module '/srv/dist/index.js'", 'there is no file /srv/dist/index.js', 'ls -l /srv/dist/index.js'],
-  ["ModuleNotFoundError: No module named 'mcp'", 'Python has no module mcp', 'pip install mcp'],
+  [
+    "Error: Cannot find module '/srv/dist/index.js'",
+    'the file /srv/dist/index.js does not exist',
+    'ls -l /srv/dist/index.js',
+  ],
+  ["ModuleNotFoundError: No module named 'mcp'", 'the Python module mcp is not installed', 'pip install mcp'],
 ])('B11: %s', async (line, message, remedy) => {
   const finding = await findingOf({ command: 'x', cwd: '/srv' }, { stderr: [line], failure: ended })
   expect(finding).toMatchObject({ message, remedy: expect.stringContaining(remedy) })

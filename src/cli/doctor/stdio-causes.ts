@@ -57,7 +57,7 @@ const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, wi
 
 const folderMissing: RecogniseCause<StdioServer> = ({ failure, config: { cwd } }) => {
   if (failure.code !== 'ENOENT' || cwd === undefined || statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) return
-  return { message: `its folder ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
+  return { message: `its working directory ${cwd} does not exist`, remedy: `mkdir -p ${quoted(cwd)}` }
 }
 
 const installations: Readonly<Record<string, string>> = {
@@ -67,7 +67,7 @@ const installations: Readonly<Record<string, string>> = {
   uv: 'curl -LsSf https://astral.sh/uv/install.sh | sh',
   bunx: 'curl -fsSL https://bun.sh/install | bash',
   docker: 'install Docker: https://docs.docker.com/get-docker/',
-  python: 'write python3 instead, or install Python',
+  python: 'use python3 instead, or install Python',
 }
 
 const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) => {
@@ -75,11 +75,11 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   const { command } = config
   const file = findCommand(config)
   if (file !== undefined) {
-    const message = `${file} exists, but not the interpreter in its first line`
-    return { message, remedy: `head -1 ${quoted(file)}   # install that, or correct mcpServers.${name}.command` }
+    const message = `${file} exists, but the interpreter in its first line does not`
+    return { message, remedy: `head -1 ${quoted(file)}   # install it, or correct mcpServers.${name}.command` }
   }
   const remedy =
-    installations[command] ?? `command -v ${quoted(command)}   # its full path goes into mcpServers.${name}.command`
+    installations[command] ?? `command -v ${quoted(command)}   # set mcpServers.${name}.command to the full path`
   return { message: `the command ${command} was not found`, remedy }
 }
 
@@ -117,7 +117,7 @@ const variableMissing: RecogniseCause<StdioServer> = ({ name, result: { stderr }
   const here =
     env[missing] === undefined ? '' : ', which is set here, but servers get only the variables of their configuration'
   return {
-    message: `it needs the variable ${missing}${here}`,
+    message: `it needs the environment variable ${missing}${here}`,
     remedy: `mcpServers.${name}.env.${missing}: \${${missing}}`,
   }
 }
@@ -127,7 +127,7 @@ const moduleMissing: RecogniseCause<StdioServer> = ({ result: { stderr }, config
   const [, node] = /Cannot find (?:module|package) '([^']+)'/.exec(output) ?? []
   if (node !== undefined) {
     const isFile = node.startsWith('/') || node.startsWith('.')
-    const message = isFile ? `there is no file ${node}` : `the package ${node} is not installed`
+    const message = isFile ? `the file ${node} does not exist` : `the package ${node} is not installed`
     const where = config.cwd === undefined ? '' : `cd ${quoted(config.cwd)} && `
     return {
       message,
@@ -135,7 +135,8 @@ const moduleMissing: RecogniseCause<StdioServer> = ({ result: { stderr }, config
     }
   }
   const [, python] = /No module named '?([\w.]+)/.exec(output) ?? []
-  if (python !== undefined) return { message: `Python has no module ${python}`, remedy: `pip install ${python}` }
+  if (python !== undefined)
+    return { message: `the Python module ${python} is not installed`, remedy: `pip install ${python}` }
   return undefined
 }
 
@@ -157,7 +158,7 @@ const otherOutput: RecogniseCause<StdioServer> = ({ result: { stdout }, config }
 
 const silent: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
   if (!failure.timedOut) return
-  return { message: `it started and did not respond within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
+  return { message: `it started, but did not respond within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
 }
 
 /** Its last output is shown separately. */

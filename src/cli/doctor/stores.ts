@@ -42,8 +42,8 @@ const elsewhere = 'stores.path: /a/folder/that/can/be/written'
 const remedies: Readonly<Record<string, (path: string) => string>> = {
   EACCES: (path) => `${ownAgain(path)} && chmod u+rwx ${quoted(path)}`,
   EPERM: (path) => `${ownAgain(path)} && chmod u+rwx ${quoted(path)}`,
-  ENOSPC: (path) => `df -h ${quoted(path)}   # make room there`,
-  EDQUOT: () => 'quota   # make room there',
+  ENOSPC: (path) => `df -h ${quoted(path)}   # free some space there`,
+  EDQUOT: () => 'quota   # free some space there',
 }
 
 /** The folder, or its nearest existing parent. */
@@ -70,10 +70,10 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
   async run() {
     const { path } = await nearest(audit.path)
     const { bytes, noFiles } = await measure(path)
-    const look = `df -h ${quoted(path)}   # make room there, or set audit.path and stores.path`
+    const look = `df -h ${quoted(path)}   # free some space there, or set audit.path and stores.path`
     if (noFiles) return problem('the file system of the audit log has no inodes left', `df -i ${quoted(path)}`)
-    const free = `${sizeText(bytes)} free where the audit log is written`
-    if (bytes < minBytes) return problem(`${free}: too little for its reserve, so write calls are refused`, look)
+    const free = `${sizeText(bytes)} free for the audit log`
+    if (bytes < minBytes) return problem(`${free}, which is too little, so write calls are refused`, look)
     return bytes < enoughBytes ? warning(free, look) : ok(free)
   },
 })
@@ -95,12 +95,12 @@ export function postgresChecks({ stores: { postgres: configured } }: Config, com
       try {
         const number = await schemaVersion(postgres)
         if (number >= currentSchemaVersion) return ok(`${where} is reachable, and its tables are up to date`)
-        const behind = `${where} is reachable; its tables are of another version`
+        const behind = `${where} is reachable; its tables are outdated`
         return configured.migrate === 'auto'
           ? ok(`${behind} and will be migrated at the next start`)
           : problem(behind, `${command} migrate`)
       } catch (cause) {
-        const message = `${where} is unavailable (${postgresErrorReason(cause)}): audit records wait on this machine`
+        const message = `${where} is unavailable (${postgresErrorReason(cause)}): audit records stay on this machine until it is available`
         return warning(message, 'stores.postgres.url: postgres://USER@HOST/DATABASE')
       }
     },

@@ -6,14 +6,14 @@ import { inverted, mapText, type TranslationReport } from './shape.ts'
 
 /** Other clients' server keys with descriptions for the editor schema. */
 export const serverAliases: Readonly<Record<string, string>> = {
-  type: 'Another spelling of transport.',
-  transportType: 'Another spelling of transport.',
-  httpUrl: 'Another spelling of url, with transport http.',
-  serverUrl: 'Another spelling of url.',
+  type: 'Alias of transport.',
+  transportType: 'Alias of transport.',
+  httpUrl: 'Alias of url, with transport http.',
+  serverUrl: 'Alias of url.',
   enabled: 'The opposite of disabled.',
-  includeTools: 'Another spelling of tools.include.',
-  excludeTools: 'Another spelling of tools.exclude.',
-  disabledTools: 'Another spelling of tools.exclude.',
+  includeTools: 'Alias of tools.include.',
+  excludeTools: 'Alias of tools.exclude.',
+  disabledTools: 'Alias of tools.exclude.',
   alwaysAllow: 'Ignored: the client decides about approval.',
   autoApprove: 'Ignored: the client decides about approval.',
   trust: 'Ignored: the client decides about approval.',

@@ -79,7 +79,7 @@ function add(
   const project = plainName(basename(folder ?? '')) ?? basename(folder ?? '')
   let other = `${name}-${project}`
   for (let number = 2; found.has(other); number++) other = `${name}-${project}-${number}`
-  report.notes.push(`the project ${folder} has another server ${name}, which is called ${other} here`)
+  report.notes.push(`the project ${folder} has a different server named ${name}, which is renamed to ${other}`)
   found.set(other, entry)
 }
 

@@ -74,7 +74,9 @@ function unknown(
   if (!tolerant) members.set(key, entry)
   else if (nearMiss(key, serverKeys) !== undefined) report.problems.push(unknownKeyAt(entry.at, key, serverKeys))
   else
-    report.warnings.push(`${keyPath(['mcpServers', name, key])} is ignored: Toolway does not know this key of ${label}`)
+    report.warnings.push(
+      `${keyPath(['mcpServers', name, key])} is ignored: Toolway does not support this key of ${label}`,
+    )
 }
 
 /** Adds the client's unit to a bare number; text already has a unit. */

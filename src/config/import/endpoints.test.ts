@@ -28,7 +28,7 @@ test('J2: a file with mcp_endpoints becomes servers that are reached over HTTP',
     `${at('executor.yaml')}: read as an mcp_endpoints file: 3 servers`,
     expect.stringMatching(/tickets .*trustAnnotations: true/),
   ])
-  expect(warnings).toEqual([`${at('executor.yaml')}: executor ignored: not about servers or their tools`])
+  expect(warnings).toEqual([expect.stringContaining(`${at('executor.yaml')}: executor ignored: `)])
   expect(config.mcpServers).toMatchObject({
     tickets: {
       transport: 'http',

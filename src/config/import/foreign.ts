@@ -19,7 +19,9 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
     else ignored.push(key)
   }
   if (ignored.length > 0) {
-    report.warnings.push(`${tree.at.file.path}: ${ignored.join(', ')} ignored: not about servers or their tools`)
+    report.warnings.push(
+      `${tree.at.file.path}: ${ignored.join(', ')} ignored: these settings do not concern servers or tools`,
+    )
   }
 }
 

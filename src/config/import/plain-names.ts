@@ -13,7 +13,7 @@ export function withPlainNames(tree: BranchNode, report: TranslationReport): Bra
   for (const [name, entry] of servers.value.members) {
     const taken = (other: string) => renamed.has(other) || (other !== name && written.includes(other))
     const other = unused(usable(name), taken)
-    if (other !== name) report.notes.push(`the server ${name} is called ${other} here`)
+    if (other !== name) report.notes.push(`the server ${name} was renamed to ${other}`)
     renamed.set(other, entry)
   }
   return withMember(tree, 'mcpServers', { at: servers.at, value: branch(servers.value.at, renamed) })

@@ -14,7 +14,7 @@ const sentences: Readonly<Record<string, string>> = {
   EndOfFileExpected: 'unexpected text after the end of the document',
   InvalidCommentToken: 'this comment is not valid',
   UnexpectedEndOfComment: 'a comment is not closed',
-  UnexpectedEndOfString: 'a text is not closed',
+  UnexpectedEndOfString: 'a string is not closed',
   UnexpectedEndOfNumber: 'a number is not complete',
   InvalidUnicode: 'this is not a valid \\u escape',
   InvalidEscapeCharacter: 'this is not a valid escape',
@@ -48,8 +48,7 @@ export function parseJson(file: SourceFile): Parsed {
       const key = String(keyNode.value)
       const here = [...path, key]
       const keyAt = { file, offset: keyNode.offset, key: keyPath(here) }
-      if (members.has(key))
-        errors.push({ message: 'this key is written twice', offset: keyNode.offset, key: keyAt.key })
+      if (members.has(key)) errors.push({ message: 'duplicate key', offset: keyNode.offset, key: keyAt.key })
       members.set(key, { at: keyAt, value: build(valueNode, here) })
     }
     return branch(at, members)

@@ -66,7 +66,7 @@ export function parseYaml(file: SourceFile): Parsed {
       const keyAt = { file, offset, key: keyPath(here) }
       const entry = { at: keyAt, value: build(valueNode as Node, here, offset) }
       if (key === '<<' && keyNode.type === 'PLAIN') merged.push(entry)
-      else if (members.has(key)) errors.push({ message: 'this key is written twice', offset, key: keyAt.key })
+      else if (members.has(key)) errors.push({ message: 'duplicate key', offset, key: keyAt.key })
       else members.set(key, entry)
     }
     // The map's own keys override merged ones.

@@ -57,7 +57,7 @@ export const authSection = z.strictObject({
     ),
   failureInterval: duration({ least: '1ms' })
     .prefault('1s')
-    .describe('Interval after which an address at the limit of maxFailures may send one more.'),
+    .describe('Interval after which an address that has reached maxFailures may try once more.'),
   keys: z.array(key).default([]).meta({ secret: 'digest' }).describe('API keys.'),
-  jwt: jwt.optional().describe('JSON Web Tokens of an identity provider.'),
+  jwt: jwt.optional().describe('JSON Web Tokens from an identity provider.'),
 })

@@ -98,7 +98,7 @@ const fields = z.strictObject({
     .record(textLike(/^[^=\0]+$/, 'the name of a variable'), verbatim())
     .default({})
     .meta({ secret: 'variables' })
-    .describe('Environment variables of the program, in addition to PATH, HOME and similar.'),
+    .describe('Environment variables of the program, in addition to basic ones such as PATH and HOME.'),
   cwd: path().optional().describe('Working directory of the program. Default: the folder of this file.'),
   url: address('http', 'https')
     .optional()
@@ -130,13 +130,15 @@ const fields = z.strictObject({
       window: limit().prefault('1m').describe('Length of the window.'),
     })
     .prefault({})
-    .describe('Restarts of a crashing process.'),
-  spares: numeric({ max: 64 }).prefault(1).describe('Started spare connections for session caller or call.'),
+    .describe('Restart limits for a crashing process.'),
+  spares: numeric({ max: 64 })
+    .prefault(1)
+    .describe('Number of connections to start in advance, if session is caller or call.'),
   refresh: duration().optional().describe('Interval for listing this server again. Default: discovery.refresh.'),
   approve: names().default([]).describe('Tools that need approval by a person; denied if nobody can be asked.'),
   readOnly: flag().prefault(false).describe('Denies writes.'),
   readTools: names().default([]).describe('Tools that only read.'),
-  idempotentTools: names().default([]).describe('Tools that can safely be called again (retried).'),
+  idempotentTools: names().default([]).describe('Tools that are safe to retry.'),
   trustAnnotations: flag().prefault(false).describe("Whether to trust the server's readOnlyHint and idempotentHint."),
   tools: z
     .strictObject({
@@ -144,20 +146,20 @@ const fields = z.strictObject({
       exclude: names().default([]).describe('Tools to exclude from the catalog.'),
     })
     .prefault({})
-    .describe('Which of its tools are in the catalog.'),
-  timeout: limit().optional().describe('Time limit of a call; progress restarts it. Default: defaults.timeout.'),
+    .describe('Which tools of the server are in the catalog.'),
+  timeout: limit().optional().describe('Time limit for a call; progress restarts it. Default: defaults.timeout.'),
   maxTimeout: limit()
     .optional()
-    .describe('Total time limit of a call whose server reports progress. Default: defaults.maxTimeout.'),
+    .describe('Total time limit for a call whose server reports progress. Default: defaults.maxTimeout.'),
   startTimeout: limit()
     .optional()
     .describe(
       'Time limit for connecting, including the start of the process. Default: 2 minutes for a process, 30 s over HTTP.',
     ),
-  toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limits of calls by tool.'),
+  toolTimeouts: z.record(z.string(), limit()).default({}).describe('Time limits for calls, by tool.'),
   concurrency: numeric({ min: 1 }).prefault(16).describe('Maximum calls in flight.'),
-  priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('In a name conflict the higher priority wins.'),
-  guards: z.array(guard).default([]).describe('Checks of arguments and resource URIs: path, sql and url.'),
+  priority: numeric({ min: -1000, max: 1000 }).prefault(0).describe('Priority in name conflicts; the highest wins.'),
+  guards: z.array(guard).default([]).describe('Checks for arguments and resource URIs: path, sql and url.'),
   breaker: serverBreaker
     .optional()
     .describe('Circuit breaker of this server; missing keys come from the section breaker.'),

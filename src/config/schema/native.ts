@@ -5,7 +5,7 @@ const builtIn = ['hash', 'time', 'fetch', 'generate', 'vision', 'speech', 'diffu
 
 const fetch = z.strictObject({
   maxBytes: size().prefault('1MiB').describe('Maximum size of a page or image.'),
-  timeout: limit().prefault('20s').describe('Time limit of one fetch.'),
+  timeout: limit().prefault('20s').describe('Time limit for one fetch.'),
   allowPrivate: flag().prefault(false).describe('Allows requests to loopback and private networks.'),
 })
 
@@ -17,7 +17,7 @@ const inference = z.strictObject({
   speech: model().describe('Model for speech synthesis.'),
   transcription: model().describe('Model for transcription.'),
   diffusion: model().describe('Model for image generation.'),
-  timeout: limit().prefault('5m').describe('Time limit of one answer.'),
+  timeout: limit().prefault('5m').describe('Time limit for one answer.'),
   maxBytes: size().prefault('16MiB').describe('Maximum size of audio and images, input and output.'),
 })
 
@@ -26,7 +26,7 @@ export const nativeSection = z.strictObject({
     .array(z.enum(builtIn))
     .default([...builtIn])
     .describe('Built-in tools to serve.'),
-  fetch: fetch.prefault({}).describe('Limits of the tool fetch.'),
+  fetch: fetch.prefault({}).describe('Limits for the fetch tool.'),
   inference: inference
     .prefault({})
     .describe('Models for generate, vision, speech and diffusion, by their names in models.'),
@@ -44,8 +44,8 @@ export const sandboxSection = z.strictObject({
     .enum(['bwrap', 'process', 'worker'])
     .default('process')
     .describe('Minimum isolation; code does not run if it is not available.'),
-  timeout: limit().prefault('30s').describe('Time limit of one run.'),
-  memory: size().prefault('64MiB').describe('Memory limit of one run.'),
+  timeout: limit().prefault('30s').describe('Time limit for one run.'),
+  memory: size().prefault('64MiB').describe('Memory limit for one run.'),
   allowNetwork: names('a host').default([]).describe('Hosts that code may connect to; empty: none.'),
   allowPaths: z.array(path()).default([]).describe('Folders that code may read; empty: none.'),
 })

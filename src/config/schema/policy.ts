@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { flag, names, numeric, path, textLike } from './values.ts'
 
-const tool = 'a tool as server.tool, with * where it helps'
+const tool = 'a tool as server.tool (* is a wildcard)'
 
 export const policySection = z.strictObject({
   allowedServers: names('a server or a pattern with *').default(['*']).describe('Servers that may be used.'),
@@ -64,9 +64,9 @@ const perMinute = numeric({ min: 1 })
 export const limitsSection = z.strictObject({
   perMinute: perMinute
     .optional()
-    .describe('Calls per minute of each agent to servers and tools without their own limit.'),
-  servers: z.record(z.string(), perMinute).default({}).describe('Calls per minute by server.'),
-  tools: z.record(z.string(), perMinute).default({}).describe('Calls per minute by server.tool.'),
+    .describe('Calls per minute by each agent to servers and tools that have no limit of their own.'),
+  servers: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each server.'),
+  tools: z.record(z.string(), perMinute).default({}).describe('Calls per minute for each tool (server.tool).'),
   queue: numeric().prefault(256).describe('Maximum number of queued calls.'),
   concurrency: numeric({ min: 1 }).prefault(256).describe('Maximum calls in flight.'),
 })
@@ -82,7 +82,7 @@ const pathGuard = z.strictObject({
 })
 
 const sqlGuard = z.strictObject({
-  kind: z.literal('sql').describe('Allows one SQL statement that can be parsed.'),
+  kind: z.literal('sql').describe('Allows only a single SQL statement that can be parsed.'),
   arguments: guarded,
   dialect: z
     .enum(['any', 'postgres', 'mysql', 'sqlite'])
@@ -90,7 +90,7 @@ const sqlGuard = z.strictObject({
     .describe(
       'Dialect of the database. any: unknown; only statements that all common databases interpret the same way are allowed.',
     ),
-  readOnly: flag().prefault(true).describe('Denies everything but reads.'),
+  readOnly: flag().prefault(true).describe('Denies all statements except reads.'),
 })
 
 const urlGuard = z.strictObject({

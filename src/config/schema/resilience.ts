@@ -1,22 +1,22 @@
 import * as z from 'zod'
 import { duration, flag, limit, names, numeric, size } from './values.ts'
 
-const failures = numeric({ min: 1 }).describe('Consecutive failures that open the breaker.')
+const failures = numeric({ min: 1 }).describe('Number of consecutive failures that open the breaker.')
 const rate = numeric({ max: 1, whole: false }).describe('Share of failed calls in the window that opens the breaker.')
 const minimumCalls = numeric({ min: 1 }).describe('Minimum calls in the window before the share counts.')
 const window = limit().describe('Length of the window.')
 const openForText =
   'How long the breaker stays open before it allows a trial call. Doubled after each failed trial, up to 2 minutes (or openFor, if longer); reset by a success.'
 const openFor = limit().describe(openForText)
-const halfOpenCalls = numeric({ min: 1 }).describe('Trial calls while the breaker is half-open.')
+const halfOpenCalls = numeric({ min: 1 }).describe('Number of trial calls while the breaker is half-open.')
 
 export const breakerSection = z.strictObject({
-  failures: failures.prefault(5).describe('Consecutive failures that open the breaker.'),
+  failures: failures.prefault(5).describe('Number of consecutive failures that open the breaker.'),
   rate: rate.prefault(0.5).describe('Share of failed calls in the window that opens the breaker.'),
   minimumCalls: minimumCalls.prefault(20).describe('Minimum calls in the window before the share counts.'),
   window: window.prefault('30s').describe('Length of the window.'),
   openFor: openFor.prefault('15s').describe(openForText),
-  halfOpenCalls: halfOpenCalls.prefault(1).describe('Trial calls while the breaker is half-open.'),
+  halfOpenCalls: halfOpenCalls.prefault(1).describe('Number of trial calls while the breaker is half-open.'),
 })
 
 /** Overrides for one server; missing keys come from the section `breaker`. */
@@ -24,17 +24,17 @@ export const serverBreaker = z.strictObject({ failures, rate, minimumCalls, wind
 
 /** Calls are retried only when that is safe. */
 export const retrySection = z.strictObject({
-  attempts: numeric({ max: 10 }).prefault(2).describe('Retries after the first attempt.'),
+  attempts: numeric({ max: 10 }).prefault(2).describe('Number of retries after the first attempt.'),
   budget: numeric({ max: 1, whole: false }).prefault(0.2).describe('Maximum share of retries among all calls.'),
   backoff: duration().prefault('100ms').describe('Maximum delay before the first retry; doubled for each further one.'),
 })
 
 export const healthSection = z.strictObject({
   interval: duration().prefault('30s').describe('Interval between health checks of a connected server; 0: never.'),
-  timeout: limit().prefault('5s').describe('Time limit of a health check.'),
+  timeout: limit().prefault('5s').describe('Time limit for a health check.'),
 })
 
-const tool = 'a tool as server.tool, with * where it helps'
+const tool = 'a tool as server.tool (* is a wildcard)'
 
 export const cacheSection = z.strictObject({
   enabled: flag().prefault(false).describe('Enables the cache.'),

@@ -8,7 +8,7 @@ export const serverSection = z.strictObject({
   path: textLike(/^\/[\w./~-]*$/, 'a path that starts with /')
     .default('/mcp')
     .describe('Path of the MCP endpoint; also served with /stream appended.'),
-  allowedHosts: names('a host, with its port if it is not the usual one')
+  allowedHosts: names('a host, with its port if it is not the default')
     .default([])
     .describe('Accepted values of the Host header, in addition to host:port and localhost.'),
   allowedOrigins: names('an origin such as https://app.example.com')
@@ -27,7 +27,7 @@ export const serverSection = z.strictObject({
     .describe('Maximum total size of the bodies of all requests in flight; more get 429.'),
   maxInFlightPerCaller: size()
     .prefault('32MiB')
-    .describe('The same per caller, or per address for callers without a credential.'),
+    .describe('Maximum total size per caller, or per address for callers without a credential.'),
   maxValues: numeric({ min: 1 })
     .prefault(100_000)
     .describe('Maximum values in one message (object members and array elements); more get 413.'),
@@ -37,18 +37,20 @@ export const serverSection = z.strictObject({
     .describe(
       'Maximum open connections per address (IPv6: per /64); raise it if all clients connect through one proxy.',
     ),
-  shutdownGrace: duration().prefault('10s').describe('Time for calls in flight to finish on shutdown.'),
+  shutdownGrace: duration().prefault('10s').describe('How long calls in flight may take to finish on shutdown.'),
 })
 
 export const defaultsSection = z.strictObject({
   agent: text('the name of an agent')
     .optional()
-    .describe('Agent of callers that name none; the variable TOOLWAY_DEFAULT_AGENT overrides it.'),
+    .describe(
+      'Agent for callers that do not specify one; the environment variable TOOLWAY_DEFAULT_AGENT overrides it.',
+    ),
   denyOnMissingAgent: flag().prefault(true).describe('Whether callers without an agent are rejected.'),
   expose: exposure.default('both').describe('How agents see tools: direct, meta, both or code.'),
-  timeout: limit().prefault('30s').describe('Time limit of a call. Progress restarts it, up to maxTimeout in total.'),
+  timeout: limit().prefault('30s').describe('Time limit for a call. Progress restarts it, up to maxTimeout in total.'),
   maxTimeout: limit()
     .prefault('10m')
-    .describe('Total time limit of a call whose server reports progress; a longer timeout takes precedence.'),
+    .describe('Total time limit for a call whose server reports progress; a longer timeout takes precedence.'),
   debug: flag().prefault(false).describe('Offers get_gateway_status to all agents.'),
 })

@@ -2,7 +2,7 @@ import * as z from 'zod'
 import { address, flag, headers, limit, numeric, path, text, textLike } from './values.ts'
 
 const common = {
-  description: text().optional().describe('Purpose of the sink, for models.'),
+  description: text().optional().describe('Purpose of the sink, shown to models.'),
   disabled: flag().prefault(false).describe('Disables the sink.'),
 }
 
@@ -27,7 +27,7 @@ const webhook = z.strictObject({
   url: address('http', 'https').meta({ secret: 'address' }).describe('URL to post to.'),
   headers: headers.meta({ secret: 'headers' }).describe('HTTP headers of the requests.'),
   attempts: numeric({ min: 1, max: 10 }).prefault(4).describe('Maximum attempts.'),
-  timeout: limit().prefault('10s').describe('Time limit of one attempt.'),
+  timeout: limit().prefault('10s').describe('Time limit for one attempt.'),
   ...common,
 })
 

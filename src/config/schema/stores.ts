@@ -14,7 +14,7 @@ export const storesSection = z.strictObject({
     })
     .optional()
     .meta({ secret: 'section' })
-    .describe('Shared limits, cache and sessions of replicas.'),
+    .describe('Limits, cache and sessions that replicas share.'),
   key: textLike(/^.{32,}$/, 'a secret of at least 32 characters, the same in all replicas')
     .optional()
     .meta({ secret: true })
@@ -32,5 +32,5 @@ export const storesSection = z.strictObject({
     })
     .optional()
     .meta({ secret: 'section' })
-    .describe('Shared audit log of replicas.'),
+    .describe('Audit log that replicas share.'),
 })

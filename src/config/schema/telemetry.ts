@@ -31,9 +31,9 @@ export const auditSection = z.strictObject({
     .enum(['allow', 'refuse'])
     .default('allow')
     .describe(
-      'Whether reads are allowed while records cannot be written, such as on a full disk. Writes are always denied.',
+      'Whether reads are allowed while records cannot be written, for example because the disk is full. Writes are always denied.',
     ),
-  redact: names('a name of an argument, with * where it helps')
+  redact: names('the name of an argument (* is a wildcard)')
     .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])
     .describe('Arguments whose values are never recorded, by name.'),
   retain: duration({ least: '1s', most: '36500d' }).prefault('90d').describe('How long records are kept.'),

@@ -69,7 +69,7 @@ export async function whyFor({ access, why }: AdminContext, caller: Caller, para
   if (!caller.admin) await access.view({ ...caller, agent }).resolve('tool', params.tool)
   const authenticated = caller.admin || caller.authenticated
   const { server, tool, decision, considered, ...found } = await why(agent, params.tool, { authenticated })
-  const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}, by ${decision.rule}.` : decision.reason
+  const sentence = decision.allowed ? `${found.agent} may use ${server}.${tool}: ${decision.rule}.` : decision.reason
   return {
     agent: found.agent,
     server,

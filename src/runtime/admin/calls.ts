@@ -82,5 +82,5 @@ const nonInteractive: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests of a tool.')),
+  ask: () => Promise.reject(new ToolwayError('INVALID_ARGUMENTS', 'The dashboard cannot answer requests from a tool.')),
 }

@@ -59,7 +59,7 @@ export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }:
       if (up) log.info({}, `${peer} responds again`)
       else log.warn({}, `${peer} does not respond`)
     },
-    onFailure: (err, method) => log.error({ err, method }, `a request of ${peer} failed`),
+    onFailure: (err, method) => log.error({ err, method }, `a request from ${peer} failed`),
   })
 }
 

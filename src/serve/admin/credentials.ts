@@ -123,7 +123,7 @@ function setCookie(request: IncomingMessage, port: number, login?: Login): strin
 function checkOurPage({ method, headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
   if (site !== undefined && site !== 'same-origin' && site !== 'none') {
-    throw refused('The request was made by another page: only the dashboard may use its cookie.')
+    throw refused('The request came from another site: only the dashboard may use its cookie.')
   }
   if (method !== 'GET' && method !== 'HEAD' && headers['toolway-admin'] !== '1') {
     throw refused('With a cookie, requests other than GET need the header "Toolway-Admin: 1".')

@@ -7,7 +7,7 @@ const json = 'application/json'
 
 const sentences = {
   anyone: '',
-  guest: 'Users who are not admins see what their agent may see.',
+  guest: 'Users who are not admins see only what their agent may see.',
   admin: 'Admins only.',
 } as const
 

@@ -15,7 +15,7 @@ const actions: Readonly<Record<ServerAction, string>> = {
   restart: 'Restarts the process or connection of a server',
   enable: 'Enables a server',
   disable: 'Disables a server: it lists nothing and rejects calls until it is enabled or restarted',
-  refresh: 'Lists the tools, resources and prompts of a server again',
+  refresh: 'Refreshes the tools, resources and prompts of a server',
 }
 
 const message = z.strictObject({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })
@@ -56,17 +56,17 @@ export const routes: readonly Route[] = [
     answer: z.record(z.string(), z.unknown()),
     run: (_, { document }) => document(),
   }),
-  userRoute('GET', 'overview', 'The gateway as a whole', {
+  userRoute('GET', 'overview', 'Summary of the gateway', {
     answer: figures.overview,
     run: ({ caller }, { admin }) => admin.overview(caller),
   }),
-  userRoute('GET', 'series', 'Figures over time', {
+  userRoute('GET', 'series', 'Statistics over time', {
     query: calls.timeRange,
     answer: figures.series,
     run: ({ caller, query }, { admin }) => admin.series(caller, query),
   }),
-  userRoute('GET', 'stats', 'Figures by agent, server, operation or tool', {
-    query: z.strictObject({ by: figures.statsBy.describe('What to count by.') }),
+  userRoute('GET', 'stats', 'Statistics by agent, server, operation or tool', {
+    query: z.strictObject({ by: figures.statsBy.describe('What to group by.') }),
     answer: figures.stats,
     run: ({ caller, query }, { admin }) => admin.stats(caller, query.by),
   }),
@@ -96,14 +96,14 @@ export const routes: readonly Route[] = [
     answer: catalog.toolPage,
     run: ({ caller, query }, { admin }) => admin.tools(caller, query),
   }),
-  userRoute('GET', 'tools/{name}', 'One tool: its definition, and who may use it', {
+  userRoute('GET', 'tools/{name}', 'One tool, its definition and who may use it', {
     answer: catalog.toolDetail,
     run: ({ caller, target }, { admin }) => admin.tool(caller, target),
   }),
   userRoute('POST', 'tools/{name}/call', 'Calls a tool as one of the agents that the credential may act as', {
     body: z.strictObject({
       arguments: z.record(z.string(), z.unknown()).default({}).describe('Its arguments.'),
-      agent: z.string().optional().describe('The agent. Default: that of the credential.'),
+      agent: z.string().optional().describe('The agent to act as. Default: the agent of the credential.'),
     }),
     answer: catalog.tryResult,
     run({ caller, target, body: { agent }, bytes, signal }, { admin }) {
@@ -161,7 +161,7 @@ export const routes: readonly Route[] = [
     answer: figures.configView,
     run: (_, { admin }) => admin.config(),
   }),
-  adminRoute('POST', 'config/reload', 'Reloads the configuration, completely or not at all', {
+  adminRoute('POST', 'config/reload', 'Reloads the configuration; an invalid one is not applied', {
     answer: figures.reloadEvent,
     run: ({ caller }, { admin }) => admin.reload(caller),
   }),
@@ -169,13 +169,13 @@ export const routes: readonly Route[] = [
     answer: calls.chatView,
     run: (_, { chat }) => chat.view(),
   }),
-  userRoute('POST', 'chat', 'Answers a conversation, using tools, as a stream of events', {
+  userRoute('POST', 'chat', 'Answers a conversation with the help of tools; streams events', {
     stream: true,
     body: z.strictObject({
       messages: z.array(message).min(1).describe('The conversation, ending with the new message.'),
-      model: z.string().min(1).optional().describe('The model. Default: the first that GET chat returns.'),
+      model: z.string().min(1).optional().describe('The model. Default: the first one that GET chat returns.'),
       mode: z.enum(['staged', 'agent']).optional().describe('Overrides chat.mode.'),
-      agent: z.string().optional().describe('The agent. Default: that of the credential.'),
+      agent: z.string().optional().describe('The agent to act as. Default: the agent of the credential.'),
     }),
     async run({ user, caller, body, signal, response }, { chat, watch }) {
       watch(user, response)

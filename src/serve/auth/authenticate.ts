@@ -142,7 +142,7 @@ function bearer(authorization: string): string {
   }
   if (token.length > maxLength) {
     throw invalidCredential(
-      'The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a smaller one.',
+      'The credential is longer than 16 KiB: send "Authorization: Bearer <token>" with a shorter one.',
     )
   }
   return token

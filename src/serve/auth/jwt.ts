@@ -116,10 +116,11 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   if (error instanceof errors.JWTExpired) return 'The token has expired: get a new one from your identity provider.'
   if (error instanceof errors.JWTClaimValidationFailed) {
     const { claim, reason } = error
-    if (reason === 'missing') return `The token has no ${claim} claim: ask your identity provider for a token with it.`
-    if (claim === 'nbf') return 'The token is not valid yet: wait, or set the clock.'
-    if (claim === 'iss') return `The token was issued by another issuer: get one from ${issuer}.`
-    if (claim === 'aud') return `The token is for another audience: get one for ${audience}.`
+    if (reason === 'missing')
+      return `The token has no ${claim} claim: ask your identity provider for a token that has it.`
+    if (claim === 'nbf') return 'The token is not valid yet: wait, or correct the clock of this machine.'
+    if (claim === 'iss') return `The token was issued by a different issuer: get one from ${issuer}.`
+    if (claim === 'aud') return `The token is for a different audience: get one for ${audience}.`
     return `The token's ${claim} claim is invalid: get a new token from your identity provider.`
   }
   if (error instanceof errors.JWKSNoMatchingKey) {

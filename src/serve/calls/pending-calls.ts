@@ -67,8 +67,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
   return {
     /** Reserves a slot for a call that may have to wait; throws OVERLOADED if none is free. */
     admit(call: ResumableCall, owner: CallOwner): void {
-      if (closed)
-        throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and cannot request input any more.')
+      if (closed) throw new ToolwayError('OVERLOADED', 'This gateway is shutting down and can no longer request input.')
       if (placeOf.has(call)) return
       const own = counts.get(owner.principal) ?? 0
       if (placeOf.size >= limits.all || own >= limits.each) {

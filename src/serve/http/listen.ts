@@ -16,7 +16,7 @@ export async function listen(server: Server, host: string, port: number): Promis
 
 function explained(error: NodeJS.ErrnoException, host: string, port: number): CannotListen {
   const reasons: Record<string, string> = {
-    EADDRINUSE: `port ${port} on ${host} is in use: stop what uses it, or choose another with server.port or --port`,
+    EADDRINUSE: `port ${port} on ${host} is in use: stop the program that uses it, or choose another with server.port or --port`,
     EACCES: `this user may not bind port ${port} on ${host}: choose one above 1023 with server.port or --port`,
     EADDRNOTAVAIL: `${host} is not an address of this machine: set server.host or --host to one that is, such as 127.0.0.1`,
     ENOTFOUND: `the name ${host} does not resolve: set server.host or --host to an address, such as 127.0.0.1`,

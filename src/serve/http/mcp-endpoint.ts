@@ -308,7 +308,7 @@ const unknownRevision = () =>
   new HttpError(
     400,
     rpcCodes.request,
-    `The revision in the MCP-Protocol-Version header is not supported: use one of ${legacyRevisions.join(', ')}.`,
+    `The version in the MCP-Protocol-Version header is not supported: use one of ${legacyRevisions.join(', ')}.`,
   )
 
 const notAcceptable = () =>

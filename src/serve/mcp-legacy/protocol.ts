@@ -129,7 +129,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
       const { capabilities } = definedParams({ method: 'initialize', params }, { revision }, log)
       const declared = isObject(capabilities) ? capabilities : {}
       const fault = capabilitiesFault(declared)
-      if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The "capabilities" of a client ${fault}.`)
+      if (fault !== undefined) throw new ProtocolError(rpcCodes.params, `The client's "capabilities" ${fault}.`)
       return { revision, capabilities: declared }
     },
 

@@ -93,7 +93,7 @@ export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'le
   const modernHeader = versionHeader !== undefined && isModernVersion(versionHeader)
   if (inbound.kind === 'request' && inbound.method === 'initialize' && !claimsRightly(params)) {
     if (!modernHeader) return 'legacy'
-    const sentence = `"initialize" opens a session, but revision ${versionHeader} has no sessions: omit one of them.`
+    const sentence = `"initialize" opens a session, but revision ${versionHeader} has no sessions: omit "initialize", or send an older MCP-Protocol-Version.`
     const mismatch = { header: versionHeader, body: 'initialize' }
     throw new HttpError(400, modernErrors.headerMismatch, sentence, { data: { mismatch } })
   }

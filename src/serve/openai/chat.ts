@@ -76,11 +76,11 @@ export function selectModel(chat: Chat | undefined, asked: string | undefined): 
 export const unknownModel = (asked: string, known: readonly string[]) => {
   const shown = JSON.stringify(asked.length > 64 ? `${asked.slice(0, 64)}…` : asked)
   const near = didYouMean(asked, known, '.')
-  const sentence = `There is no model ${shown}${near} There is ${known.join(', ') || 'none'}: use one of them, or add it to models in the configuration.`
+  const sentence = `There is no model ${shown}${near} Available models: ${known.join(', ') || 'none'}. Use one of them, or add it to models in the configuration.`
   return notFound(sentence, { param: 'model', code: 'model_not_found' })
 }
 
 export const modelView = (id: string, created: number) => ({ id, object: 'model', created, owned_by: 'toolway' })
 
 const noModel =
-  'No model is configured here: add one to models in the configuration ({"kind": "openai", "baseUrl": …, "model": …}) and name it in chat.model. docs/chat-endpoint.md shows how.'
+  'No model is configured: add one to models in the configuration ({"kind": "openai", "baseUrl": …, "model": …}) and name it in chat.model. docs/chat-endpoint.md shows how.'

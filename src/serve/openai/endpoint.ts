@@ -112,4 +112,7 @@ function decoded(part: string): string {
 }
 
 const nothing = () =>
-  notFound(`Not found: available are POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME.`, {})
+  notFound(
+    `Not found: the available routes are POST ${completionsPath}, GET ${modelsPath} and GET ${modelsPath}/NAME.`,
+    {},
+  )

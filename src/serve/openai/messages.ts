@@ -67,7 +67,7 @@ function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: numbe
   for (const [index, message] of conversation.entries()) {
     if (message.role === 'tool') {
       if (open.delete(message.tool_call_id)) continue
-      return [index, 'its "tool_call_id" matches no call of the preceding assistant message']
+      return [index, 'its "tool_call_id" does not match a call in the preceding assistant message']
     }
     if (open.size > 0) return [index, missing(open)]
     if (message.role === 'assistant') for (const { id } of message.tool_calls ?? []) open.add(id)

@@ -127,7 +127,7 @@ const never = () => false
  * parameters (seed, top_p, user, metadata …) are ignored, as other compatible servers do.
  */
 const members: Readonly<Record<string, Unsupported>> = {
-  n: { harmless: (value) => value === 1, instead: 'there is one answer per request: omit it' },
+  n: { harmless: (value) => value === 1, instead: 'only one answer per request is supported: omit it' },
   logprobs: { harmless: (value) => value === false, instead: 'log probabilities are not available: omit it' },
   top_logprobs: { harmless: (value) => value === 0, instead: 'log probabilities are not available: omit it' },
   stop: {

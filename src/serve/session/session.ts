@@ -110,7 +110,7 @@ export const wantsNotification = ({ logLevel }: ClientState, method: string, par
 /** Returns the reason why this client must not get the request, if any. */
 export function undeclaredRequest(listener: ClientState, method: string): ToolwayError | undefined {
   const capability = capabilityFor.get(method)
-  if (capability === undefined) return new UnsupportedRequest(`MCP defines no request ${method} to clients.`)
+  if (capability === undefined) return new UnsupportedRequest(`MCP does not define a ${method} request to clients.`)
   if (listener.capabilities[capability] !== undefined) return undefined
   const sentence = `Cannot send ${method} to the caller's client: it did not declare the capability "${capability}".`
   return new UnsupportedRequest(sentence)

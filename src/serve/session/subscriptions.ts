@@ -42,7 +42,7 @@ export function createResourceSubscriptions(options: {
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
       // The client gets no more updates either way; only the server may still send them.
-      .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe at the server'))
+      .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe from a resource on the server'))
   }
 
   const subscriptions = {

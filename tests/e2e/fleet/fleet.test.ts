@@ -58,7 +58,7 @@ withPart('redis-server', 'B10: three replicas behind a plain balancer', () => {
     expect(await looks(fleet, { key })).toEqual([1, 1, 1])
   })
 
-  test('B10, F11: any replica finds the calls of all, and their chains are as they were written', async () => {
+  test('B10, F11: any replica finds the calls of all, and their chains are intact', async () => {
     const load = await startLoad(fleet.endpoint, { callers: 6, name: 'load-found' })
     await load.more(60)
     const outcomes = await load.stop()

@@ -39,7 +39,7 @@ function decision(text: string): string {
 export const withLogOptions = (command: Command): Command =>
   command
     .option('--path <folder>', 'folder of the log (default: as configured)')
-    .option('--postgres', 'read the records of all replicas from PostgreSQL, in the order of arrival')
+    .option('--postgres', 'read the records of all replicas from PostgreSQL, in order of arrival')
 
 /** Includes the options of `withLogOptions`. */
 export const withFilterOptions = (command: Command): Command =>
@@ -57,7 +57,7 @@ export const withFilterOptions = (command: Command): Command =>
     .option('--call <id>', 'with this id')
     .option('--parent <id>', 'made within this call')
     .option('--text <text>', 'with this text in the arguments; also as name=value')
-    .option('--errors', 'where the tool reported an error')
+    .option('--errors', 'only calls in which the tool reported an error')
 
 export interface TailOptions extends CommonOptions, LogLocationOptions, FilterOptions {
   readonly lines: number

@@ -101,7 +101,10 @@ async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys>
   if (file !== undefined) {
     const publicKey = await readNamedFile(file, shell)
     if (publicKey.includes('BEGIN PUBLIC KEY')) return { publicKey }
-    throw new UsageError(`${file} contains no public key.`, 'The key of a log is in its audit.pub.')
+    throw new UsageError(
+      `${file} contains no public key.`,
+      'The public key of a log is in the file audit.pub in its folder.',
+    )
   }
   if (options.path !== undefined) return {}
   const { config } = await load(shell, options)
@@ -137,7 +140,7 @@ const trust: Record<Report['trust'], string> = {
 function printReport(report: Report, place: string, { print, paint }: Output): void {
   const { ok, records, problems, problemCount } = report
   const extent = `${records} records in ${place}`
-  if (ok) print(`${paint('green', '✓')} ${extent} are as they were written.`)
+  if (ok) print(`${paint('green', '✓')} ${extent} are intact.`)
   else print(`${paint('red', '✗')} ${count(problemCount, 'problem')} in ${extent}:`)
   for (const problem of problems) print(`  ${paint('red', placeOf(problem))} ${oneLine(problem.message)}`)
   if (problemCount > problems.length) print(`  … and ${problemCount - problems.length} more`)

@@ -7,7 +7,7 @@ const callFields = {
   id: z.string(),
   parent: z.string().nullable(),
   at: z.number(),
-  ms: z.number().min(0).nullable().describe('Null while it runs.'),
+  ms: z.number().min(0).nullable().describe('Duration; null while the call runs.'),
   agent: z.string(),
   principal: z.string(),
   operation: z.string(),
@@ -29,7 +29,7 @@ export type AuditRow = ViewOf<typeof auditRow>
 
 const step = z.strictObject({
   name: z.string(),
-  startMs: z.number().describe('Since the start of the call.'),
+  startMs: z.number().describe('Time since the start of the call.'),
   ms: z.number().min(0).nullable(),
   error: z.string().nullable(),
 })
@@ -40,7 +40,7 @@ export const callDetail = named('CallDetail', 'A call, its timeline and its audi
   children: z.array(callView),
   audit: z
     .strictObject({ begin: auditRow.nullable(), end: auditRow.nullable() })
-    .describe('As written to disk; null until they are written, and for users who are not admins.'),
+    .describe('The records as written to disk; null until they are written, and for users who are not admins.'),
 })
 export type CallDetail = ViewOf<typeof callDetail>
 
@@ -90,30 +90,30 @@ export const timeRange = z.strictObject({
 export type TimeRange = ViewOf<typeof timeRange>
 
 export const callsQuery = z.strictObject({
-  agent: text('Calls of this agent.'),
+  agent: text('Calls by this agent.'),
   server: text('Calls to this server.'),
-  name: text('Calls of this tool, resource or prompt.'),
+  name: text('Calls to this tool, resource or prompt.'),
   operation: text('Calls with this operation, such as call_tool.'),
   outcome: outcome.optional().describe('Calls with this outcome.'),
-  text: text('Text in the id, the names, the principal or the code.'),
+  text: text('Calls with this text in the id, agent, server, name, principal or code.'),
   limit: limit(100, 1_000),
 })
 export type CallsQuery = ViewOf<typeof callsQuery>
 
 export const auditListQuery = z.strictObject({
-  agent: text('By this agent; names may contain *.'),
-  principal: text('By this principal.'),
-  server: text('At this server.'),
-  tool: text('On this tool: its own name, or server.tool.'),
-  operation: text('Such as call_tool, list, authenticate.'),
-  decision: text('ALLOW, DENY, ERROR or TIMEOUT.'),
-  reason: text('Such as rate_limited.'),
-  code: text('Such as TOOL_BLOCKED.'),
-  call: text('Of the call with this id.'),
-  parent: text('Caused by the chat or the call with this id.'),
-  text: text('Text in the arguments, or name=value.'),
-  from: moment('At or after this time.'),
-  to: moment('Before this time.'),
+  agent: text('Operations by this agent; * is a wildcard, here and below.'),
+  principal: text('Operations by this principal.'),
+  server: text('Operations on this server.'),
+  tool: text('Operations on this tool, as tool or server.tool.'),
+  operation: text('Operations of this kind, such as call_tool, list or authenticate.'),
+  decision: text('Operations with this decision: ALLOW, DENY, ERROR or TIMEOUT.'),
+  reason: text('Operations with this reason, such as rate_limited.'),
+  code: text('Operations with this error code, such as TOOL_BLOCKED.'),
+  call: text('Operations of the call with this id.'),
+  parent: text('Operations caused by the chat or call with this id.'),
+  text: text('Operations with this text in the arguments; also as name=value.'),
+  from: moment('Operations at or after this time.'),
+  to: moment('Operations before this time.'),
   cursor,
   limit: limit(50, 500),
 })
@@ -128,7 +128,7 @@ export const toolsQuery = z.strictObject({
 export type ToolsQuery = ViewOf<typeof toolsQuery>
 
 export const whyQuery = z.strictObject({
-  agent: text('The agent; by default that of the credential.'),
-  tool: z.string().min(1).max(maxText).describe('The tool, in any known spelling.'),
+  agent: text('The agent to check. Default: the agent of the credential.'),
+  tool: z.string().min(1).max(maxText).describe('The name of the tool, such as server.tool or server__tool.'),
 })
 export type WhyParams = ViewOf<typeof whyQuery>

@@ -31,7 +31,7 @@ export const serverDetail = named('ServerDetail', 'A server, its state and its l
 })
 export type ServerDetail = ViewOf<typeof serverDetail>
 
-export const signInView = named('SignInView', 'Where to sign in.', {
+export const signInView = named('SignInView', 'The address to sign in at.', {
   url: z.string().describe('Open it in a browser; the browser is redirected back to this gateway.'),
 })
 export type SignInView = ViewOf<typeof signInView>
@@ -39,11 +39,11 @@ export type SignInView = ViewOf<typeof signInView>
 const toolFields = {
   name: z.string().describe('The served name.'),
   server: z.string(),
-  tool: z.string().describe('The name that its server gives it.'),
+  tool: z.string().describe('The name of the tool on its server.'),
   title: z.string().nullable(),
   description: z.string(),
   access: z.enum(['read', 'write', 'destructive']),
-  tokens: z.int().min(0).describe('Context tokens of its definition.'),
+  tokens: z.int().min(0).describe('Context tokens that its definition takes.'),
   pin: z.enum(['new', 'pinned', 'changed', 'quarantined', 'off']),
   flags: z.array(z.string()).describe('Suspicious content in its definition.'),
 }
@@ -60,7 +60,7 @@ export const toolPage = named('ToolPage', 'A page of tools.', {
 })
 export type ToolPage = ViewOf<typeof toolPage>
 
-const permission = named('Permission', 'Whether an agent may use a tool, and the deciding rule.', {
+const permission = named('Permission', 'Whether an agent may use a tool, and the rule that decides.', {
   agent: z.string(),
   allowed: z.boolean(),
   rule: z.string(),

@@ -31,7 +31,7 @@ const figureFields = {
 
 export const figures = named(
   'Figures',
-  'Call counts and latencies of a period. Latencies are null if there were no calls.',
+  'Call counts and latencies for a period. Latencies are null if there were no calls.',
   figureFields,
 )
 export type Figures = ViewOf<typeof figures>
@@ -55,7 +55,7 @@ export const tokenAccount = z
   .describe('Context tokens of the tool definitions: all of them, those that are exposed, and the difference.')
 export type TokenAccount = ViewOf<typeof tokenAccount>
 
-export const overview = named('Overview', 'The gateway as a whole.', {
+export const overview = named('Overview', 'Summary of the gateway.', {
   version: z.string(),
   startedAt: z.number(),
   endpoint: z.string().describe('The URL of the MCP endpoint.'),
@@ -86,7 +86,7 @@ export const overview = named('Overview', 'The gateway as a whole.', {
 })
 export type Overview = ViewOf<typeof overview>
 
-export const series = named('Series', 'Figures over time, oldest first. Periods without calls have points, too.', {
+export const series = named('Series', 'Statistics over time, oldest first. Periods without calls are included.', {
   from: z.number(),
   to: z.number(),
   stepMs: z.number().min(1),
@@ -96,7 +96,7 @@ export type Series = ViewOf<typeof series>
 
 export const statsBy = z.enum(['agent', 'server', 'operation', 'tool'])
 
-export const stats = named('Stats', 'Figures by agent, server, operation or tool.', {
+export const stats = named('Stats', 'Statistics by agent, server, operation or tool.', {
   by: statsBy,
   since: z.number(),
   rows: z.array(z.strictObject({ ...figureFields, name: z.string() })),
@@ -107,7 +107,9 @@ export const sessionView = named('SessionView', 'The authenticated user and thei
   principal: z.string(),
   agent: z.string(),
   authenticated: z.boolean(),
-  admin: z.boolean().describe('Other users have read-only access to what their agent may use.'),
+  admin: z
+    .boolean()
+    .describe('Whether the user is an admin; other users have read-only access to what their agent may use.'),
   agents: z.union([z.array(z.string()), z.literal('*')]).describe('The agents that the user may act as.'),
 })
 export type SessionView = ViewOf<typeof sessionView>

@@ -14,7 +14,7 @@ export function TokenCard({ account, tools }: TokenCardProps) {
   if (account.direct === 0) {
     return (
       <Card title="Context cost">
-        <p class="quiet">No tools yet, so there is no cost.</p>
+        <p class="quiet">No tools yet, so no tokens are used.</p>
       </Card>
     )
   }

@@ -32,7 +32,7 @@ const columns: readonly Column<AgentView>[] = [
         concurrency !== null && `${concurrency} concurrent`,
       ]
         .filter(Boolean)
-        .join(', ') || 'none of its own',
+        .join(', ') || 'defaults apply',
   },
   { title: 'Calls', alignEnd: true, cell: ({ calls }) => formatCount(calls.calls) },
   { title: 'p95', alignEnd: true, minScreen: 'middle', cell: ({ calls }) => formatDuration(calls.p95Ms) },
