@@ -49,7 +49,7 @@ export function createProgram(shell: Shell, finish: (code: ExitCode) => void): C
     })
 
   const program = new Command('toolway')
-    .description('Gateway that puts many MCP servers behind one endpoint.')
+    .description('One way to every tool: a gateway that puts many MCP servers behind one endpoint.')
     .version(version, '-V, --version')
     .option('-c, --config <file>', 'configuration to read; repeat it to merge several, later ones win', collect)
     .option('--json', 'print JSON')

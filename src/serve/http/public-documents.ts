@@ -46,7 +46,7 @@ export function createServerCardEndpoint(options: {
         $schema: 'https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json',
         name: 'io.github.toolway/toolway',
         title: 'Toolway',
-        description: 'A gateway that puts many MCP servers behind one endpoint.',
+        description: 'One way to every tool: a gateway that puts many MCP servers behind one endpoint.',
         version: info.version,
         remotes: [{ type: 'streamable-http', url: hosts.addressOf(host) + config.path, supportedProtocolVersions }],
       }
