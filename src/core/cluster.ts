@@ -106,7 +106,7 @@ export function createTopicListeners(log: Log): TopicListeners {
         try {
           listener(text)
         } catch (error) {
-          log.error({ err: error, topic }, 'what another replica told could not be dealt with')
+          log.error({ err: error, topic }, 'could not process a message from another replica')
         }
       }
     },

@@ -71,10 +71,10 @@ describe('G1: what the operator has named is reached through the proxy of the en
       const address = (await serving())[kind]
       await using strict = await startProxy({ credential: 'me:s3cret' })
       await expect(ask(address, { ALL_PROXY: strict.url })).rejects.toThrow(
-        `the proxy ${strict.url} wants a user and a password (HTTP 407). Put them into ALL_PROXY`,
+        `the proxy ${strict.url} requires a user name and password (HTTP 407). Add them to ALL_PROXY`,
       )
       const wrong = ask(address, { ALL_PROXY: strict.url.replace('//', '//me:wr0ng@') })
-      await expect(wrong).rejects.toThrow('refuses the user and password (HTTP 407). Correct them in ALL_PROXY.')
+      await expect(wrong).rejects.toThrow('rejected the user name or password (HTTP 407). Correct them in ALL_PROXY.')
       await expect(wrong).rejects.not.toThrow('wr0ng')
       const gone = strict.url
       await strict[Symbol.asyncDispose]()

@@ -83,7 +83,7 @@ describe('G1: the proxy that an environment names', () => {
   test('E1: one that cannot be used is not gone around', () => {
     for (const value of ['socks5://me:s3cret@127.0.0.1:1080', 'http://me:s3cret@:::']) {
       const asked = () => of('https://a.example/', { ALL_PROXY: value })
-      expect(asked).toThrow(/^ALL_PROXY names .* Write it as http:\/\/HOST:PORT, or put a\.example into NO_PROXY\.$/)
+      expect(asked).toThrow(/^ALL_PROXY contains .* Write it as http:\/\/HOST:PORT, or add a\.example to NO_PROXY\.$/)
       expect(asked).not.toThrow('s3cret')
       expect(of('https://a.example/', { ALL_PROXY: value, NO_PROXY: 'a.example' })).toBeUndefined()
     }

@@ -25,8 +25,8 @@ export function proxyFor({ protocol, hostname, port }: URL, env: Environment): W
   if (isExcepted(host, port || (scheme === 'https' ? '443' : '80'), exceptions ?? '')) return undefined
   const url = read(env[variable] ?? '')
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    const found = url ? `a proxy that is asked by ${url.protocol.slice(0, -1)}` : 'no address'
-    const sentence = `${variable} names ${found}. Write it as http://HOST:PORT, or put ${host} into NO_PROXY.`
+    const found = url ? `a proxy with the unsupported scheme ${url.protocol.slice(0, -1)}` : 'an invalid proxy address'
+    const sentence = `${variable} contains ${found}. Write it as http://HOST:PORT, or add ${host} to NO_PROXY.`
     throw new ProxyError(sentence)
   }
   return { origin: url.origin, authorization: basicAuthOf(url), variable }
@@ -94,22 +94,22 @@ export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause:
   const { code: reason } = cause as NodeJS.ErrnoException
   // Not the proxy: we closed the connection ourselves.
   if (cause instanceof ProxyError || reason === undefined) return cause
-  const advice = `Check ${variable}, or put ${to.hostname} into NO_PROXY.`
+  const advice = `Check ${variable}, or add ${to.hostname} to NO_PROXY.`
   return new ProxyError(`the proxy ${origin} cannot be reached or does not answer (${reason}). ${advice}`, { cause })
 }
 
 export function proxyRefused({ origin, variable, authorization }: WebProxy, to: URL, status: number): ProxyError {
   if (status === 407) {
     const [does, advice] = authorization
-      ? ['refuses the user and password', `Correct them in ${variable}`]
-      : ['wants a user and a password', `Put them into ${variable}, in front of its host: USER:PASSWORD@HOST`]
+      ? ['rejected the user name or password', `Correct them in ${variable}`]
+      : ['requires a user name and password', `Add them to ${variable} in front of the host: USER:PASSWORD@HOST`]
     return new ProxyError(`the proxy ${origin} ${does} (HTTP 407). ${advice}.`)
   }
   const [does, advice] =
     status >= 500
-      ? ['does not reach', 'Check that it runs and that its address is right']
-      : ['does not allow', 'Ask whoever runs the proxy to allow it']
+      ? ['could not reach', 'Check that the host is running and that its address is correct']
+      : ['does not allow', 'Ask the administrator of the proxy to allow it']
   return new ProxyError(
-    `the proxy ${origin} ${does} ${to.host} (HTTP ${status}). ${advice}, or put ${to.hostname} into NO_PROXY.`,
+    `the proxy ${origin} ${does} ${to.host} (HTTP ${status}). ${advice}, or add ${to.hostname} to NO_PROXY.`,
   )
 }

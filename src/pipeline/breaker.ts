@@ -94,9 +94,9 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
     const { failures: most, rate, minimumCalls, window: lengthMs } = config()
     failures++
     window.add(true, clock.monotonic(), lengthMs)
-    if (state === 'half-open') open('it failed again when it was tested')
+    if (state === 'half-open') open('the test call failed')
     else if (failures >= most) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
-    else if (isHinted()) open('a call failed here and at another replica')
+    else if (isHinted()) open('calls failed on this replica and on another one')
     else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
       open(`${window.failures} of its last ${window.calls} calls failed`)
   }
@@ -284,7 +284,10 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
     },
     hint(server) {
       if (breakerOf(server)?.hint())
-        log.info({ server }, 'server fails at another replica; the next failure here opens its breaker')
+        log.info(
+          { server },
+          'calls to the server fail on another replica; the next failure here opens the circuit breaker',
+        )
     },
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()
@@ -308,9 +311,9 @@ function heldBack({ entry: { server } }: Call, { status }: Breaker): ToolwayErro
 }
 
 function tell(log: Log, server: string, state: BreakerState, { status: { reason, retryAfterMs } }: Breaker): void {
-  if (state === 'closed') log.info({ server }, 'breaker closed: the server works again')
-  else if (state === 'half-open') log.info({ server }, 'breaker half-open: trying the server again')
-  else log.warn({ server, reason, forMs: retryAfterMs }, 'breaker opened: the server fails')
+  if (state === 'closed') log.info({ server }, 'circuit breaker closed: the server works again')
+  else if (state === 'half-open') log.info({ server }, 'circuit breaker half-open: trying the server again')
+  else log.warn({ server, reason, forMs: retryAfterMs }, 'circuit breaker opened: calls to the server fail')
 }
 
 /** Timers can fire slightly early, and the call may have waited in a queue. */

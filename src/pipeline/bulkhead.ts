@@ -173,7 +173,7 @@ function createWaitingRoom(options: { queue(): number; readonly clock: Clock }):
     if (!longest || longest.waiters.size <= own + 1) return false
     let last: QueuedCall | undefined
     for (const waiter of longest.waiters) last = waiter
-    last?.refuse(overloaded(last.call, last.needs, 'its place in the queue was given to another agent'))
+    last?.refuse(overloaded(last.call, last.needs, 'this call lost its place in the queue to another agent'))
     return true
   }
 
@@ -192,7 +192,7 @@ function createWaitingRoom(options: { queue(): number; readonly clock: Clock }):
       const waiter: QueuedCall = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
       const tooLong = () =>
-        waiter.refuse(overloaded(call, needs, `none of them finished within ${durationText(ms)} (${from})`))
+        waiter.refuse(overloaded(call, needs, `no slot became free within ${durationText(ms)} (${from})`))
       const timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
       lanes.set(key, lane)
@@ -239,7 +239,7 @@ function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, wh
   const [who, { limit }] = full[0] as (typeof full)[number]
   const backlog = Math.max(...full.map(([, places]) => backlogMs(places)))
   const retryAfterMs = Math.ceil(Math.min(Math.max(backlog, soonestMs), latestMs))
-  const busy = `${who} has ${limit === 1 ? 'a call' : `${limit} calls`} in flight, its limit`
+  const busy = `${who} has reached its limit of ${limit === 1 ? 'one call' : `${limit} calls`} in flight`
   const sentence = `${busy}, and ${why}. Nothing was sent: ${callAgain(retryAfterMs)}.`
   return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })
 }

@@ -177,7 +177,7 @@ const account = (most: number, who: Who, shared = false): Account => ({
 })
 
 function tooMany(retryAfterMs: number): ToolwayError {
-  const sentence = `You were refused more than ${perMinute} times a minute, so the reason is no longer told each time; ${callAgain(retryAfterMs)}, and only what is listed for you.`
+  const sentence = `More than ${perMinute} of your calls were refused within a minute, so further refusals give no reason; ${callAgain(retryAfterMs)}, and use only tools that are listed for you.`
   return new ToolwayError('RATE_LIMITED', sentence, { retryAfterMs })
 }
 
@@ -216,7 +216,7 @@ export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Ac
     if (!counted.recorded) return
     const reason = malformed ? 'malformed_request' : code.toLowerCase()
     const told = { code, address, principal, agent: asked, detail: detail && bounded(detail), ...counted.note }
-    log.warn(told, malformed ? 'Refused a malformed request' : 'Refused a request')
+    log.warn(told, malformed ? 'refused a malformed request' : 'refused a request')
     const end = audit.end({
       call: randomUUID(),
       ...who,

@@ -112,7 +112,7 @@ describe('how often and when', () => {
     const { outcome } = await trying().run([unknown, unsent, error('CIRCUIT_OPEN')], harmless)
     expect(outcome).toMatchObject({
       code: 'CIRCUIT_OPEN',
-      message: 'No. Toolway tried 3 times, and an earlier attempt may have run.',
+      message: 'No. Toolway made 3 attempts, and an earlier one may have run.',
     })
     const last = (await trying({ attempts: 1 }).run([unknown, unsent], harmless)).outcome as ToolwayError
     expect(last.details.unsent).toBeUndefined()

@@ -59,9 +59,9 @@ const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits
 function told(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
-  const before = mayHaveRun && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier attempt may have run' : ''
+  const before = mayHaveRun && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier one may have run' : ''
   const { unsent, ...others } = details
-  return new ToolwayError(code, `${message} Toolway tried ${tried} times${before}.`, {
+  return new ToolwayError(code, `${message} Toolway made ${tried} attempts${before}.`, {
     ...others,
     ...(unsent && !mayHaveRun && { unsent }),
     cause: thrown,

@@ -59,7 +59,7 @@ describe('G7: an agent was asked for', () => {
     expect(refusal({ asked: 'reseacher' }).message).toBe('There is no agent "reseacher"; did you mean "researcher"?')
     const gone = refusal({ mine: ['gone', 'backend'], asked: 'gone' })
     expect(gone).toMatchObject({ code: 'INVALID_AGENT_ID' })
-    expect(gone.message).toBe('There are no rules for the agent "gone"; name backend, or none.')
+    expect(gone.message).toBe('The configuration has no rules for the agent "gone"; use backend, or omit it.')
   })
 
   test('names are exact, and nothing is found that every object has', () => {

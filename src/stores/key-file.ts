@@ -43,12 +43,12 @@ export function readKeyFile(folder: string): readonly StoredKey[] {
   if (!parsed.success) {
     const where = parsed.error.issues[0]?.path.join('.')
     throw new KeyFileProblem(
-      `${path} is damaged${where ? ` (${where})` : ''}; restore it, or remove it and make new keys`,
+      `${path} is damaged${where ? ` (${where})` : ''}; restore it from a backup, or remove it and create new keys`,
     )
   }
   const { keys } = parsed.data
   if (new Set(keys.map(({ id }) => id)).size === keys.length) return keys
-  throw new KeyFileProblem(`${path} has two keys of one name; remove one of them`)
+  throw new KeyFileProblem(`${path} has two keys with the same name; remove one of them`)
 }
 
 function checkedText(path: string): string | undefined {
@@ -60,17 +60,19 @@ function checkedText(path: string): string | undefined {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
     throw new KeyFileProblem(
-      `${path} cannot be opened (${code}); it must be a regular file of the user who runs Toolway`,
+      `${path} cannot be opened (${code}); it must be a regular file owned by the user that runs Toolway`,
     )
   }
   try {
     const found = fstatSync(descriptor)
-    if (!found.isFile()) throw new KeyFileProblem(`${path} is not a regular file; move it away`)
+    if (!found.isFile()) throw new KeyFileProblem(`${path} is not a regular file; move or remove it`)
     if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
       const mode = (found.mode & 0o777).toString(8)
-      throw new KeyFileProblem(`${path} is open to others (mode ${mode}); see what is in it, then chmod 600 it`)
+      throw new KeyFileProblem(
+        `${path} is accessible to other users (mode ${mode}); check its content, then run "chmod 600 ${path}"`,
+      )
     }
-    if (found.size > maxBytes) throw new KeyFileProblem(`${path} is larger than 4 MiB; restore it`)
+    if (found.size > maxBytes) throw new KeyFileProblem(`${path} is larger than 4 MiB; restore it from a backup`)
     return readFileSync(descriptor, 'utf8')
   } finally {
     closeSync(descriptor)

@@ -140,12 +140,12 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     }
     const what = {
       records_missing: missing ? `records ${missing.from} to ${missing.to} were missing` : 'records were missing',
-      records_changed: 'the last record had been replaced',
+      records_changed: 'the last record was not the one that had been written',
       damaged: 'the end of the log was damaged',
       head_missing: 'the file `head` was missing',
-      head_invalid: 'the file `head` had been changed',
+      head_invalid: 'the file `head` was invalid',
     }[reason]
-    problem('found_before', `at the start on ${time}, Toolway found that ${what}`, seq)
+    problem('found_before', `when Toolway started on ${time}, ${what}`, seq)
   }
 
   const opening = (found: AuditRecord, signed: boolean) => {

@@ -82,11 +82,11 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const mayNotLeave = ({ write, decision }: AuditEnd) =>
     write
       ? unavailable(
-          `This call HAS run and ended with ${decision}, but that could not be written to the audit log; look what it changed before you repeat it`,
+          `This call HAS run and ended with ${decision}, but that could not be written to the audit log; check what it changed before you repeat it`,
           {},
         )
       : unavailable(
-          'This could not be written to the audit log, so the answer is withheld; try again later',
+          'This call could not be written to the audit log, so its result is withheld; try again later',
           harmlessAgain,
         )
 

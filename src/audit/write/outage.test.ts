@@ -61,7 +61,7 @@ test('F11: what was refused or withheld may be tried again, and when; what has r
   await expect(ended).rejects.toMatchObject({
     ...later,
     message:
-      'This could not be written to the audit log, so the answer is withheld; try again later (EIO: made to fail).',
+      'This call could not be written to the audit log, so its result is withheld; try again later (EIO: made to fail).',
   })
   const ran = await (audit.end(wrote) as Promise<void>).catch((thrown) => thrown)
   expect(ran.message).toMatch(/HAS run .* before you repeat it \(EIO: made to fail\)\.$/)

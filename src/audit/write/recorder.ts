@@ -294,7 +294,7 @@ function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log
     if (lasts) return
     lasts = true
     count++
-    log.error({ error }, 'audit records cannot be written; writes are refused until they can')
+    log.error({ error }, 'audit records cannot be written; refusing write calls until the log works again')
   }
 
   return {
@@ -316,7 +316,7 @@ function createOutage({ clock, log }: { readonly clock: Clock; readonly log: Log
       lasts = false
       sinceMs = undefined
       error = ''
-      log.info({}, 'the audit log can be written again')
+      log.info({}, 'the audit log is writable again')
     },
     unsynced: (thrown, records) => {
       begins(thrown)

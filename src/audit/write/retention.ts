@@ -99,7 +99,7 @@ export async function applyRetention(options: RetentionOptions): Promise<void> {
       }
     }
   } catch (error) {
-    log.warn({ error: String(error) }, 'old audit records could not be removed; it is tried again later')
+    log.warn({ error: String(error) }, 'could not remove old audit records; retrying later')
   }
 }
 
@@ -131,13 +131,13 @@ async function remove(lane: AuditWriter, age: RetentionAge, { folder, files, log
   const { segments, held, uncopied } = expiredSegments(folder, lane.name, age)
   const of = { lane: lane.name }
   if (held > 0) {
-    const why = 'keeping audit records older than audit.retain because they are not copied yet'
-    log.warn({ ...of, segments: held }, `${why}; they go when they are twice as old`)
+    const why = 'keeping audit records older than audit.retain because they have not been copied to PostgreSQL yet'
+    log.warn({ ...of, segments: held }, `${why}; they are removed at twice that age`)
   }
   if (uncopied > 0) {
     log.error(
       { ...of, segments: uncopied },
-      'removing audit records that were never copied: they are far older than audit.retain',
+      'removing audit records that were never copied to PostgreSQL: they are more than twice as old as audit.retain',
     )
   }
   await removeSegments(folder, lane, segments, files)

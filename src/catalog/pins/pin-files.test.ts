@@ -60,7 +60,7 @@ describe('B5: pins on disk', () => {
     expect(await readFile(`${file(place.folder)}.damaged`, 'utf8')).toContain('"files"')
     expect(place.warnings()[0]?.message).toContain('set aside')
     expect(pins.denialOf(toolEntry('read'))?.reason).toContain(
-      'nobody has approved it since the pins of its server were lost',
+      'it has not been approved since the pins of its server were lost',
     )
     await pins.settled()
 

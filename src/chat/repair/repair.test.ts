@@ -20,7 +20,7 @@ describe('the reported repairs', () => {
     ['', 'is empty'],
     ['  \n', 'is empty'],
     ['I cannot help with that.', 'contains no JSON'],
-    ['<think>Perhaps {"a": 1}? Let me see', 'contains thinking that never ends'],
+    ['<think>Perhaps {"a": 1}? Let me see', 'contains an unclosed thinking block'],
     ['<think>{"a": 1} it is</think>', 'is empty'],
     ['Well, {"a": 1} might do.</think>', 'is empty'],
   ])('S4: %j is unreadable', (text, why) => {

@@ -61,7 +61,7 @@ export const keyCheck = (config: Config, context: CheckContext): DoctorCheck => 
       if (!(error instanceof KeyFileProblem)) throw error
       const closed = error.message.includes('chmod 600')
       const remedy = closed ? `chmod 600 ${quoted(keyFile(path))}` : `ls -l ${quoted(keyFile(path))}`
-      return problem(`no key of the key file is accepted: ${error.message}`, remedy)
+      return problem(`the keys in the key file are rejected: ${error.message}`, remedy)
     }
   },
 })

@@ -42,7 +42,7 @@ describe('arguments against the schema of a tool', () => {
   })
 
   test.each<[Fields, string]>([
-    [{}, '"path" is missing, it must be a string.'],
+    [{}, '"path" is missing and must be a string.'],
     [{ path: 1 }, '"path" must be a string, not a number.'],
     [{ path: '' }, '"path" must be at least 1 character long.'],
     [{ path: '/a', mode: 'txt' }, '"mode" must be one of text, binary, lines (did you mean "text"?).'],
@@ -50,7 +50,7 @@ describe('arguments against the schema of a tool', () => {
     [{ path: '/a', limit: 1.5 }, '"limit" must be a whole number, not a fraction.'],
     [{ path: '/a', limit: '5' }, '"limit" must be a whole number, not a string.'],
     [{ path: '/a', tags: ['a', 2] }, '"tags[1]" must be a string, not a number.'],
-    [{ path: '/a', tags: ['a', 'a'] }, '"tags" must not have the same item twice.'],
+    [{ path: '/a', tags: ['a', 'a'] }, '"tags" must not contain duplicate items.'],
     [{ path: '/a', tags: ['a', 'b', 'c', 'd'] }, '"tags" must have at most 3 items.'],
     [{ path: '/a', options: { dep: true } }, '"options.dep" is unknown (did you mean "deep"?).'],
     [{ path: '/a', options: { other: true } }, '"options.other" is unknown (known are deep).'],
@@ -59,7 +59,7 @@ describe('arguments against the schema of a tool', () => {
     [{ path: '/a', site: 'nowhere' }, '"site" must be a valid uri.'],
     [
       { pth: '/a' },
-      '"path" is missing, it must be a string (you sent "pth"); "pth" is unknown (did you mean "path"?).',
+      '"path" is missing and must be a string (you sent "pth"); "pth" is unknown (did you mean "path"?).',
     ],
   ])('F9: %j is told what is wrong', async (args, expected) => {
     expect(await problems(read, args)).toBe(expected)
@@ -111,10 +111,10 @@ describe('arguments against the schema of a tool', () => {
     }
     expect(await problems(shape, { shape: { kind: 'circle', radius: 1 } })).toBeUndefined()
     expect(await problems(shape, { shape: { kind: 'circle' } })).toContain(
-      '"shape.radius" is missing, it must be a number',
+      '"shape.radius" is missing and must be a number',
     )
     const both = { properties: { a: { oneOf: [{ type: 'number' }, { minimum: 1 }] } } }
-    expect(await problems(both, { a: 5 })).toBe('"a" fits more than one of the forms that exclude one another.')
+    expect(await problems(both, { a: 5 })).toBe('"a" matches more than one of the alternatives in oneOf.')
   })
 
   test.each<[string, Fields, Fields, boolean]>([

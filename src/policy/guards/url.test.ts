@@ -50,7 +50,7 @@ describe('URL guard', () => {
 
   test('F9: the refusal says what is wrong and never repeats the URL', async () => {
     expect((await refusal('http://user:hunter2@example.com/'))?.message).toBe(
-      'The argument "url" has a user name or password in it; use an http or https URL of a public host.',
+      'The argument "url" contains a user name or password; use an http or https URL of a public host.',
     )
     expect((await refusal('http://10.0.0.1/?token=hunter2'))?.message).toBe(
       'The argument "url" leads to a private or reserved address; use an http or https URL of a public host.',

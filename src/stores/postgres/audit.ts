@@ -60,11 +60,15 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     diverged: (facts) =>
       log.error(
         { ...where, ...facts },
-        'the audit log of this replica does not go on from what PostgreSQL has of it: its files were replaced or put back; they are kept as a new chain',
+        'the local audit log does not continue the chain in PostgreSQL, because its files were replaced or restored; storing it as a new chain',
       ),
     unpartitioned: (facts) =>
-      log.warn({ ...where, ...facts }, 'PostgreSQL made no table for a month: its records are kept in records_other'),
-    missing: (facts) => log.error({ ...where, ...facts }, 'audit records were removed here before PostgreSQL had them'),
+      log.warn(
+        { ...where, ...facts },
+        'could not create the PostgreSQL partition for a month; its records go to records_other',
+      ),
+    missing: (facts) =>
+      log.error({ ...where, ...facts }, 'local audit records were removed before they were copied to PostgreSQL'),
   })
 
   let state: 'unknown' | 'up' | 'down' = 'unknown'
@@ -83,8 +87,8 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     state = now
     error = why
     if (!news || ended) return
-    if (up) log.info(where, 'PostgreSQL answers: the audit records of all replicas are kept there')
-    else log.warn({ ...where, why }, 'PostgreSQL cannot be used: audit records wait in the local log')
+    if (up) log.info(where, 'connected to PostgreSQL: audit records are copied to it')
+    else log.warn({ ...where, why }, 'PostgreSQL is unavailable: audit records stay in the local log until it is back')
   }
 
   /** Copies all new records; failures are retried in the next round. */
@@ -110,7 +114,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     retiredAt = clock.monotonic()
     const removed = await removeExpired(postgres, clock.now(), options.retainMs)
     if (removed.records > 0 || removed.partitions.length > 0) {
-      log.info({ ...where, ...removed }, 'removed audit records from PostgreSQL that are older than audit.retain')
+      log.info({ ...where, ...removed }, 'removed audit records older than audit.retain from PostgreSQL')
     }
   }
 
@@ -173,6 +177,6 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
 
 async function ready(postgres: Postgres, how: 'auto' | 'manual'): Promise<void> {
   if ((await schemaVersion(postgres)) >= currentSchemaVersion) return
-  if (how === 'manual') throw new Error('its tables are not those of this version; run `toolway migrate`')
+  if (how === 'manual') throw new Error('its tables are from an older version; run `toolway migrate`')
   await migrate(postgres)
 }

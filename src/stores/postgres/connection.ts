@@ -86,7 +86,7 @@ function withLimit(error: unknown, queryMs: number): unknown {
   const { message } = error as Error
   const ms = noConnection.test(message) ? connectMs : message === noReply ? queryMs : undefined
   if (ms === undefined) return error
-  return new Error(`it did not answer within ${ms / 1000} s (a fixed limit)`, { cause: error })
+  return new Error(`no response within ${ms / 1000} s (a fixed limit)`, { cause: error })
 }
 
 /** Encrypted connections also verify the certificate; only `no-verify` disables that. */
@@ -108,7 +108,7 @@ export function displayAddress(url: string): string {
 /** If all addresses of a host name fail, the error has no message of its own. */
 export function postgresErrorReason(thrown: unknown): string {
   const { message, code, errors } = thrown as Error & { code?: string; errors?: readonly Error[] }
-  if (code === undefinedTable || code === undefinedSchema) return 'its tables are not there yet; run `toolway migrate`'
+  if (code === undefinedTable || code === undefinedSchema) return 'its tables do not exist yet; run `toolway migrate`'
   return message || errors?.[0]?.message || code || String(thrown)
 }
 

@@ -47,8 +47,12 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
   const settle = (now: boolean, why = '') => {
     if (now === up || ended) return
     up = now
-    if (up) log.info({ redis: where }, 'Redis answers: limits, results and sessions are shared')
-    else log.warn({ redis: where, why }, 'Redis does not answer: limits count here alone, no result is kept')
+    if (up) log.info({ redis: where }, 'connected to Redis: limits, results and sessions are shared between replicas')
+    else
+      log.warn(
+        { redis: where, why },
+        'Redis does not respond: limits apply to this replica only, and results are not cached',
+      )
     for (const listener of listeners) listener(up)
   }
 
@@ -72,7 +76,7 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
     unanswered = 0
     settle(true)
   })
-  client.on('close', () => settle(false, 'the connection is lost'))
+  client.on('close', () => settle(false, 'the connection was lost'))
 
   /** Probes a connection that is open but does not respond. */
   const tryAgain = () => {
@@ -102,9 +106,9 @@ export async function connectRedis({ url, prefix = 'toolway:', clock, log }: Red
         return answer
       } catch (thrown) {
         // An error reply is a response, and a bug of ours.
-        if (isReply(thrown)) log.error({ err: thrown }, 'Redis refused a command')
+        if (isReply(thrown)) log.error({ err: thrown }, 'Redis returned an error')
         else if (++unanswered >= maxUnanswered && up) {
-          settle(false, `it does not answer within ${patienceMs / 1000} s (a fixed limit)`)
+          settle(false, `no response within ${patienceMs / 1000} s (a fixed limit)`)
           tryAgain()
         }
         return undefined
@@ -138,11 +142,10 @@ const isReply = (thrown: unknown): boolean => thrown instanceof Error && thrown.
 
 /** For operations without a fallback. It says nothing about the caller, so retrying is the only advice. */
 export const redisAway = (what: string): ToolwayError =>
-  new ToolwayError(
-    'OVERLOADED',
-    `Redis does not answer, and only there is known ${what} (stores.redis); try again in a moment.`,
-    { retryAfterMs: 1_000, unsent: true },
-  )
+  new ToolwayError('OVERLOADED', `Redis (stores.redis) does not respond, and ${what}. Try again in a moment.`, {
+    retryAfterMs: 1_000,
+    unsent: true,
+  })
 
 /** Resolves when Redis responds, or after two seconds. */
 export async function isUp(redis: SharedRedis, clock: Clock): Promise<void> {

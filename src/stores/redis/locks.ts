@@ -49,7 +49,7 @@ export function redisLocks(options: RedisLocksOptions): Locks {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
       const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
       if (told === 1) return
-      if (told === undefined) throw redisAway('whose turn it is')
+      if (told === undefined) throw redisAway('this call needs a lock from it')
       if (clock.monotonic() >= end) throw held(patienceMs)
       await pause(clock, pauseMs)
     }
@@ -86,7 +86,8 @@ export function redisLocks(options: RedisLocksOptions): Locks {
         const renew = async () => {
           const told = await redis.ask((client) => take(client, [key], [token, leaseMs]))
           if (over) return void redis.ask((client) => release(client, [key], [token]))
-          if (told === 0) return log.warn({}, 'a lock ran out while Redis was away, and another replica has it now')
+          if (told === 0)
+            return log.warn({}, 'a lock expired while Redis was unreachable, and another replica acquired it')
           renewal = prolong()
         }
         return clock.after(leaseMs / 3, renew, { promptly: true })
@@ -98,6 +99,6 @@ export function redisLocks(options: RedisLocksOptions): Locks {
 const held = (patienceMs: number) =>
   new ToolwayError(
     'OVERLOADED',
-    `Another replica has been at this for ${patienceMs / 1000} s, and one at a time may; try again in a moment.`,
+    `Another replica has held the lock for this operation for ${patienceMs / 1000} s. Try again in a moment.`,
     { retryAfterMs: 1_000, unsent: true },
   )

@@ -19,7 +19,7 @@ export function redisPubSub({ redis, self, secret, log }: RedisPubSubOptions): P
   const ear = redis.subscribe([channel], (_, sealed) => {
     const opened = seal.open(sealed, 'bulletin')
     // Not an error: channels span all databases, and another cluster may use another database of the same Redis.
-    if (opened === undefined) return log.debug({ channel }, 'what somebody told in Redis is not from this fleet')
+    if (opened === undefined) return log.debug({ channel }, 'ignored a Redis message from another cluster')
     const [from, topic, text] = JSON.parse(opened) as [string, string, string]
     if (from !== self) board.deliver(topic, text)
   })

@@ -45,7 +45,10 @@ export async function openRedisStores(options: RedisStoresOptions): Promise<Redi
   await isUp(redis, clock)
   const shared = key === undefined ? await sharedSecret(redis, 'fleet') : derivedSecret(key, 'fleet')
   if (shared === undefined) {
-    log.warn({}, 'Redis was away at the start: what other replicas have sealed cannot be opened before the next one')
+    log.warn(
+      {},
+      'Redis was unreachable at startup: tokens sealed by other replicas are rejected until this replica restarts',
+    )
   }
   const secret = shared ?? (await options.ownSecret())
   const membership = open.use(redisMembership({ redis, clock, secret }))

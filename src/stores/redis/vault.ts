@@ -31,7 +31,7 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
 
   const asked = async <T>(command: (client: Redis) => Promise<T>): Promise<T> => {
     const told = await redis.ask(command)
-    if (told === undefined) throw redisAway('what was granted')
+    if (told === undefined) throw redisAway('this call needs an OAuth grant that is stored there')
     return told
   }
 
@@ -48,7 +48,7 @@ export function redisVault({ redis, key: secret, clock, patienceMs = usualPatien
       // Retry: a refresh token can be used only once, so a new one that is not stored means a lost grant.
       for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, maxPauseMs)) {
         if ((await redis.ask((client) => client.hset(at, name, sealed))) !== undefined) return
-        if (clock.monotonic() >= end) throw redisAway('what was granted')
+        if (clock.monotonic() >= end) throw redisAway('this call needs an OAuth grant that is stored there')
         await pause(clock, pauseMs)
       }
     },

@@ -45,7 +45,9 @@ export function processFamilies(version: string, startedAt: number): Disposable 
         labels: ['of'],
       },
       {
-        ...gauge('toolway_build_info', 'Always 1; the labels tell what runs.', () => [[[version, process.version], 1]]),
+        ...gauge('toolway_build_info', 'Always 1. The labels describe the build.', () => [
+          [[version, process.version], 1],
+        ]),
         labels: ['version', 'node'],
       },
     ],

@@ -77,7 +77,7 @@ const counter = (name: string, help: string, read: () => number): ReadFamilyOpti
 const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
   {
     name: 'toolway_store_up',
-    help: '1 while a store that replicas share answers, 0 while each goes on without it.',
+    help: '1 while the shared store is available, 0 while this replica runs without it.',
     type: 'gauge',
     labels: ['store'],
     read: () => [...stores()].map(({ name, up }): MetricReading => [[name], up ? 1 : 0]),
@@ -91,7 +91,7 @@ const storeFamilies = (stores: Read<'stores'>): ReadFamilyOptions[] => [
   },
   {
     name: 'toolway_store_behind_seconds',
-    help: 'Time since a shared store last had all records of this process.',
+    help: 'Time since the shared store last had all audit records of this process.',
     type: 'gauge',
     labels: ['store'],
     read: () => behind(stores, ({ seconds }) => seconds),
@@ -124,7 +124,7 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
     },
     {
       name: 'toolway_server_healthy',
-      help: '1 while a server is healthy, starting or not in use yet, 0 while it is degraded or unhealthy. Disabled ones are left out.',
+      help: '1 if the server is healthy, starting or not in use yet, 0 if it is degraded or unhealthy. Disabled servers are omitted.',
       type: 'gauge',
       merge: Math.min,
       labels: ['server'],
@@ -182,15 +182,17 @@ const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
   counter('toolway_reload_attempts_total', 'Attempts to apply a changed configuration.', () => reloads().attempts),
   counter(
     'toolway_reload_failures_total',
-    'Attempts that failed; the previous configuration stays active.',
+    'Failed attempts to apply a changed configuration.',
     () => reloads().attempts - reloads().successes,
   ),
-  gauge('toolway_reload_last_succeeded', '1 unless the last attempt has failed.', () =>
-    reloads().history[0]?.error === undefined ? 1 : 0,
+  gauge(
+    'toolway_reload_last_succeeded',
+    '1 if the last attempt to apply a configuration succeeded, 0 if it failed.',
+    () => (reloads().history[0]?.error === undefined ? 1 : 0),
   ),
   {
     name: 'toolway_reload_last_success_timestamp_seconds',
-    help: 'When a changed configuration was put into force last; nothing before the first time.',
+    help: 'Time of the last applied configuration change. Absent before the first change.',
     type: 'gauge',
     read() {
       const at = reloads().last_success_at
@@ -200,7 +202,7 @@ const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
 ]
 
 const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [
-  gauge('toolway_audit_recording', '1 while operations are written down, 0 during an outage.', () =>
+  gauge('toolway_audit_recording', '1 while the audit log is writable, 0 during an outage.', () =>
     audit().recording ? 1 : 0,
   ),
   counter('toolway_audit_outages_total', 'Number of times the audit log became unwritable.', () => audit().outages),
@@ -209,7 +211,7 @@ const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [
 const tokenFamilies = (tokens: Read<'tokens'>): ReadFamilyOptions[] => [
   {
     name: 'toolway_context_tokens',
-    help: 'Estimated context tokens of the tools: as exposed, if all were listed directly, and the saving.',
+    help: 'Estimated context tokens of the tools: as exposed, if all were listed directly, and the difference.',
     type: 'gauge',
     labels: ['kind'],
     read() {

@@ -65,7 +65,7 @@ describe('B6: authorization servers behind a proxy', () => {
     })
     await expect(asked('socks5://127.0.0.1')).rejects.toMatchObject({
       unreachable: true,
-      message: expect.stringContaining('HTTPS_PROXY names a proxy that is asked by socks5'),
+      message: expect.stringContaining('HTTPS_PROXY contains a proxy with the unsupported scheme socks5'),
     })
   })
 })

@@ -280,7 +280,7 @@ describe.skipIf(missingLibrary !== undefined)(
         expect(await failure(ask(model))).toMatchObject({
           code: 'SERVER_UNAVAILABLE',
           message: expect.stringMatching(
-            /needs [\d.]+ GiB of memory, but only 0\.0 GiB are free.+models\.embedded\.context/,
+            /needs [\d.]+ GiB of memory, but only 0\.0 GiB is free.+models\.embedded\.context/,
           ),
         })
       }

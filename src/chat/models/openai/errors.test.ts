@@ -86,7 +86,7 @@ describe('a server that refuses', () => {
 describe('a server that breaks', () => {
   test.each<readonly [string, Reply, RegExp]>([
     ['hangs up before it answers', hangsUp(), /cannot be reached/],
-    ['hangs up in mid-stream', hangsUp('Once '), /broke off in the middle/],
+    ['hangs up in mid-stream', hangsUp('Once '), /closed the connection during its answer/],
     [
       'answers with a page',
       sends('text/html', '<!doctype html><p>Welcome to nginx'),
@@ -104,7 +104,7 @@ describe('a server that breaks', () => {
         send(response, { error: { message: `worker died, key ${key}` } })
         response.end()
       },
-      /reported an error in the middle.*worker died, key \*\*\*/,
+      /reported an error during.*worker died, key \*\*\*/,
     ],
     [
       'answers with an error and a good status',

@@ -124,14 +124,14 @@ describe('G1: servers behind the proxy of a company', () => {
       const variable = ['HTTPS_PROXY', 'HTTP_PROXY'][at]
       await using proxy = await startProxy({ credential: 'me:s3cret' })
       expect(await sentence(behind(proxy.url, url))).toBe(
-        `Could not reach files: the proxy ${proxy.url} wants a user and a password (HTTP 407). Put them into ${variable}, in front of its host: USER:PASSWORD@HOST.`,
+        `Could not reach files: the proxy ${proxy.url} requires a user name and password (HTTP 407). Add them to ${variable} in front of the host: USER:PASSWORD@HOST.`,
       )
       expect(await sentence(behind(withCredential(proxy.url, 'me:s3cret-of-old'), url))).toBe(
-        `Could not reach files: the proxy ${proxy.url} refuses the user and password (HTTP 407). Correct them in ${variable}.`,
+        `Could not reach files: the proxy ${proxy.url} rejected the user name or password (HTTP 407). Correct them in ${variable}.`,
       )
       await proxy[Symbol.asyncDispose]()
       expect(await sentence(behind(withCredential(proxy.url, 'me:s3cret'), url))).toBe(
-        `Could not reach files: the proxy ${proxy.url} cannot be reached or does not answer (ECONNREFUSED). Check ${variable}, or put mcp.example.test into NO_PROXY.`,
+        `Could not reach files: the proxy ${proxy.url} cannot be reached or does not answer (ECONNREFUSED). Check ${variable}, or add mcp.example.test to NO_PROXY.`,
       )
     }
     await using strict = await startProxy({ refusal: 403 })
