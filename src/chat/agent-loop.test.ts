@@ -200,7 +200,7 @@ describe('J5: when it stops', () => {
     expect(server.asked).toHaveLength(5)
     expect(server.asked[4]?.body.messages.at(-1)?.content).toMatch(/^No more tools can be called, because the limit/)
     expect((await ask(chat, question, { maxSteps: 1 })).end.notes).toEqual([
-      expect.stringContaining('limit of 1 step is'),
+      expect.stringContaining('limit of 1 step was'),
     ])
   })
 

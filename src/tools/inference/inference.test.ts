@@ -32,7 +32,7 @@ describe('inference tools', () => {
     const { structuredContent } = bodyOf(await runTool(made.generate as Tool, { prompt: 'hi' }))
     expect(structuredContent).toMatchObject({ model: name })
     expect(made.generate?.definition.inputSchema).toMatchObject({
-      properties: { model: { description: expect.stringContaining(`Which model: ${name}, `) } },
+      properties: { model: { description: expect.stringContaining(`The model: ${name}, `) } },
     })
   })
 

@@ -110,7 +110,7 @@ test('B6: a call that lacks a scope says which, and the next sign-in asks for it
   await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
   await signIn(oauth, config, issuer)
   expect(await ask(oauth, config)).toBe(200)
-  await expect(ask(oauth, config, 'tools/call')).rejects.toThrow('files needs more rights than it was given (write).')
+  await expect(ask(oauth, config, 'tools/call')).rejects.toThrow('files needs more scopes than were granted (write).')
   // The rest goes on as before.
   expect(await ask(oauth, config)).toBe(200)
   await signIn(oauth, config, issuer)

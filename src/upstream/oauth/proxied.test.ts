@@ -61,7 +61,7 @@ describe('B6: authorization servers behind a proxy', () => {
     const asked = (at: string) => webBehind(at).get(new URL('https://id.invalid/'), 'public')
     await expect(asked(proxy.url)).rejects.toMatchObject({
       unreachable: true,
-      message: expect.stringContaining(`https://id.invalid cannot be reached: the proxy ${proxy.url} wants a user`),
+      message: expect.stringContaining(`https://id.invalid cannot be reached: the proxy ${proxy.url} requires a user`),
     })
     await expect(asked('socks5://127.0.0.1')).rejects.toMatchObject({
       unreachable: true,
