@@ -41,7 +41,7 @@ export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kin
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
-  return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} can mean more than one ${wordFor(kind)}.${hint}`)
+  return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} matches more than one ${wordFor(kind)}.${hint}`)
 }
 
 /**

@@ -96,7 +96,7 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
     window.add(true, clock.monotonic(), lengthMs)
     if (state === 'half-open') open('the test call failed')
     else if (failures >= most) open(failures === 1 ? 'a call failed' : `${failures} calls in a row failed`)
-    else if (isHinted()) open('calls failed on this replica and on another one')
+    else if (isHinted()) open('calls failed on this replica and on another replica')
     else if (window.calls >= minimumCalls && window.failures >= window.calls * rate)
       open(`${window.failures} of its last ${window.calls} calls failed`)
   }

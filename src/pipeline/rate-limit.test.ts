@@ -39,7 +39,7 @@ test('F8: a refused call never reaches its entry and takes nothing from its othe
   const counted: Handler = async () => textResult(`${++ran}`)
   await call({}, counted)
   for (let tried = 0; tried < 5; tried++)
-    await expect(call({}, counted)).rejects.toThrow('1 call a minute to files.read')
+    await expect(call({}, counted)).rejects.toThrow('1 call per minute to files.read')
   expect(ran).toBe(1)
   const entry = entryOf({ name: 'write' })
   await call({ entry })

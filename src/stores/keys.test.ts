@@ -68,8 +68,8 @@ describe('B6: the key file', () => {
   })
 
   test.each<[string, () => Promise<unknown>, RegExp]>([
-    ['readable by others', () => chmod(file, 0o644), /open to others \(mode 644\)/],
-    ['writable by others', () => chmod(file, 0o602), /open to others/],
+    ['readable by others', () => chmod(file, 0o644), /\(mode 644\)/],
+    ['writable by others', () => chmod(file, 0o602), /accessible to other users/],
     ['no JSON', () => writeFile(file, 'nonsense'), /damaged/],
     ['cut', async () => writeFile(file, (await readFile(file, 'utf8')).slice(0, -20)), /damaged/],
     ['of another version', () => writeFile(file, '{"version":2,"keys":[]}'), /damaged \(version\)/],
@@ -82,7 +82,7 @@ describe('B6: the key file', () => {
     [
       'with one name twice',
       () => writeFile(file, JSON.stringify({ version: 1, keys: [keyOf('x'), keyOf('x')] })),
-      /two keys of one name/,
+      /two keys with the same name/,
     ],
     [
       'a link',

@@ -133,7 +133,7 @@ test.each([
   [{ whom: 'a', guests: [{ name: 'b', nmae: 'c' }] }, '"guests[0].nmae" is unknown (did you mean "name"?)'],
   [{ whom: 'a', guests: [1, 2, 3] }, '"guests" must be at most 2 items long'],
   [{ whom: 'a', tmies: 2 }, '"tmies" is unknown (did you mean "times"?)'],
-  [{ whom: 'a', zebra: 2 }, '"zebra" is unknown (known are whom, times, tone, guests, when)'],
+  [{ whom: 'a', zebra: 2 }, '"zebra" is unknown (known fields: whom, times, tone, guests, when)'],
   ['text', 'the whole input must be an object, not a string'],
 ])('E2: arguments %j are refused with INVALID_ARGUMENTS: %s', async (args, sentence) => {
   const refusal = await refusalOf(runTool(greet, args))

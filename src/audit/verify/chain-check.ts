@@ -127,7 +127,7 @@ export function createChainCheck({ lane, heads, verifiers, ...told }: ChainCheck
     const { seq, key } = content
     const verifier = verifiers.find(({ id }) => id === key)
     if (verifier && content.lane === lane && verifier.verifies(content)) return true
-    const by = typeof key === 'string' ? `with the unknown key ${key}` : 'without a key'
+    const by = typeof key === 'string' ? `with the unknown key ${key}` : 'with an unspecified key'
     const words = verifier ? `record ${seq} has an invalid signature` : `record ${seq} is signed ${by}`
     problem('signature', words, seq)
     return false

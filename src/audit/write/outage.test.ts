@@ -98,7 +98,7 @@ test('F11: reads go on unrecorded where that is allowed, and are tried again aft
   }
   expect(lastGap()).toMatchObject({ unrecorded: { reads: 11 }, error: 'EIO: made to fail' })
   expect(log.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-    expect.stringMatching(/^error: .*writes are refused/),
+    expect.stringMatching(/^error: .*refusing write calls/),
     expect.stringMatching(/^info: .*again/),
   ])
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ outages: 1 }] })

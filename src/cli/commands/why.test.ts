@@ -106,7 +106,7 @@ test('B11: why shows approvals and limits that still apply to an allowed tool', 
   })
   const { code, stdout } = await toolway(['why', 'anybody', 'probe.echo'], place)
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^approval +mcpServers\.probe\.approve\[1\] +passes +a person is asked first/m)
+  expect(stdout).toMatch(/^approval +mcpServers\.probe\.approve\[1\] +passes +a person must approve/m)
   expect(stdout).toMatch(/^limit +limits\.servers\.probe +passes +60 calls per minute to the server probe/m)
   const json = await toolway(['why', 'anybody', 'probe.echo', '--json'], place)
   expect(JSON.parse(json.stdout).considered).toContainEqual(

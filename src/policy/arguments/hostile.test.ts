@@ -20,7 +20,7 @@ describe('hostile schemas and arguments', () => {
   test('F9: matching many strings against large patterns ends', async () => {
     const schema = { properties: { a: { type: 'array', items: { pattern: '(a|aa|aaa|aaaa){0,200}b$' } } } }
     expect(await refusal(schema, { a: ['aaab'] })).toBeUndefined()
-    expect(await refusal(schema, { a: Array(100).fill('ab'.repeat(500)) })).toContain('too many to be checked')
+    expect(await refusal(schema, { a: Array(100).fill('ab'.repeat(500)) })).toContain('too complex to check')
   })
 
   test('F9: patterns that take long to compile are left to the server, and the others of the schema are not', async () => {
@@ -91,7 +91,7 @@ describe('hostile schemas and arguments', () => {
   test('F9: many alternatives for many items end', async () => {
     const anyOf = Array.from({ length: 900 }, (_, index) => ({ const: `x${index}` }))
     const schema = { properties: { a: { type: 'array', items: { anyOf } } } }
-    expect(await refusal(schema, { a: Array(500_000).fill('x899') })).toContain('too many to be checked')
+    expect(await refusal(schema, { a: Array(500_000).fill('x899') })).toContain('too complex to check')
     expect(await refusal(schema, { a: Array(100).fill('x899') })).toBeUndefined()
   })
 
@@ -111,7 +111,7 @@ describe('hostile schemas and arguments', () => {
     ['objects to compare with', { enum: [{ a: 1 }, { b: 2 }] }, members],
   ])('F9: going through all of a large value for each of many forms ends (%s)', async (_, form, value) => {
     const anyOf = Array.from({ length: 100 }, () => form)
-    expect(await refusal({ properties: { a: { anyOf } } }, { a: value })).toContain('too many to be checked')
+    expect(await refusal({ properties: { a: { anyOf } } }, { a: value })).toContain('too complex to check')
   })
 
   test('F9: large honest arguments pass', async () => {

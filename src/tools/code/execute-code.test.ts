@@ -19,10 +19,10 @@ test('S7: the parameters are those of the contract, and cost few tokens', () => 
 
 test('S7: what the operator grants is told, and what it does not', () => {
   const described = (config: object) => createWorkshop({ servers: {}, config }).tool.definition.description
-  expect(described({})).toContain('in a sandbox without network and files.')
+  expect(described({})).toContain('in a sandbox without access to the network or files.')
   const granted = described({ allowNetwork: ['api.example.com'], allowPaths: ['/data'] })
   expect(granted).toContain('in a sandbox. ')
-  expect(granted).toContain('fetch(url) reaches api.example.com.')
+  expect(granted).toContain('fetch(url) can reach api.example.com.')
   expect(granted).toContain('Files under /data can be read')
 })
 

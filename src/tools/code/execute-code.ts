@@ -174,7 +174,7 @@ function describeSandbox(grants: SandboxGrants): string {
 
 function withheld({ allowNetwork, allowPaths }: SandboxGrants): string {
   const none = [...(allowNetwork.length === 0 ? ['the network'] : []), ...(allowPaths.length === 0 ? ['files'] : [])]
-  return none.length === 0 ? '' : ` without access to ${none.join(' and ')}`
+  return none.length === 0 ? '' : ` without access to ${none.join(' or ')}`
 }
 
 function granted({ allowNetwork, allowPaths }: SandboxGrants, javascript: boolean): readonly string[] {

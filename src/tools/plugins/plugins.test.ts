@@ -86,11 +86,11 @@ describe('plugins', () => {
 
 describe('broken plugins', () => {
   test.each([
-    ['bad syntax', 'const a = 1\nexport const x = }', /^\/a\.ts cannot be read.*Correct it/],
-    ['TypeScript that is more than types', 'enum A { x }\nexport default A.x', /TypeScript.*without enum/],
-    ['a module that is not there', "import 'left-pad'", /imports something.*left-pad/],
-    ['a file that is not there', "import './nowhere.ts'", /imports something/],
-    ['a name that toolway does not have', "import { defineTol } from 'toolway'", /cannot be read.*defineTol/],
+    ['bad syntax', 'const a = 1\nexport const x = }', /^\/a\.ts cannot be loaded.*Correct/],
+    ['TypeScript that is more than types', 'enum A { x }\nexport default A.x', /TypeScript.*do not use enums/],
+    ['a module that is not there', "import 'left-pad'", /import .*left-pad/],
+    ['a file that is not there', "import './nowhere.ts'", /import that cannot be resolved/],
+    ['a name that toolway does not have', "import { defineTol } from 'toolway'", /cannot be loaded.*defineTol/],
     ['what it throws itself', "throw new Error('no database')", /failed to load: no database/],
     ['nothing to offer', 'export const x = 1', /exports neither tools nor sinks; .*defineTool or defineSink/],
     ['a function by default', 'export default () => 1', /default export that is not a tool/],
@@ -120,11 +120,11 @@ describe('broken plugins', () => {
     const problems = await folder.problems('good.ts', 'bad.ts', 'twin.ts', 'none.ts', '.')
     expect(problems.map((problem) => problem.split(' ').slice(0, 4).join(' '))).toEqual([
       'There is no plugin',
-      '/bad.ts failed while it',
-      '/bad.ts failed while it',
-      '/twin.ts has a tool',
-      '/good.ts has a tool',
-      '/twin.ts has a tool',
+      '/bad.ts failed to load:',
+      '/bad.ts failed to load:',
+      'Both /good.ts and /twin.ts',
+      'Both /twin.ts and /good.ts',
+      'Both /good.ts and /twin.ts',
     ])
   })
 })

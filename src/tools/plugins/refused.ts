@@ -29,7 +29,7 @@ export function loadProblem(file: string, thrown: unknown): string {
   }
   if (name === 'SyntaxError' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX') {
     const line = /\?toolway-plugin=[\w-]+:(\d+)/.exec(stack)?.[1]
-    return `${file} has a syntax error${line === undefined ? '' : ` on line ${line}`}: ${detail}. Correct the file.`
+    return `${file} cannot be loaded${line === undefined ? '' : ` (line ${line})`}: ${detail}. Correct the file.`
   }
   return `${file} failed to load: ${detail}. Fix it, or remove it from native.plugins.`
 }
