@@ -127,7 +127,7 @@ test('B11: why suggests agents for an unknown one', async () => {
   await using place = await folder({ 'toolway.json': config })
   const { code, stderr } = await toolway(['why', 'stranger', 'native.hash'], place)
   expect(code).toBe(4)
-  expect(stderr).toContain('There is no agent "stranger"; name team or team.junior.\n')
+  expect(stderr).toContain('There is no agent "stranger"; use team or team.junior.\n')
 })
 
 describe('G7: --agent', () => {

@@ -140,7 +140,7 @@ describe('G1: servers behind the proxy of a company', () => {
     )
     await using lost = await startProxy({ refusal: 502 })
     expect(await sentence(behind(lost.url, 'https://mcp.example.test/mcp'))).toContain(
-      'does not reach mcp.example.test',
+      'could not reach mcp.example.test',
     )
     // Without TLS nobody can tell whether the server or the proxy says no.
     const { head } = await ask(behind(strict.url, 'http://mcp.example.test/mcp'))
