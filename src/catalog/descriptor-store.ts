@@ -25,11 +25,11 @@ export function descriptorStore(folder: string, log: Log = silentLog): Descripto
       if (text === undefined) return undefined
       const record = parse(text)
       if (!isRemembered(record) || record.server !== server) {
-        log.warn({ server, path }, 'cached listing of a server is damaged; the server is listed again')
+        log.warn({ server, path }, 'cached listing of a server is damaged; fetching it again')
         return undefined
       }
       if (record.fingerprint === fingerprint) return record.descriptors
-      log.debug({ server }, 'configuration of a server has changed; the server is listed again')
+      log.debug({ server }, 'configuration of a server has changed; fetching its listing again')
       return undefined
     },
     save: (server, fingerprint, descriptors) => {

@@ -138,7 +138,7 @@ export function assignNames(claims: readonly NameClaim[]): {
   for (const index of left) {
     const claim = claims[index] as NameClaim
     if (take(index, claim, claim.choice.hashed(0)) || take(index, claim, claim.choice.hashed(1))) continue
-    throw new Error(`no name is left for ${claim.server} and ${claim.name}: two long hashes are equal`)
+    throw new Error(`no unique name for ${claim.server} and ${claim.name}: two long hashes are equal`)
   }
 
   const conflicts = [...lost].map(([index, { wanted, winner }]) => {

@@ -10,7 +10,7 @@ const wordFor = (kind: Kind): string => (kind === 'template' ? 'resource templat
 
 /** `known` are the server names that this caller may see. */
 export function unknownServer(server: string, known: readonly string[]): ToolwayError {
-  const hint = alternatives(nearMisses(server, known)) || ' list_servers shows those that you may use.'
+  const hint = alternatives(nearMisses(server, known)) || ' Call list_servers to see the servers you may use.'
   return new ToolwayError('SERVER_NOT_FOUND', `There is no server named ${quoted(server)}.${hint}`)
 }
 
@@ -23,24 +23,25 @@ export function unknownEntry(
   spelt: (item: Item) => string = servedName,
 ): ToolwayError {
   const where = server === undefined ? '' : ` on the server ${quoted(server)}`
-  const hint = alternatives(similar(name, offered).map(spelt)) || ' List what there is and use a name from it.'
+  const hint =
+    alternatives(similar(name, offered).map(spelt)) || ` List the ${wordFor(kind)}s to see the available names.`
   return new ToolwayError('TOOL_NOT_FOUND', `There is no ${wordFor(kind)} ${quoted(name)}${where}.${hint}`, { server })
 }
 
 /** Does not name the denied entries. */
 export function nothingUsable(server: string, { code, rule }: Denial, kind?: Kind): string {
-  const what = kind === undefined ? 'nothing' : `no ${wordFor(kind)}`
-  const nothing = `You may use ${what} that the server ${quoted(server)} offers: ${rule}`
+  const what = kind === undefined ? 'anything' : `any ${wordFor(kind)}`
+  const nothing = `You may not use ${what} on the server ${quoted(server)}: ${rule}`
   if (code !== 'WRITE_NOT_ALLOWED') return `${nothing} denies it. Use another server, or ask the operator.`
   const settings = `mcpServers.${server}.readTools, or set mcpServers.${server}.trustAnnotations`
-  return `${nothing} permits reads only, and none of its tools is known to be a read. The operator can list those that read in ${settings} to count its readOnlyHint.`
+  return `${nothing} allows only read-only tools, and none of its tools is known to be read-only. The operator can list read-only tools in ${settings} to trust its readOnlyHint.`
 }
 
 /** `usable` are the entries that this caller may see. */
 export function ambiguous(kind: Kind, spelling: string, usable: readonly Served[]): ToolwayError {
   const names = usable.slice(0, 10).map(({ name }) => quoted(name))
   const hint = names.length === 0 ? '' : ` Use one of their exact names: ${names.join(', ')}.`
-  return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} can mean more than one ${wordFor(kind)}.${hint}`)
+  return new ToolwayError('TOOL_NOT_FOUND', `${quoted(spelling)} matches more than one ${wordFor(kind)}.${hint}`)
 }
 
 /**
@@ -59,7 +60,7 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
   if (lateAfterMs === undefined) return undefined
   return refuse(
     'SERVER_UNAVAILABLE',
-    `The server ${quoted(server)} is still starting after ${lateAfterMs / 1000} s, so nothing was sent. Try again soon; a longer mcpServers.${server}.timeout lets calls wait longer.`,
+    `The server ${quoted(server)} is still starting after ${lateAfterMs / 1000} s, so nothing was sent. Try again soon. To let calls wait longer, raise mcpServers.${server}.timeout.`,
   )
 }
 

@@ -67,9 +67,8 @@ function uriRule(parts: readonly SourcePart[], names: readonly string[]): Catalo
 
 function tell(kind: Kind, { server, name, wanted, winner, served }: NameConflict, warn: Warn): void {
   const facts = { kind, server, name, wanted, served, winner }
-  if (winner) warn(facts, 'two entries have the same name; the one of lower rank is served under another')
-  else
-    warn(facts, 'an alias has other characters than A-Z a-z 0-9 _ -, is too long or ends like a hash; it is not used')
+  if (winner) warn(facts, 'two entries have the same name; serving the one with lower priority under another name')
+  else warn(facts, 'ignoring an alias that is too long, ends like a hash or has characters other than A-Z a-z 0-9 _ -')
 }
 
 /** Depends only on the source and the naming. */
@@ -116,7 +115,7 @@ export function readPart(source: Source, choose: Choose, warn: Warn): SourcePart
   for (const entry of source.entries()) {
     const { kind, name } = entry
     if (claims[kind].has(name)) {
-      warn({ server: source.name, kind, name }, 'a server lists one name twice; the first is served')
+      warn({ server: source.name, kind, name }, 'a server lists the same name twice; serving the first')
       continue
     }
     const claim = { server: source.name, tier: tierOf(source), priority: source.priority, entry }

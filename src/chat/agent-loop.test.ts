@@ -114,12 +114,12 @@ describe('J5: problems go back to the model', () => {
     [
       'a tool that there is not',
       calls({ name: 'weather__forcast', arguments: {} }),
-      'Error: There is no tool "weather__forcast" here; did you mean "weather__forecast"?',
+      'Error: There is no tool "weather__forcast"; did you mean "weather__forecast"?',
     ],
     [
       'a tool like no other',
       calls({ name: 'rm', arguments: {} }),
-      'Error: There is no tool "rm" here; there are arithmetic__add, weather__forecast.',
+      'Error: There is no tool "rm"; available: arithmetic__add, weather__forecast.',
     ],
     [
       'a meta-tool',
@@ -129,12 +129,12 @@ describe('J5: problems go back to the model', () => {
     [
       'arguments that do not fit',
       calls({ name: 'weather__forecast', arguments: { days: 99 } }),
-      /^Error: The arguments of weather__forecast do not fit: .*city/,
+      /^Error: Invalid arguments for weather__forecast: .*city/,
     ],
     [
       'arguments that are no JSON',
       calls({ name: 'weather__forecast', arguments: 'Rome, please' }),
-      'Error: The text of the arguments of weather__forecast contains no JSON. Write one JSON object.',
+      'Error: The arguments of weather__forecast are invalid: the text contains no JSON. Write one JSON object.',
     ],
     ['arguments that were cut off', calls({ name: 'weather__forecast', arguments: '{"city": "Ro' }), /was cut off/],
     [
@@ -153,7 +153,7 @@ describe('J5: problems go back to the model', () => {
 
   test('of forty calls at once, thirty-two are made', async () => {
     const many = calls(...Array.from({ length: 40 }, (_, a) => ({ name: 'add', arguments: { a, b: 0 }, id: `c${a}` })))
-    expect(await lastResult(many)).toBe('Error: Too many calls at once: only the first 32 are run.')
+    expect(await lastResult(many)).toBe('Error: Too many calls at once: only the first 32 were run.')
   })
 
   test('calls run in parallel, up to the limit', async () => {
@@ -194,13 +194,13 @@ describe('J5: when it stops', () => {
     expect(text).toBe('That is all.')
     expect(end).toMatchObject({
       reason: 'steps',
-      notes: ['The model had to answer without more tools, because the limit of 4 steps is reached.'],
+      notes: ['The model had to answer without more tools, because the limit of 4 steps was reached.'],
     })
     expect(stages.at(-1)).toBe('answer 5')
     expect(server.asked).toHaveLength(5)
     expect(server.asked[4]?.body.messages.at(-1)?.content).toMatch(/^No more tools can be called, because the limit/)
     expect((await ask(chat, question, { maxSteps: 1 })).end.notes).toEqual([
-      expect.stringContaining('limit of 1 step is'),
+      expect.stringContaining('limit of 1 step was'),
     ])
   })
 
@@ -230,7 +230,7 @@ describe('J5: when it stops', () => {
     await ask(chat, question)
     expect(server.asked[0]?.body).toMatchObject({ tool_choice: 'required', tools: { length: 1 } })
     expect(server.asked[1]?.body).toMatchObject({ tool_choice: 'auto', tools: { length: 2 } })
-    expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/There is no tool "weather__forecast" here/)
+    expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/There is no tool "weather__forecast"/)
   })
 
   test('tool_choice required holds for the first step', async () => {
@@ -243,7 +243,7 @@ describe('J5: when it stops', () => {
     const { chat } = await chatting([rome, refuses(500, 'x')], agent)
     const { text, end } = await ask(chat, question)
     expect(text).toMatch(/raw results:\)\n\nweather__forecast:\nRome: sunny, 21 degrees$/)
-    expect(end.notes).toEqual(['The model failed before it answered; the raw results follow.'])
+    expect(end.notes).toEqual(['The model failed before it gave an answer; the raw results follow.'])
   })
 
   test('S5: if the model does not summarize the results, they are returned', async () => {

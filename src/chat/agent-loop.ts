@@ -52,7 +52,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
       answer = yield* streamAnswer(run, question, { holds: beginsLikeCalls, before })
     } catch (error) {
       if (run.signal.aborted || added.length === 0) throw error
-      return yield* answerWithResults(run, added, 'The model failed before it answered')
+      return yield* answerWithResults(run, added, 'The model failed before it gave an answer')
     }
 
     const made = answer.calls.length > 0 ? answer.calls : callsInText(answer.held, offered)
@@ -85,7 +85,7 @@ export async function* agent(run: ChatRun, hooks: AgentHooks = {}): ChatLoop {
   async function* lastAnswer(why: string, round: number): ChatLoop {
     run.note(`The model had to answer without more tools, because ${why}.`)
     yield stage('answer', round)
-    const content = `No more tools can be called, because ${why}. Answer now with what you know, and say what is missing.`
+    const content = `No more tools can be called, because ${why}. Answer now with what you know, and state what is missing.`
     try {
       const messages: readonly ChatMessage[] = [...opening, ...added, { role: 'user', content }]
       const { text } = yield* streamAnswer(run, { messages }, { before })
@@ -136,7 +136,7 @@ type StopCondition = (steps: readonly AgentStep[]) => string | undefined
 const stepLimit =
   (max: number): StopCondition =>
   (steps) =>
-    steps.length >= max ? `the limit of ${max} step${max === 1 ? '' : 's'} is reached` : undefined
+    steps.length >= max ? `the limit of ${max} step${max === 1 ? '' : 's'} was reached` : undefined
 
 /** Stop after this many identical calls with identical results. */
 const maxRepeats = 4

@@ -118,7 +118,7 @@ async function wholeAnswer(events: AsyncIterable<ChatEvent>): Promise<ChatAnswer
       end = rest
     }
   }
-  if (!end) throw new TypeError('the answer ended without an end event')
+  if (!end) throw new TypeError('the model stream ended without an end event')
   return { ...end, text: texts.join(''), calls: [...calls.values()] }
 }
 

@@ -39,7 +39,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     } finally {
       open.delete(own)
       // When the client stops reading, cancel what still runs.
-      own.abort(new ToolwayError('CANCELLED', 'The client stopped reading the answer.'))
+      own.abort(new ToolwayError('CANCELLED', 'The client closed the connection during the answer.'))
     }
   }
 
@@ -50,7 +50,7 @@ export function createChat(options: CreateChatOptions): Chat & AsyncDisposable {
     if (models.size === 0) {
       throw new ToolwayError('INVALID_ARGUMENTS', 'No model is configured: add one under `models`.')
     }
-    const known = didYouMean(name ?? '', models.keys(), `; there are ${names().join(', ')}.`)
+    const known = didYouMean(name ?? '', models.keys(), `; available: ${names().join(', ')}.`)
     throw new ToolwayError('INVALID_ARGUMENTS', `There is no model "${name}" in the configuration${known}`)
   }
 

@@ -75,6 +75,6 @@ function answered(messages: readonly ChatMessage[]): readonly ChatMessage[] {
     message,
     ...callsOf(message)
       .filter(({ id }) => !results.has(id))
-      .map(({ id }): ChatMessage => ({ role: 'tool', tool_call_id: id, content: 'Error: There is no result.' })),
+      .map(({ id }): ChatMessage => ({ role: 'tool', tool_call_id: id, content: 'Error: The client sent no result.' })),
   ])
 }

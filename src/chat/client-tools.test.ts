@@ -125,7 +125,7 @@ describe("tools of the client's own", () => {
     ])
     expect(server.asked[0]?.body.messages.slice(2)).toMatchObject([
       { role: 'assistant' },
-      { role: 'tool', tool_call_id: 'theirs', content: 'Error: There is no result.' },
+      { role: 'tool', tool_call_id: 'theirs', content: 'Error: The client sent no result.' },
       { role: 'user', content: 'So?' },
     ])
   })
@@ -140,6 +140,6 @@ describe("tools of the client's own", () => {
   test('J5: an invalid call of a client tool goes back to the model', async () => {
     const { chat, server } = await chatting([calls({ name: 'paint', arguments: {} }), says('Well.')], agent)
     expect((await ask(chat, [question], { tools })).text).toBe('Well.')
-    expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/^Error: .*paint do not fit.*colour/)
+    expect(server.asked[1]?.body.messages.at(-1)?.content).toMatch(/^Error: .*paint: .*colour/)
   })
 })

@@ -63,5 +63,5 @@ const maxQuoted = 4_000
 export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
   // Some templates require alternating roles and non-empty messages.
   { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
-  { role: 'user', content: `Your answer cannot be used. ${problem} Answer again in the requested form.` },
+  { role: 'user', content: `Your answer is invalid. ${problem} Answer again in the requested format.` },
 ]

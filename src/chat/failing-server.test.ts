@@ -32,9 +32,9 @@ const raw = {
   notes: [expect.stringContaining('raw results')],
 }
 const afterPart = {
-  text: 'Sun\n\n(The model broke off here. These are the raw results:)\n\nweather__forecast:\nRome: sunny, 21 degrees',
+  text: 'Sun\n\n(The model stopped here. These are the raw results:)\n\nweather__forecast:\nRome: sunny, 21 degrees',
   reason: 'stop',
-  notes: [expect.stringContaining('broke off')],
+  notes: [expect.stringContaining('stopped')],
 }
 
 const outcome = async ({ chat }: Chatting, stream = false) => {
@@ -133,7 +133,7 @@ describe('S5: a model server that fails in one stage', () => {
     ])
     expect(server.asked[3]?.body.messages.slice(-2)).toMatchObject([
       { role: 'tool', content: 'Rome: sunny, 21 degrees' },
-      { role: 'tool', content: expect.stringMatching(/^Error: .*do not fit/) },
+      { role: 'tool', content: expect.stringMatching(/^Error: Invalid arguments/) },
     ])
   })
 
@@ -143,7 +143,7 @@ describe('S5: a model server that fails in one stage', () => {
     const { events: told } = await ask(chat, 'x')
     expect(told.find(({ kind }) => kind === 'result')).toMatchObject({ isError: true })
     expect(server.asked[2]?.body.messages.at(-1)?.content).toBe(
-      'Error: forecast failed unexpectedly; the log of Toolway has the cause.',
+      'Error: forecast failed unexpectedly; see the log of Toolway for the cause.',
     )
   })
 })
@@ -177,7 +177,7 @@ describe('S5: a model server that fails in mid-stream', () => {
     expect(await outcome(await chatting([script]), true)).toEqual({
       text: 'Once ',
       reason: 'length',
-      notes: ['The model broke off in the middle of its answer.'],
+      notes: ['The model stopped in the middle of its answer.'],
     })
   })
 

@@ -70,7 +70,7 @@ test('S4: the second request quotes the problem, and its answer is used', async 
     {
       role: 'user',
       content:
-        'Your answer cannot be used. There is no tool "weather__forcast" here; did you mean "weather__forecast"? Answer again in the requested form.',
+        'Your answer is invalid. There is no tool "weather__forcast"; did you mean "weather__forecast"? Answer again in the requested format.',
     },
   ])
   expect(call).toEqual([
@@ -81,7 +81,7 @@ test('S4: the second request quotes the problem, and its answer is used', async 
         { id: 'x', type: 'function', function: { name: 'weather__forecast', arguments: '{"town":"Rome"}' } },
       ],
     },
-    { role: 'tool', tool_call_id: 'x', content: expect.stringMatching(/^Error: .*weather__forecast do not fit.*city/) },
+    { role: 'tool', tool_call_id: 'x', content: expect.stringMatching(/^Error: .*weather__forecast: .*city/) },
   ])
   expect(interpret).toMatchObject([
     { content: '{"answer": "Sunny!", "more": 1}' },

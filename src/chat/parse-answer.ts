@@ -32,7 +32,7 @@ export function parseCalls(
   validate: ArgumentCheck,
   ended = false,
 ): Promise<readonly ParsedCall[]> {
-  const tooMany = `Too many calls at once: only the first ${maxCalls} are run.`
+  const tooMany = `Too many calls at once: only the first ${maxCalls} were run.`
   return Promise.all(
     calls.map(async (call, index) => {
       const parsed = await parseCall(call)
@@ -54,7 +54,7 @@ export function parseCalls(
       problem: !tool
         ? toolSet.missing(name)
         : 'problem' in found
-          ? `The text of the arguments of ${name} ${found.problem}. Write one JSON object.`
+          ? `The arguments of ${name} are invalid: the text ${found.problem}. Write one JSON object.`
           : await problemWith(tool, args, validate),
     }
   }

@@ -25,7 +25,7 @@ export interface ToolSet {
 export function createToolSet(tools: readonly ChatTool[]): ToolSet {
   const byName = new Map(tools.map((tool) => [tool.callable.name, tool]))
   const names = [...byName.keys()]
-  const available = names.length > 0 ? `; there are ${names.slice(0, 32).join(', ')}.` : '; there are none.'
+  const available = names.length > 0 ? `; available: ${names.slice(0, 32).join(', ')}.` : '; no tools are available.'
   return {
     tools,
     find(name) {
@@ -34,8 +34,7 @@ export function createToolSet(tools: readonly ChatTool[]): ToolSet {
       const candidates = tools.filter(({ served }) => served && spellings(served).includes(name))
       return candidates.length === 1 ? candidates[0] : undefined
     },
-    missing: (name) =>
-      `There is no tool ${JSON.stringify(name.slice(0, 100))} here${didYouMean(name, names, available)}`,
+    missing: (name) => `There is no tool ${JSON.stringify(name.slice(0, 100))}${didYouMean(name, names, available)}`,
   }
 }
 

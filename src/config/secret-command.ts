@@ -58,7 +58,7 @@ export async function runSecretCommand(
   child.on('close', (code, signal) => {
     if (code !== 0)
       return give({
-        fault: `the command ${program} failed (${signal ?? `exit code ${code}`}); run it by hand to see why`,
+        fault: `the command ${program} failed (${signal ?? `exit code ${code}`}); run it manually to see the cause`,
       })
     const text = Buffer.concat(chunks)
       .toString('utf8')

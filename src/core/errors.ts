@@ -124,7 +124,7 @@ export class ToolwayError extends Error {
   /** Converts anything thrown. Unexpected errors become INTERNAL; only the log gets their cause. */
   static from(thrown: unknown): ToolwayError {
     if (thrown instanceof ToolwayError) return thrown
-    return new ToolwayError('INTERNAL', 'Toolway failed to handle this call; its log has the cause.', { cause: thrown })
+    return new ToolwayError('INTERNAL', 'Internal error: see the log of Toolway for the cause.', { cause: thrown })
   }
 }
 
@@ -143,7 +143,7 @@ export class ServerError extends Error {
   readonly error: Json<RpcErrorObject>
 
   constructor(error: Json<RpcErrorObject>) {
-    super('the server answered with an error')
+    super('the server returned an error')
     this.error = error
   }
 }

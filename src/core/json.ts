@@ -39,7 +39,7 @@ export class Json<T = unknown> {
     // Raw line breaks occur only between tokens; a server may expect each message on one line.
     const bytes = Buffer.from(text.replace(/[\r\n]/g, ' ').trim())
     const { members: written, depth } = extentOf(bytes)
-    if (depth > maxDepth) throw new SyntaxError(`it nests deeper than ${maxDepth} levels`)
+    if (depth > maxDepth) throw new SyntaxError(`it is nested deeper than ${maxDepth} levels`)
     if (written !== countMembers(value)) throw new SyntaxError('a member occurs twice in one object')
     return Json.read(value, bytes)
   }

@@ -68,7 +68,7 @@ export interface Buckets {
 
 export interface Limit extends Bucket {
   readonly rule: string
-  /** Completes "10 calls a minute": ` to files.read`, ` in all`, or empty. */
+  /** Completes "10 calls per minute": ` to files.read`, ` in total`, or empty. */
   readonly scope: string
 }
 

@@ -24,7 +24,7 @@ export class TooLong extends Error {}
 export function canonical(value: unknown, limits: CanonicalLimits = {}): string {
   const { characters = Number.POSITIVE_INFINITY, depth = deepest } = limits
   const text = write(value, { characters, depth }, 0)
-  if (text === undefined) throw new TypeError('this value has no JSON')
+  if (text === undefined) throw new TypeError('the value cannot be represented as JSON')
   return text
 }
 
@@ -52,7 +52,7 @@ function write(value: unknown, budget: Budget, depth: number): string | undefine
 
 function spend(budget: Budget, characters: number): void {
   budget.characters -= characters
-  if (budget.characters < 0) throw new TooLong('longer than wanted')
+  if (budget.characters < 0) throw new TooLong('longer than the limit')
 }
 
 const hasToJson = (value: unknown): value is { toJSON(): unknown } =>

@@ -11,7 +11,7 @@ export function parseDuration(text: string): number | undefined {
 /** The end of a refusal's message. */
 export function callAgain(retryAfterMs: number): string {
   const seconds = Math.ceil(retryAfterMs / 1000)
-  return `call again in ${seconds === 1 ? 'a second' : `${seconds} seconds`}`
+  return `call again in ${seconds === 1 ? '1 second' : `${seconds} seconds`}`
 }
 
 export const durationText = (ms: number): string =>

@@ -38,5 +38,5 @@ test('B6: the lock of somebody who may be alive is not taken away', async () => 
   await writeFile(at.lock, `1 some-other-machine abc\n`)
   await expect(lockFile(at.lock, 50)).rejects.toThrow(/remove the file/)
   await writeFile(at.lock, `${process.pid} ${hostname()} abc\n`)
-  await expect(lockFile(at.lock, 50)).rejects.toThrow(/is held by/)
+  await expect(lockFile(at.lock, 50)).rejects.toThrow(/is locked by/)
 })

@@ -18,7 +18,9 @@ export async function lockFile(path: string, waitMs = defaultWaitMs): Promise<As
     const held = await readFile(path, 'utf8').catch(() => '')
     if (await isAbandoned(path, held)) await removeAbandoned(path, held)
     else if (performance.now() > end) {
-      throw new Error(`${path} is held by process ${held.trim() || 'unknown'}; if that is not running, remove the file`)
+      throw new Error(
+        `${path} is locked by process ${held.trim() || 'unknown'}; if that process is not running, remove the file`,
+      )
     } else await pause(pollMs)
   }
   return { [Symbol.asyncDispose]: () => rm(path, { force: true }) }

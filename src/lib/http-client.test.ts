@@ -77,7 +77,7 @@ describe('G1: what the operator has named is reached through the proxy of the en
       const gone = strict.url
       await strict[Symbol.asyncDispose]()
       await expect(ask(address, { ALL_PROXY: gone })).rejects.toThrow(
-        `the proxy ${gone} cannot be reached or does not answer (ECONNREFUSED). Check ALL_PROXY, or put out.invalid into`,
+        `the proxy ${gone} cannot be reached or does not answer (ECONNREFUSED). Check ALL_PROXY, or add out.invalid to`,
       )
       await expect(ask(address, { ALL_PROXY: 'socks5://127.0.0.1:1' })).rejects.toThrow(/ALL_PROXY.*socks5/)
     },

@@ -93,7 +93,7 @@ export function proxyUnreachable({ origin, variable }: WebProxy, to: URL, cause:
   const { code: reason } = cause as NodeJS.ErrnoException
   // Not the proxy: we closed the connection ourselves.
   if (cause instanceof ProxyError || reason === undefined) return cause
-  const advice = `Check ${variable}, or put ${to.hostname} into NO_PROXY.`
+  const advice = `Check ${variable}, or add ${to.hostname} to NO_PROXY.`
   return new ProxyError(`the proxy ${origin} cannot be reached or does not answer (${reason}). ${advice}`, { cause })
 }
 
@@ -109,6 +109,6 @@ export function proxyRefused({ origin, variable, authorization }: WebProxy, to: 
       ? ['cannot reach', 'Check that it is running and that its address is correct']
       : ['does not allow', 'Ask the operator of the proxy to allow it']
   return new ProxyError(
-    `the proxy ${origin} ${does} ${to.host} (HTTP ${status}). ${advice}, or put ${to.hostname} into NO_PROXY.`,
+    `the proxy ${origin} ${does} ${to.host} (HTTP ${status}). ${advice}, or add ${to.hostname} to NO_PROXY.`,
   )
 }

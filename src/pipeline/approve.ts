@@ -23,7 +23,7 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   const { entry, caller, peer, signal } = call
   const tool = `${entry.server}.${entry.name}`
   const refused = (why: string) =>
-    new ToolwayError('DENIED_BY_POLICY', `${tool} needs approval by a person: ${why}`, {
+    new ToolwayError('DENIED_BY_POLICY', `${tool} needs a person's approval: ${why}`, {
       rule,
       server: entry.server,
       auditReason: 'not_approved',
@@ -35,7 +35,7 @@ async function ask(call: Call, rule: string, clock: Clock): Promise<void> {
   }
   const args = shown(call.input.arguments.exact)
   if (args === undefined) {
-    throw refused('its arguments are too long to show to a person. Call it with shorter ones, or use another tool.')
+    throw refused('its arguments are too long to show to a person. Use shorter arguments, or another tool.')
   }
   const nobodyAnswered = () => refused(`nobody answered within ${durationText(personMs)} (a fixed limit).`)
   using patience = deadline(clock, personMs, nobodyAnswered, signal)

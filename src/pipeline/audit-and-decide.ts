@@ -36,11 +36,15 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
       return decide(call.caller, call.entry)
     } catch (thrown) {
       const subject = subjectOf(call, operation ?? operations[call.entry.kind], true)
-      const failure = new ToolwayError('INTERNAL', 'Policy could not decide about this call, so it was not run.', {
-        server: call.entry.server,
-        auditReason: 'decision_failed',
-        cause: thrown,
-      })
+      const failure = new ToolwayError(
+        'INTERNAL',
+        'The policy could not be evaluated for this call, so the call was not run.',
+        {
+          server: call.entry.server,
+          auditReason: 'decision_failed',
+          cause: thrown,
+        },
+      )
       log.end({ ...subject, ...endingOf(failure), detail: String(thrown), latency_ms: 0 })?.catch(() => {})
       throw failure
     }

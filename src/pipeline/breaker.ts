@@ -101,7 +101,10 @@ export function createBreakers({ configOf, clock, log, random = Math.random }: B
     },
     hint(server) {
       if (breakerOf(server)?.hint())
-        log.info({ server }, 'server fails at another replica; the next failure here opens its breaker')
+        log.info(
+          { server },
+          'calls to the server fail on another replica; the next failure here opens the circuit breaker',
+        )
     },
     forget(server) {
       breakers.get(server)?.[Symbol.dispose]()

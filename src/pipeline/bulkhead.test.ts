@@ -123,7 +123,7 @@ describe('who has to go', () => {
     await expect(late.answer).rejects.toMatchObject({
       code: 'OVERLOADED',
       message: expect.stringMatching(
-        /files has 2 calls in flight.* 5 s \(a fixed limit\).*Nothing was sent.* in a second/,
+        /files .*limit of 2 calls in flight.* 5 s \(a fixed limit\).*Nothing was sent.* in 1 second/,
       ),
       data: { code: 'OVERLOADED', server: 'files', retryAfterMs: 1_000 },
     })
@@ -141,7 +141,7 @@ describe('who has to go', () => {
   test('B7: beyond what may wait, a call is refused at once', async () => {
     const house = bulkheadOf({ queue: 1, serverLimit: () => 1 })
     fill(house, 2)
-    await expect(house.begin().answer).rejects.toThrow(/files has a call in flight.*queue is full/)
+    await expect(house.begin().answer).rejects.toThrow(/files .*limit of one call in flight.*queue is full/)
     expect(house.begin({ server: 'other' }).sent).toBe(true)
   })
 
@@ -172,10 +172,12 @@ describe('who has to go', () => {
   test('B7: an agent that is full is told so, and so is everybody when the whole is', async () => {
     const agents = bulkheadOf({ queue: 0, agentLimit: () => 1 })
     agents.begin({ agent: 'a' })
-    await expect(agents.begin({ agent: 'a' }).answer).rejects.toThrow('The agent a has a call in flight')
+    await expect(agents.begin({ agent: 'a' }).answer).rejects.toThrow(
+      'The agent a has reached its limit of one call in flight',
+    )
     const all = bulkheadOf({ queue: 0, total: 1 })
     all.begin()
-    await expect(all.begin().answer).rejects.toThrow('Toolway has a call in flight')
+    await expect(all.begin().answer).rejects.toThrow('Toolway has reached its limit of one call in flight')
   })
 
   test('B7: who is called off leaves at once, and takes no turn', async () => {

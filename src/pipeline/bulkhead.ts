@@ -170,7 +170,7 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
       const waiter: QueuedCall = { call, needs, goOn: () => end(resolve), refuse: (error) => end(() => reject(error)) }
       const gone = () => waiter.refuse(signal.reason)
       const tooLong = () =>
-        waiter.refuse(overloaded(call, needs, `none of them finished within ${durationText(ms)} (${from})`))
+        waiter.refuse(overloaded(call, needs, `no slot became free within ${durationText(ms)} (${from})`))
       const timer = options.clock.after(ms, tooLong)
       signal.addEventListener('abort', gone, { once: true })
       queues.set(key, queue)
@@ -221,7 +221,7 @@ function overloaded({ entry, caller }: Call, { whole, server, agent }: Needs, wh
   const [who, { limit }] = full[0] as (typeof full)[number]
   const backlog = Math.max(...full.map(([, slots]) => backlogMs(slots)))
   const retryAfterMs = Math.ceil(Math.min(Math.max(backlog, soonestMs), latestMs))
-  const busy = `${who} has ${limit === 1 ? 'a call' : `${limit} calls`} in flight, its limit`
+  const busy = `${who} has reached its limit of ${limit === 1 ? 'one call' : `${limit} calls`} in flight`
   const sentence = `${busy}, and ${why}. Nothing was sent: ${callAgain(retryAfterMs)}.`
   return new ToolwayError('OVERLOADED', sentence, { server: entry.server, retryAfterMs })
 }

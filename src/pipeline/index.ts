@@ -104,7 +104,7 @@ export function createPipeline(options: PipelineOptions): Pipeline {
 function relayed(method: string, call: Call): Promise<Result> {
   const { entry } = call
   if (entry.relay) return entry.relay(method, call)
-  const sentence = `${entry.server}.${entry.name} has no task that ${method} could refer to.`
+  const sentence = `${entry.server}.${entry.name} does not support ${method}.`
   return Promise.reject(new ToolwayError('INVALID_ARGUMENTS', sentence, { server: entry.server }))
 }
 
@@ -149,5 +149,5 @@ const silentPeer: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () => Promise.reject(new Error('a subscription cannot ask the client')),
+  ask: () => Promise.reject(new Error('a subscription cannot send requests to the client')),
 }

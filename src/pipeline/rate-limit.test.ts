@@ -25,7 +25,7 @@ test('F8: a call over the limit is refused with the rule, for whom, and when to 
   await expect(call()).rejects.toMatchObject({
     code: 'RATE_LIMITED',
     message:
-      'The agent default has used up its 10 calls a minute to files.read (limits.tools.files.read); call again in 60 seconds.',
+      'The agent default has reached its limit of 10 calls per minute to files.read (limits.tools.files.read); call again in 60 seconds.',
     data: { code: 'RATE_LIMITED', rule: 'limits.tools.files.read', server: 'files', retryAfterMs: 59_500 },
   })
   clock.advance(59_500)
@@ -39,14 +39,14 @@ test('F8: a refused call never reaches its entry and takes nothing from its othe
   const counted: Handler = async () => textResult(`${++ran}`)
   await call({}, counted)
   for (let tried = 0; tried < 5; tried++)
-    await expect(call({}, counted)).rejects.toThrow('1 call a minute to files.read')
+    await expect(call({}, counted)).rejects.toThrow('1 call per minute to files.read')
   expect(ran).toBe(1)
   const entry = entryOf({ name: 'write' })
   await call({ entry })
   await call({ entry })
   await expect(call({ entry })).rejects.toMatchObject({
     message:
-      'The agent default has used up its 3 calls a minute in all (agents.default.perMinute); call again in 60 seconds.',
+      'The agent default has reached its limit of 3 calls per minute in total (agents.default.perMinute); call again in 60 seconds.',
   })
 })
 
@@ -66,7 +66,7 @@ test('F8: every entry of a server counts alike, whichever object stands for it',
   await call({ entry: entryOf() })
   await call({ entry: entryOf({ name: 'write' }) })
   await expect(call({ entry: entryOf() })).rejects.toThrow(
-    '2 calls a minute to the server files (limits.servers.files)',
+    '2 calls per minute to the server files (limits.servers.files)',
   )
 })
 

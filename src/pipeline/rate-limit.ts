@@ -28,7 +28,7 @@ export const rateLimit = ({ limitsOf, buckets, clock }: RateLimits): Interceptor
 }
 
 function limited({ caller, entry }: Call, { rule, perMinute, scope }: Limit, retryAfterMs: number): ToolwayError {
-  const calls = `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} a minute${scope}`
-  const sentence = `The agent ${caller.agent} has used up its ${calls} (${rule}); ${callAgain(retryAfterMs)}.`
+  const calls = `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} per minute${scope}`
+  const sentence = `The agent ${caller.agent} has reached its limit of ${calls} (${rule}); ${callAgain(retryAfterMs)}.`
   return new ToolwayError('RATE_LIMITED', sentence, { rule, server: entry.server, retryAfterMs })
 }

@@ -166,7 +166,7 @@ const account = (burst: number, who: Who, shared = false): Account => ({
 })
 
 function tooMany(retryAfterMs: number): ToolwayError {
-  const sentence = `You were refused more than ${perMinute} times a minute, so the reason is no longer told each time; ${callAgain(retryAfterMs)}, and only what is listed for you.`
+  const sentence = `More than ${perMinute} of your calls were refused within a minute, so further refusals give no reason; ${callAgain(retryAfterMs)}, and use only tools that are listed for you.`
   return new ToolwayError('RATE_LIMITED', sentence, { retryAfterMs })
 }
 
@@ -205,7 +205,7 @@ export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Ac
     if (!counted.recorded) return
     const shown = detail === undefined ? undefined : bounded(detail)
     const facts = { code, address, principal, agent: asked, detail: shown, ...counted.note }
-    log.warn(facts, malformed ? 'Refused a malformed request' : 'Refused a request')
+    log.warn(facts, malformed ? 'refused a malformed request' : 'refused a request')
     recordEnd(audit, {
       ...who,
       operation: malformed ? 'malformed_request' : 'authenticate',

@@ -89,7 +89,7 @@ test('J3, F12: attempts count one by one, and what the breaker holds back is not
   const traits = { readOnly: true, idempotent: true, timeoutMs: 30_000 }
   const caught = expect(handle(callOf({ entry: entryOf({ traits }) }))).rejects.toMatchObject({
     code: 'CIRCUIT_OPEN',
-    message: /Nothing was sent: .* Toolway tried 4 times, and an earlier attempt may have run\.$/,
+    message: /Nothing was sent: .* Toolway made 4 attempts, and an earlier one may have run\.$/,
   })
   await clock.pass(30_000)
   await caught

@@ -103,7 +103,10 @@ describe('how often and when', () => {
   test('F12: as many attempts after the first as configured, then the last failure, with their number', async () => {
     const { tries, outcome } = await trying().run([unsent, unsent, unsent])
     expect(tries).toBe(3)
-    expect(outcome).toMatchObject({ message: 'No. Toolway tried 3 times.', details: { server: 'files', unsent: true } })
+    expect(outcome).toMatchObject({
+      message: 'No. Toolway made 3 attempts.',
+      details: { server: 'files', unsent: true },
+    })
     const once = await trying({ attempts: 0 }).run([unsent])
     expect(once).toMatchObject({ tries: 1, outcome: unsent })
   })
@@ -112,7 +115,7 @@ describe('how often and when', () => {
     const { outcome } = await trying().run([unknown, unsent, error('CIRCUIT_OPEN')], harmless)
     expect(outcome).toMatchObject({
       code: 'CIRCUIT_OPEN',
-      message: 'No. Toolway tried 3 times, and an earlier attempt may have run.',
+      message: 'No. Toolway made 3 attempts, and an earlier one may have run.',
     })
     const last = (await trying({ attempts: 1 }).run([unknown, unsent], harmless)).outcome as ToolwayError
     expect(last.details.unsent).toBeUndefined()

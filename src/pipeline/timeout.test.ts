@@ -95,7 +95,7 @@ test('V4: progress starts the time again, and the error says what then stopped',
   await clock.pass(1)
   await expect(answer).rejects.toMatchObject({
     code: 'TIMEOUT',
-    message: expect.stringMatching(/progress, then nothing for 30 s \(mcpServers\.files\.timeout\)/),
+    message: expect.stringMatching(/progress, then sent nothing for 30 s \(mcpServers\.files\.timeout\)/),
   })
   expect(clock.pending).toBe(0)
 })

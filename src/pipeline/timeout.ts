@@ -22,7 +22,7 @@ export const timeout = (clock: Clock): Interceptor => {
       const sentence = hasProgressed
         ? afterProgress(call, ms, clock.monotonic() - began >= maxMs)
         : `${nameOf(call)} did not answer within ${durationText(ms)} (${keyOf(call)}) and was cancelled. ${remedy(call)}`
-      const paused = late ? ' Toolway itself was paused during the call.' : ''
+      const paused = late ? ' Toolway was suspended during the call.' : ''
       return new ToolwayError('TIMEOUT', sentence + paused, { server: call.entry.server, ...(late && { late }) })
     }
     using limit = deadline(clock, ms, tooLate, call.signal)
@@ -45,7 +45,7 @@ const keyOf = ({ timeoutMs, timeoutKey = 'timeout_ms', entry: { traits } }: Call
 
 function remedy(call: Call): string {
   if (call.timeoutMs !== undefined) return `Call again with a longer ${keyOf(call)} if it needs more time.`
-  if (call.entry.traits.timeoutKey === undefined) return 'Request less at a time.'
+  if (call.entry.traits.timeoutKey === undefined) return 'Request less per call.'
   return `If it needs more time, the operator can raise ${keyOf(call)}.`
 }
 
@@ -55,7 +55,7 @@ function afterProgress(call: Call, ms: number, atMaximum: boolean): string {
     const limit = `${durationText(maxTimeout.ms)} (${maxTimeout.key})`
     return `${nameOf(call)} reported progress but did not answer within ${limit} and was cancelled. If it needs more time, the operator can raise ${maxTimeout.key}.`
   }
-  return `${nameOf(call)} reported progress, then nothing for ${durationText(ms)} (${keyOf(call)}), and was cancelled. ${remedy(call)}`
+  return `${nameOf(call)} reported progress, then sent nothing for ${durationText(ms)} (${keyOf(call)}), and was cancelled. ${remedy(call)}`
 }
 
 export const personMs = 600_000

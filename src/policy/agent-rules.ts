@@ -25,7 +25,7 @@ export function compileAgent(
 ): AgentRules {
   const path = `agents.${agent}`
   const byDefault = { ...refused, rule: `${path} (default deny)` }
-  const advice = `Use something else, or ask the operator to add it to ${path}.allow.`
+  const advice = `Use another tool or server, or ask the operator to add it to ${path}.allow.`
   return {
     path,
     toolsNeedServer,
@@ -37,7 +37,7 @@ export function compileAgent(
       auditReason: 'server_not_allowed',
       // Also used for entries that do not exist, so it does not reveal what the server offers.
       sentence: ({ agent, server }) =>
-        `The agent ${agent} may not use this: no rule allows it the server ${server}. ${advice}`,
+        `The agent ${agent} may not use this: no rule allows the server ${server}. ${advice}`,
     },
     toolNotAllowed: {
       ...byDefault,

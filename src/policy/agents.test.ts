@@ -45,7 +45,7 @@ describe('G7: an agent was asked for', () => {
   test('any other is an error that tells nothing about the others', () => {
     const error = refusal({ mine: ['researcher'], asked: 'backend' })
     expect(error.code).toBe('INVALID_AGENT_ID')
-    expect(error.message).toBe('This credential may not act as the agent "backend"; name researcher, or none.')
+    expect(error.message).toBe('This credential may not act as the agent "backend"; use researcher, or omit it.')
     const unknown = refusal({ mine: ['researcher'], asked: 'nothing' })
     expect(unknown.message.replace('nothing', 'backend')).toBe(error.message)
   })
@@ -59,7 +59,7 @@ describe('G7: an agent was asked for', () => {
     expect(refusal({ asked: 'reseacher' }).message).toBe('There is no agent "reseacher"; did you mean "researcher"?')
     const gone = refusal({ mine: ['gone', 'backend'], asked: 'gone' })
     expect(gone).toMatchObject({ code: 'INVALID_AGENT_ID' })
-    expect(gone.message).toBe('There are no rules for the agent "gone"; name backend, or none.')
+    expect(gone.message).toBe('The configuration has no rules for the agent "gone"; use backend, or omit it.')
   })
 
   test('names are exact, and nothing is found that every object has', () => {
@@ -84,7 +84,7 @@ describe('G7: no agent was asked for', () => {
   test('its only agent without rules is an error, not somebody else', () => {
     const error = refusal({ mine: ['gone'], defaults: { agent: 'researcher', denyOnMissingAgent: false } })
     expect(error.code).toBe('FALLBACK_AGENT_NOT_IN_RULES')
-    expect(error.message).toContain('add agents.gone, or give the credential another agent')
+    expect(error.message).toContain('add agents.gone, or assign another agent')
   })
 
   test('else the configured default agent, also where missing agents are denied', () => {
@@ -111,7 +111,7 @@ describe('G7: no agent was asked for', () => {
     const error = refusal({ agents, defaults: { denyOnMissingAgent: false } })
     expect(error.code).toBe('NO_FALLBACK_CONFIGURED')
     expect(error.message).toContain('Toolway-Agent')
-    expect(refusal({ mine: ['backend', 'researcher'] }).message).toContain('name backend or researcher')
+    expect(refusal({ mine: ['backend', 'researcher'] }).message).toContain('specify backend or researcher')
   })
 
   test('a credential that names agents is nobody else by default', () => {

@@ -30,7 +30,9 @@ export function selectAgent(selection: AgentSelection): { readonly agent: string
   const mine = credential.agents.length > 0 ? credential.agents : [fallback(selection)].filter(isName)
   if (mine.includes(asked) && agents.has(asked)) return { agent: asked }
   // Reveal nothing about agents that the credential may not act as, not even whether they exist.
-  const why = mine.includes(asked) ? 'There are no rules for the agent' : 'This credential may not act as the agent'
+  const why = mine.includes(asked)
+    ? 'The configuration has no rules for the agent'
+    : 'This credential may not act as the agent'
   const possible = mine.filter((agent) => agents.has(agent))
   throw invalid(`${why} ${quoted(asked)}`, asked, possible)
 }
@@ -48,7 +50,7 @@ export function agentOrNone(selection: AgentSelection): string {
 export function refusalOfNone(selection: Omit<AgentSelection, 'asked'>): ToolwayError {
   const found = fallback({ ...selection, asked: undefined })
   return isName(found)
-    ? new ToolwayError('NO_FALLBACK_CONFIGURED', `Name the agent that you act as: ${waysToName('your-agent')}.`)
+    ? new ToolwayError('NO_FALLBACK_CONFIGURED', `Specify the agent to act as: ${waysToName('your-agent')}.`)
     : found
 }
 
@@ -58,20 +60,20 @@ function fallback({ credential, agents, defaults }: AgentSelection): string | To
   const [only] = mine
   if (only !== undefined && mine.size === 1) {
     if (agents.has(only)) return only
-    const sentence = `This credential acts as ${only}, for which there are no rules; add agents.${only}, or give the credential another agent.`
+    const sentence = `This credential acts as the agent ${only}, which has no rules; add agents.${only}, or assign another agent to the credential.`
     return new ToolwayError('FALLBACK_AGENT_NOT_IN_RULES', sentence)
   }
   const { agent, denyOnMissingAgent } = defaults
   if (agent !== undefined && mayBe(agent)) {
     if (agents.has(agent)) return agent
-    const sentence = `No agent was named, and there are no rules for the default agent ${agent}; name an agent, add agents.${agent}, or correct defaults.agent.`
+    const sentence = `No agent was specified, and the default agent ${agent} has no rules; specify an agent, add agents.${agent}, or correct defaults.agent.`
     return new ToolwayError('FALLBACK_AGENT_NOT_IN_RULES', sentence, { rule: 'defaults.agent' })
   }
   if (!denyOnMissingAgent && agents.has(defaultAgent) && mayBe(defaultAgent)) return defaultAgent
   // Do not name agents that the credential may not act as.
   const [example = 'your-agent'] = credential.agents === '*' ? agents : mine
   const which = mine.size === 0 ? 'an agent' : listed([...mine])
-  const sentence = `No agent was named, and none is configured to fall back on; name ${which}: ${waysToName(example)}. An operator can set defaults.agent.`
+  const sentence = `No agent was specified, and no default agent is configured. To specify ${which}, ${waysToName(example)}. An operator can set defaults.agent.`
   const details = denyOnMissingAgent ? { rule: 'defaults.denyOnMissingAgent' } : {}
   return new ToolwayError('NO_FALLBACK_CONFIGURED', sentence, details)
 }
@@ -87,8 +89,8 @@ function orThrow(found: string | ToolwayError): string {
   throw found
 }
 
-function invalid(why: string, asked: string, possible: readonly string[], end = ', or none.'): ToolwayError {
-  const otherwise = possible.length === 0 ? '; ask the operator for one.' : `; name ${listed(possible)}${end}`
+function invalid(why: string, asked: string, possible: readonly string[], end = ', or omit it.'): ToolwayError {
+  const otherwise = possible.length === 0 ? '; ask the operator for an agent.' : `; use ${listed(possible)}${end}`
   return new ToolwayError('INVALID_AGENT_ID', why + didYouMean(asked, possible, otherwise))
 }
 

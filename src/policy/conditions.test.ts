@@ -11,8 +11,8 @@ const config = {
 
 test('B11: what policy allows still meets its limits, each with its rule and its number', () => {
   expect(conditionsOf(config, 'team.junior', entryOf())).toEqual([
-    { step: 'limit', rule: 'limits.tools.files.read', outcome: 'passes', note: '1 call a minute to files.read' },
-    { step: 'limit', rule: 'agents.team.perMinute', outcome: 'passes', note: '60 calls a minute in all' },
+    { step: 'limit', rule: 'limits.tools.files.read', outcome: 'passes', note: '1 call per minute to files.read' },
+    { step: 'limit', rule: 'agents.team.perMinute', outcome: 'passes', note: '60 calls per minute in total' },
   ])
 })
 

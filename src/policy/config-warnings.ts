@@ -36,15 +36,17 @@ const alikeServers = (names: readonly string[]): string[] =>
 const readsNothing = ({ mcpServers }: Config): string[] =>
   Object.entries(mcpServers).flatMap(([name, { disabled, readOnly, readTools, trustAnnotations }]) => {
     if (disabled || !readOnly || readTools.length > 0 || trustAnnotations) return []
-    const help = 'list those that read in readTools, or set trustAnnotations: true to count its own readOnlyHint'
-    return [`mcpServers.${name}.readOnly: none of its tools is known to be a read, so none can be used; ${help}`]
+    const help = 'list read-only tools in readTools, or set trustAnnotations: true to trust its readOnlyHint'
+    return [`mcpServers.${name}.readOnly: none of its tools is known to be read-only, so none can be used; ${help}`]
   })
 
 /** Rules per agent mean little if every caller can act as any agent. */
 function openAgents({ agents, auth }: Config): string[] {
   const identified = auth.keys.length > 0 || (auth.jwt !== undefined && !auth.jwt.disabled)
   if (auth.token !== 'none' || identified || Object.keys(agents).length === 0) return []
-  return ['auth.token is none: whoever can connect may act as any agent; give each agent a key (toolway keys create)']
+  return [
+    'auth.token is none, so any client that can connect may act as any agent; give each agent a key (toolway keys create)',
+  ]
 }
 
 interface DoubtfulLimits {
@@ -68,7 +70,7 @@ export function doubtfulLimits({ limits, servers: configured, tools = [] }: Doub
 function doubtfulServer(name: string, servers: ReadonlySet<string>): string[] {
   if (servers.has(name)) return []
   const key = `limits.servers.${name}`
-  if (name.includes('*')) return [`${key}: servers are named here, not matched; use limits.tools for patterns`]
+  if (name.includes('*')) return [`${key}: patterns are not supported here; use limits.tools for patterns`]
   return noServer(key, name, servers)
 }
 
@@ -78,7 +80,7 @@ function doubtfulTool(pattern: string, servers: ReadonlySet<string>, toolsOf: To
   const key = `limits.tools.${pattern}`
   const plain = pattern.split('*', 1)[0] as string
   const isName = plain === pattern
-  if (isName && !plain.includes('.')) return [`${key} limits nothing; write it as server.tool`]
+  if (isName && !plain.includes('.')) return [`${key} has no effect; write it as server.tool`]
   const possible = serversMeant(pattern, servers)
   if (possible.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
   // A pattern may be intended for tools that do not exist yet.

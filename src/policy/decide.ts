@@ -133,7 +133,7 @@ function createReadOnly(servers: Config['mcpServers']): (entry: Entry) => Denial
   return ({ server, name, traits }) => {
     if (traits.readOnly || !readOnly.has(server)) return undefined
     const rule = `mcpServers.${server}.readOnly`
-    const reason = `Write not allowed: ${server} is read-only here, and ${name} is not known to be a read. Use a tool that reads, or ask the operator to list it in mcpServers.${server}.readTools, or to set trustAnnotations there if the server marks its reads.`
+    const reason = `Write not allowed: the server ${server} is read-only, and ${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to list ${name} in mcpServers.${server}.readTools or to set mcpServers.${server}.trustAnnotations.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }
 }
@@ -148,7 +148,7 @@ function createReadOnlyAgents(agents: Config['agents']): (agent: string, entry: 
     const restriction = traits.readOnly || traits.carries ? undefined : restricted.get(agent)
     if (!restriction) return undefined
     const rule = `agents.${restriction.from}.readOnly`
-    const reason = `Write not allowed: the agent ${agent} may only read (${rule}), and ${server}.${name} is not known to be a read. Use a tool that reads; the operator says which do in mcpServers.NAME.readTools or trustAnnotations.`
+    const reason = `Write not allowed: the agent ${agent} is read-only (${rule}), and ${server}.${name} is not known to be a read-only tool. Use a read-only tool, or ask the operator to list it in mcpServers.NAME.readTools or to set mcpServers.NAME.trustAnnotations.`
     return { allowed: false, code: 'WRITE_NOT_ALLOWED', rule, reason }
   }
 }

@@ -27,7 +27,7 @@ export function decideByRules(family: RuleFamily, question: PolicyQuery, conside
     const rules = family[level] as AgentRules
     const parent = family[level + 1]
     if (parent && rules.allow.empty) {
-      const note = `it has none, so what ${parent.path} allows holds`
+      const note = `it has no allow rules, so those of ${parent.path} apply`
       considered?.push(passes('explicit allow', `${rules.path}.allow`, note))
       continue
     }
@@ -82,13 +82,13 @@ function decideByAllow(
     return decides(rules.metaTools, 'implicit grant', 'meta-tools are allowed unless denied', considered)
   const listed = isTool && listsTools(allow, server)
   const granted = isTool && !listed ? serverByEither(allow, server) : undefined
-  if (granted) return decides(granted, 'implicit grant', 'its server is allowed, with no list of tools', considered)
-  const closed = listed ? 'other tools are listed' : 'the server is not allowed'
+  if (granted) return decides(granted, 'implicit grant', 'its server is allowed without a list of tools', considered)
+  const closed = listed ? 'only other tools are listed' : 'the server is not allowed'
   considered?.push(passes('implicit grant', `${path}.allow`, closed))
   return decides(
     listed ? rules.toolNotAllowed : rules.serverNotAllowed,
     'default deny',
-    'nothing allows it',
+    'no rule allows it',
     considered,
   )
 }

@@ -57,10 +57,10 @@ export function conditionsOf(
     step: 'limit' as const,
     rule,
     outcome: 'passes' as const,
-    note: `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} a minute${scope}`,
+    note: `${perMinute} ${perMinute === 1 ? 'call' : 'calls'} per minute${scope}`,
   }))
   const approval = createApprovals(config.mcpServers)(entry)
   if (approval === undefined) return limits
-  const note = 'a person is asked first; refused where nobody can be'
+  const note = 'a person must approve the call; it is refused if the client does not support elicitation'
   return [...limits, { step: 'approval', rule: approval, outcome: 'passes', note }]
 }

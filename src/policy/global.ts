@@ -38,7 +38,7 @@ export function compileGlobal(policy: GlobalPolicy, compile: CompilePattern): Re
     if (isTool) {
       const toolRule = everyTool ? 'policy.allowedTools' : byEither(allowedTools, whole)
       if (toolRule === undefined) return decides(toolNotListed, 'allowed tools', 'the tool is not listed', considered)
-      considered?.push(passes('allowed tools', toolRule, everyTool ? 'there is no such list' : 'the tool is listed'))
+      considered?.push(passes('allowed tools', toolRule, everyTool ? 'no list is configured' : 'the tool is listed'))
     }
 
     const guard = authenticated ? undefined : byEither(requireAuth, whole)
@@ -62,7 +62,7 @@ const serverNotListed: PolicyRefusal = {
   code: 'NAMESPACE_NOT_ALLOWED',
   rule: 'policy.allowedServers',
   auditReason: 'server_not_allowed',
-  sentence: ({ server }) => `The server ${server} is not allowed here; use another server.`,
+  sentence: ({ server }) => `The server ${server} is not in policy.allowedServers; use another server.`,
 }
 
 const toolNotListed: PolicyRefusal = {
@@ -70,8 +70,7 @@ const toolNotListed: PolicyRefusal = {
   code: 'DENIED_BY_POLICY',
   rule: 'policy.allowedTools',
   auditReason: 'tool_not_allowed',
-  sentence: ({ server, name }) =>
-    `${server}.${name} is not on the operator's list of allowed tools; use one that is listed to you.`,
+  sentence: ({ server, name }) => `${server}.${name} is not in policy.allowedTools; use a tool from tools/list.`,
 }
 
 const guarded = (rule: string): PolicyRefusal => ({

@@ -92,7 +92,7 @@ const compileTotals = (agents: LimitsOptions['agents']): ReadonlyMap<string, Lim
   new Map(
     [...inherited(agents, ({ perMinute }) => perMinute)].map(([agent, { from, value }]) => [
       agent,
-      { key: `${agent} total`, perMinute: value, rule: `agents.${from}.perMinute`, scope: ' in all' },
+      { key: `${agent} total`, perMinute: value, rule: `agents.${from}.perMinute`, scope: ' in total' },
     ]),
   )
 

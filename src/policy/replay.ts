@@ -101,7 +101,7 @@ export function createReplay({ policy, servers, serversProposed }: ReplayOptions
       name,
       definition: {},
       traits: { readOnly, idempotent: readOnly, timeoutMs: 0 },
-      run: () => Promise.reject(new Error('recorded calls are not made again')),
+      run: () => Promise.reject(new Error('recorded calls cannot be run')),
     }
   }
 }

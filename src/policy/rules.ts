@@ -84,9 +84,10 @@ export function compileRules({ agents: written, policy, servers }: RulesOptions)
     considered?: Consideration[],
   ): Ruling => {
     if (family) return decideByRules(family, question, considered)
-    if (own.size === 0) return decides(noAgents, 'agent', 'there is one user, who may use everything', considered)
+    if (own.size === 0)
+      return decides(noAgents, 'agent', 'no agents are configured, so everything is allowed', considered)
     // A caller may outlive its agent, because rules are reloaded while it is connected.
-    return decides(unknownAgent, 'agent', 'there are no rules for it', considered)
+    return decides(unknownAgent, 'agent', 'the agent has no rules', considered)
   }
 
   const closedForAgent = (agent: string, server: string): PolicyRefusal | undefined => {
@@ -145,7 +146,7 @@ const unknownAgent: PolicyRefusal = {
   code: 'DENIED_BY_POLICY',
   rule: 'agents (default deny)',
   auditReason: 'agent_not_in_rules',
-  sentence: ({ agent }) => `There are no rules for the agent ${agent}, so it may use nothing; act as another agent.`,
+  sentence: ({ agent }) => `The agent ${agent} has no rules, so it may not use anything; act as another agent.`,
 }
 
 /** An agent has many entries and few distinct rulings: a list of rulings, and per entry an index into it, or 0. */

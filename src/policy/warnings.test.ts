@@ -45,7 +45,7 @@ test('G8: a rule about a server that does not exist is a warning that names its 
 
 test('G7: a parent that does not exist is a warning, and says who takes its place', () => {
   expect(warnings({ 'a.b': all, c: all, 'c.d.e': agentOf({}) })).toEqual([
-    'agents.a.b: there is no agent a, so it inherits from nobody',
+    'agents.a.b: there is no agent a, so it inherits no rules',
     'agents.c.d.e: there is no agent c.d, so it inherits from c',
   ])
 })
@@ -53,7 +53,7 @@ test('G7: a parent that does not exist is a warning, and says who takes its plac
 test('G6: an agent that may use nothing is a warning, unless it says so itself', () => {
   expect(
     warnings({ a: agentOf({ deny: { tools: { everything: ['x'] } } }), b: agentOf({ deny: { servers: ['*'] } }) }),
-  ).toEqual(['agents.a may use nothing but the meta-tools: no server is left that its rules allow'])
+  ).toEqual(['agents.a may use only the meta-tools: its rules allow no server'])
 })
 
 test('G6, G7: an allow that can allow nothing names what stands against it', () => {
@@ -95,8 +95,8 @@ test('F7: a list of tools that can be read in two ways, or is not asked at all, 
     blockedTools: ['toolway.execute_tools', 'a.b.c'],
   }
   expect(warnings({}, policy, ['a', 'a.b'])).toEqual([
-    'policy.allowedTools[0] can mean a tool of a or of a.b, and allows both',
-    'policy.allowedTools[1] can mean a tool of a or of a.b, and allows both',
+    'policy.allowedTools[0] is ambiguous: it allows tools of a and a.b',
+    'policy.allowedTools[1] is ambiguous: it allows tools of a and a.b',
     'policy.allowedTools[3] has no effect: meta-tools are allowed unless blocked or denied',
     'policy.requireAuth[0] has no effect: meta-tools are allowed unless blocked or denied',
   ])

@@ -54,7 +54,9 @@ function missingParent(agent: string, families: ReadonlyMap<string, unknown>): s
   const parent = parentName(agent)
   if (parent === undefined || families.has(parent)) return []
   const [, next] = lineage(agent, families)
-  return [`agents.${agent}: there is no agent ${parent}, so it inherits from ${next ?? 'nobody'}`]
+  return [
+    `agents.${agent}: there is no agent ${parent}, so it inherits ${next === undefined ? 'no rules' : `from ${next}`}`,
+  ]
 }
 
 /** Lines of `allow` that never allow anything. */
@@ -106,7 +108,7 @@ function usesNothing(
   // Denying everything is intentional.
   if (deny.servers.includes('*')) return []
   const some = [...servers].some((server) => server !== 'toolway' && closedBy(family, server) === undefined)
-  return some ? [] : [`agents.${agent} may use nothing but the meta-tools: no server is left that its rules allow`]
+  return some ? [] : [`agents.${agent} may use only the meta-tools: its rules allow no server`]
 }
 
 function doubtfulPattern(
@@ -123,5 +125,5 @@ function doubtfulPattern(
   const meant = serversMeant(pattern, servers)
   if (meant.length === 0) return noServer(key, plain.split('.', 1)[0] as string, servers)
   if (list !== 'allowedTools' || meant.length === 1) return []
-  return [`${key} can mean a tool of ${meant.join(' or of ')}, and allows both`]
+  return [`${key} is ambiguous: it allows tools of ${meant.join(' and ')}`]
 }

@@ -65,7 +65,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   const check = ({ code, language, owner }: Program) => {
-    if (!config.languages.includes(language)) throw runRefused(`${language} is not among sandbox.languages.`)
+    if (!config.languages.includes(language)) throw runRefused(`${language} is not enabled in sandbox.languages.`)
     if (Buffer.byteLength(code) > limits.sourceBytes)
       throw runRefused(`The program is larger than ${limits.sourceBytes} bytes.`)
     if (tooMany(owner)) throw runRefused('Too many programs are waiting; try again in a moment.')
@@ -122,7 +122,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
 function notRun(thrown: unknown, signal: AbortSignal, log: Log): Omit<ExecutionOutcome, 'durationMs'> {
   const nothing = { logs: '', truncated: [], isolation: undefined }
   if (thrown instanceof RunStopped || signal.aborted) return { ...nothing, ...RunStopped.from(thrown).ending }
-  log.error({ error: thrown }, 'running a program failed')
+  log.error({ error: thrown }, 'could not run a program')
   return { ...nothing, ...runRefused('The sandbox failed to run this program; see the log of Toolway.').ending }
 }
 

@@ -42,10 +42,10 @@ export async function findRuntime(engine: Engine, options: FindRuntimeOptions): 
   for (const make of isEnabled('bwrap') ? await wraps(engine, launch, missing) : []) {
     const found = await works(make)
     if (typeof found !== 'string') return { runtime: found, missing: [] }
-    missing.push(`bwrap does not work here for ${title[engine]} (${found}); ${advice}`)
+    missing.push(`bwrap cannot run ${title[engine]} here (${found}); ${advice}`)
   }
   if (engine === 'python') {
-    missing.push('Python requires bwrap: without it, programs would have all permissions of Toolway.')
+    missing.push('Python requires bwrap: without it, programs would have the same permissions as Toolway.')
     return { missing }
   }
   for (const [tier, make] of weaker) {
@@ -67,7 +67,7 @@ const weaker = [
 ] as const
 
 const title = { javascript: 'JavaScript', python: 'Python' } as const
-const advice = 'it needs user namespaces, which the container or kernel may forbid (docs/sandbox.md).'
+const advice = 'it needs user namespaces, which the container or kernel may not allow (docs/sandbox.md).'
 
 /** Ways to start an engine in `bwrap`, in the order to try them. */
 async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
@@ -93,9 +93,9 @@ async function tried({ start }: Runtime, engine: Engine, options: FindRuntimeOpt
   try {
     await waitFor(child.ready, signal)
     const task = { code: '6 * 7', language: engine, prelude: '', keep: false, ...taskLimits(limits) }
-    const host = () => Promise.reject(new Error('there is no host'))
+    const host = () => Promise.reject(new Error('host functions are not available'))
     const { value, error } = await runInChild({ child, task, host, signal, limits, clock, log }).ending
-    if (value !== '42') throw new Error(error?.message ?? `6 * 7 gave ${value}`)
+    if (value !== '42') throw new Error(error?.message ?? `the test program returned ${value} instead of 42`)
   } finally {
     await child.kill()
   }

@@ -68,7 +68,7 @@ function refusalOf(thrown: unknown, log: Log): HostCallError {
 }
 
 const tooLarge = (name: string, { answerBytes }: Limits) =>
-  new HostRefusal('OVERLOADED', `The answer of ${name} exceeds ${answerBytes} bytes; request less.`)
+  new HostRefusal('OVERLOADED', `The result of ${name} exceeds ${answerBytes} bytes; request less.`)
 
 /** A request of a program. Redirects are not followed; the program can request the new address. */
 interface SandboxRequest {
@@ -136,14 +136,17 @@ function requestOf(input: string, hosts: readonly string[]): SandboxRequest {
   const target = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
   if (!target || !/^https?:$/.test(target.protocol)) throw noRequest('Use an http or https URL.')
   if (!hosts.some((pattern) => matches(pattern, target.hostname))) {
-    throw noRequest(`${target.hostname} is not among the hosts that programs may reach (sandbox.allowNetwork).`)
+    throw noRequest(`Programs may not access ${target.hostname} (sandbox.allowNetwork).`)
   }
   if (typeof method !== 'string' || !isTexts(headers) || (body !== undefined && typeof body !== 'string')) {
-    throw new HostRefusal('INVALID_ARGUMENTS', 'method and body must be strings, headers an object of strings.')
+    throw new HostRefusal(
+      'INVALID_ARGUMENTS',
+      'method and body must be strings, and headers must be an object of strings.',
+    )
   }
   // A different host header could address another virtual host.
   if (Object.keys(headers).some((name) => name.toLowerCase() === 'host')) {
-    throw noRequest('Remove the header "host": it always comes from the URL.')
+    throw noRequest('Remove the header "host": it is set from the URL.')
   }
   return { url: target.href, method, headers, body }
 }

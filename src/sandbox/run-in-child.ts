@@ -84,7 +84,7 @@ export function runInChild(options: {
   }
 
   const outOfTime = () =>
-    stop(new RunStopped('timeout', `The program has used ${task.cpuMs / 1000} s of CPU time, which is the limit.`))
+    stop(new RunStopped('timeout', `The program exceeded its limit of ${task.cpuMs / 1000} s of CPU time.`))
 
   const frame = ({ kind, id, payload }: Frame) => {
     messages++

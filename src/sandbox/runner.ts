@@ -52,7 +52,7 @@ export function createRunner(options: {
     return {
       outcome: { ...shown, isolation: fresh?.tier ?? 'bwrap', reset },
       cleared: clear().catch((error) => {
-        log.error({ error }, 'cleaning up a sandbox failed')
+        log.error({ error }, 'could not clean up a sandbox')
       }),
     }
 

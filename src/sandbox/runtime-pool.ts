@@ -43,7 +43,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
       // The machine may have been busy, or packages may be installed meanwhile.
       now.until = clock.monotonic() + limits.againMs
       if (before) return
-      const how = result.runtime ? `run with isolation tier ${result.runtime.tier} only` : 'cannot be run'
+      const how = result.runtime ? `run only with isolation tier ${result.runtime.tier}` : 'cannot run'
       log.warn({ missing: result.missing }, `${engine} programs ${how}`)
     })
     return (goesOn ?? now).found

@@ -60,17 +60,17 @@ function checkedText(path: string): string | undefined {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return undefined
     throw new KeyFileProblem(
-      `${path} cannot be opened (${code}); it must be a regular file of the user who runs Toolway`,
+      `${path} cannot be opened (${code}); it must be a regular file owned by the user that runs Toolway`,
     )
   }
   try {
     const found = fstatSync(descriptor)
-    if (!found.isFile()) throw new KeyFileProblem(`${path} is not a regular file; move it away`)
+    if (!found.isFile()) throw new KeyFileProblem(`${path} is not a regular file; move or remove it`)
     if (process.platform !== 'win32' && (found.mode & 0o077) !== 0) {
       const mode = (found.mode & 0o777).toString(8)
       throw new KeyFileProblem(`${path} is accessible to others (mode ${mode}): check its keys, then run chmod 600`)
     }
-    if (found.size > maxBytes) throw new KeyFileProblem(`${path} is larger than 4 MiB; restore it`)
+    if (found.size > maxBytes) throw new KeyFileProblem(`${path} is larger than 4 MiB; restore it from a backup`)
     return readFileSync(descriptor, 'utf8')
   } finally {
     closeSync(descriptor)

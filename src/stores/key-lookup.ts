@@ -47,7 +47,7 @@ export function createKeys(options: {
       if (ids.has(id) || configured.has(hash))
         log.warn(
           { key: id, file: keyFile(folder) },
-          'a key of the key file is ignored: auth.keys has it too; revoke it',
+          'ignoring a key in the key file that is also in auth.keys; revoke one of them',
         )
       else kept.set(hash, { id, hash, agents, admin, expires: expires === undefined ? undefined : Date.parse(expires) })
     }
@@ -66,7 +66,7 @@ export function createKeys(options: {
     } catch (error) {
       fromFile = new Map()
       const { message } = error as Error
-      if (message !== problem) log.error({ file: keyFile(folder) }, `no key of the key file is accepted: ${message}`)
+      if (message !== problem) log.error({ file: keyFile(folder) }, `the keys in the key file are rejected: ${message}`)
       problem = message
     }
   }

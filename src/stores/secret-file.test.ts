@@ -27,7 +27,7 @@ test('B6: a damaged token file is named in the error, never replaced by an open 
   await keptToken(folder)
   for (const left of ['', '\0'.repeat(40)]) {
     await writeFile(join(folder, 'token'), left)
-    await expect(keptToken(folder)).rejects.toThrow(/token does not hold a secret; remove it/)
+    await expect(keptToken(folder)).rejects.toThrow(/token does not contain a valid secret; remove it/)
   }
   await rm(join(folder, 'token'))
   await mkdir(join(folder, 'token'))

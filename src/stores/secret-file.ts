@@ -19,13 +19,13 @@ const newSecret = (bytes = 32): string => randomBytes(bytes).toString('base64url
 async function read(file: string): Promise<string | undefined> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined
-    throw new Error(`${file} cannot be read (${error.code}); make it a file of the user that runs Toolway`)
+    throw new Error(`${file} cannot be read (${error.code}); the user that runs Toolway must own it`)
   })
   if (text === undefined) return undefined
   const secret = text.trim()
   // After a crash of the machine, the file may contain zeros, which anybody could guess.
   if (/^[\x21-\x7e]{16,}$/.test(secret)) return secret
-  throw new Error(`${file} does not hold a secret; remove it and start again to get a new one`)
+  throw new Error(`${file} does not contain a valid secret; remove it and restart Toolway to create a new one`)
 }
 
 /** Signs the checkpoints of the audit log: anyone who can read it can forge them. */

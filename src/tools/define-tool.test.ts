@@ -121,7 +121,7 @@ test.each([[undefined], [7], [[1, 2]], [null]])(
 )
 
 test.each([
-  [{}, '"whom" is missing, it must be a string'],
+  [{}, '"whom" is missing and must be a string'],
   [{ whom: 7 }, '"whom" must be a string, not a number'],
   [{ whom: null }, '"whom" must be a string, not null'],
   [{ whom: '' }, '"whom" must be at least 1 characters long'],
@@ -129,12 +129,12 @@ test.each([
   [{ whom: 'a', tone: 'fromal' }, '"tone" must be one of warm, formal, not "fromal" (did you mean "formal"?)'],
   [{ whom: 'a', when: true }, '"when" must be a string or a number, not a boolean'],
   [{ whom: 'a', guests: {} }, '"guests" must be a list, not an object'],
-  [{ whom: 'a', guests: [{ name: 'b' }, {}] }, '"guests[1].name" is missing, it must be a string'],
+  [{ whom: 'a', guests: [{ name: 'b' }, {}] }, '"guests[1].name" is missing and must be a string'],
   [{ whom: 'a', guests: [{ name: 'b', nmae: 'c' }] }, '"guests[0].nmae" is unknown (did you mean "name"?)'],
   [{ whom: 'a', guests: [1, 2, 3] }, '"guests" must be at most 2 items long'],
   [{ whom: 'a', tmies: 2 }, '"tmies" is unknown (did you mean "times"?)'],
-  [{ whom: 'a', zebra: 2 }, '"zebra" is unknown (known are whom, times, tone, guests, when)'],
-  ['text', 'all of them together must be an object, not a string'],
+  [{ whom: 'a', zebra: 2 }, '"zebra" is unknown (known fields: whom, times, tone, guests, when)'],
+  ['text', 'the whole input must be an object, not a string'],
 ])('E2: arguments %j are refused with INVALID_ARGUMENTS: %s', async (args, sentence) => {
   const refusal = await refusalOf(runTool(greet, args))
   expect(refusal.code).toBe('INVALID_ARGUMENTS')
@@ -166,7 +166,7 @@ test('E2: what a tool throws by accident stays in the log; our errors and those 
   const refusal = await refusalOf(runTool(throwing(accident), {}))
   expect(refusal).toMatchObject({
     code: 'INTERNAL',
-    message: 'fail failed unexpectedly; the log of Toolway has the cause.',
+    message: 'fail failed unexpectedly; see the log of Toolway for the cause.',
   })
   expect(refusal.cause).toBe(accident)
   const ours = new ToolwayError('RATE_LIMITED', 'later')

@@ -134,7 +134,7 @@ export function defineTool<Input extends z.ZodObject, Output extends z.ZodObject
 export function defineTool(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOptions): Tool {
   const { name, title, description, annotations, readOnly = annotations?.readOnlyHint ?? false } = options
   if (typeof name !== 'string' || !/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    throw new TypeError(`A tool cannot be named "${name}": up to 64 letters, digits, "_" and "-".`)
+    throw new TypeError(`Invalid tool name "${name}": use up to 64 letters, digits, "_" and "-".`)
   }
   const { inputSchema, outputSchema, run, explain } = partsOf(options)
   const input = compileSchema(inputSchema, name, 'input')
@@ -205,7 +205,7 @@ function partsOf(options: HandlerOptions<ToolSchema, ToolSchema> | AnyToolOption
     run: (args, context) => options.run(args as never, context),
     // The exception's message may hold secrets: only our own errors reach the caller.
     explain(thrown) {
-      const sentence = `${name} failed unexpectedly; the log of Toolway has the cause.`
+      const sentence = `${name} failed unexpectedly; see the log of Toolway for the cause.`
       throw new ToolwayError('INTERNAL', sentence, { cause: thrown })
     },
   }
@@ -242,7 +242,7 @@ async function resultFrom(name: string, answer: unknown, output: CompiledSchema 
   if (areBlocks(answer)) return resultOf({ content: answer })
   if (isRecord(answer))
     return 'content' in answer && areBlocks(answer.content) ? resultOf(answer) : structuredResult(answer)
-  throw new ToolwayError('INTERNAL', `${name} returned neither text nor content blocks nor an object nor a result.`)
+  throw new ToolwayError('INTERNAL', `${name} must return text, content blocks, an object or a result.`)
 }
 
 const blockTypes = ['text', 'image', 'audio', 'resource', 'resource_link']

@@ -103,7 +103,7 @@ function readOf(outcome: StandardOutcome<unknown>, tool: string): SchemaOutcome 
     const keys = path.map((part) => String(typeof part === 'object' ? part.key : part))
     return `${keys.length === 0 ? '' : `"${keys.join('.')}": `}${message.slice(0, 200)}`
   })
-  const sentence = `The arguments of ${tool} do not fit: ${problems.join('; ')}.`
+  const sentence = `Invalid arguments for ${tool}: ${problems.join('; ')}.`
   return { refusal: new ToolwayError('INVALID_ARGUMENTS', sentence) }
 }
 
@@ -117,14 +117,14 @@ function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, g
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const omitted = error.issues.length - problems.length
   if (omitted > 0) problems.push(`and ${omitted} more`)
-  return new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems.join('; ')}.`)
+  return new ToolwayError('INVALID_ARGUMENTS', `Invalid arguments for ${tool}: ${problems.join('; ')}.`)
 }
 
 function problem(issue: Issue, schema: JsonSchema, given: unknown): string {
-  const field = issue.path.length === 0 ? 'all of them together' : `"${spell(issue.path)}"`
+  const field = issue.path.length === 0 ? 'the whole input' : `"${spell(issue.path)}"`
   const wanted = expectation(issue)
   if (issue.code === 'unrecognized_keys') return unknownFields(issue.path, issue.keys, schema)
-  if (given === undefined) return `${field} is missing${wanted === undefined ? '' : `, it must be ${wanted}`}`
+  if (given === undefined) return `${field} is missing${wanted === undefined ? '' : ` and must be ${wanted}`}`
   if (wanted === undefined) return `${field}: ${issue.message}`
   return `${field} must be ${wanted}${contrast(issue, given)}`
 }
@@ -174,7 +174,7 @@ const units: Readonly<Record<string, string>> = { string: ' characters long', ar
 
 function unknownFields(path: Path, keys: readonly string[], schema: JsonSchema): string {
   const known = Object.keys((schemaAt(schema, path)?.properties as object | undefined) ?? {})
-  const takes = known.length === 0 ? 'there are none to give' : `known are ${known.join(', ')}`
+  const takes = known.length === 0 ? 'no fields are allowed' : `known fields: ${known.join(', ')}`
   return keys
     .slice(0, maxProblems)
     .map((key) => {

@@ -60,14 +60,14 @@ export function registeredTools(tools: readonly Tool[]): readonly Tool[] {
   const names = new Set<string>()
   for (const tool of tools) {
     if (typeof tool?.run !== 'function' || typeof tool.name !== 'string') {
-      throw new TypeError('Each of the tools must be made by defineTool.')
+      throw new TypeError('Each tool must be created with defineTool.')
     }
     const { name } = tool
     if (builtInNames.includes(name)) {
-      throw new TypeError(`The tool "${name}" has the name of a tool that is built into Toolway: choose another name.`)
+      throw new TypeError(`The name "${name}" is reserved for a built-in tool: choose another name.`)
     }
     if (names.has(name)) throw new TypeError(`Two tools are named "${name}": rename one of them.`)
-    if (tool.isolated) throw new TypeError(`The tool "${name}" cannot be isolated: only tools of plugins can.`)
+    if (tool.isolated) throw new TypeError(`The tool "${name}" cannot be isolated: only plugin tools can.`)
     names.add(name)
   }
   return tools

@@ -273,7 +273,7 @@ export function createServer(options: UpstreamServerOptions): UpstreamServer {
     using patience = deadline(clock, listedWithinMs, () => new Error('listing timed out'), call.signal)
     await waitFor(listed, patience.signal).catch((error) => {
       call.signal.throwIfAborted()
-      log.debug({ server: name, err: error }, 'calling a tool although its definition could not be checked again')
+      log.debug({ server: name, err: error }, 'calling a tool whose definition could not be rechecked')
     })
     const { kind, name: called } = call.entry
     const entry = seen(listingOf(call.caller.capabilities)).find((one) => one.kind === kind && one.name === called)

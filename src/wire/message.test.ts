@@ -61,7 +61,7 @@ describe('readMessage', () => {
     ['a method that is a number', '{"jsonrpc":"2.0","id":1,"method":1}', /method/, false],
     ['params in an array', '{"jsonrpc":"2.0","id":1,"method":"a","params":[1]}', /params/, false],
     ['params that are null', '{"jsonrpc":"2.0","id":1,"method":"a","params":null}', /params/, false],
-    ['a method with a result', '{"jsonrpc":"2.0","id":1,"method":"a","result":{}}', /request and response/, false],
+    ['a method with a result', '{"jsonrpc":"2.0","id":1,"method":"a","result":{}}', /a request and a response/, false],
     ['a result with an error', '{"jsonrpc":"2.0","id":1,"result":{},"error":{}}', /both/, false],
     ['a result without id', '{"jsonrpc":"2.0","result":{}}', /"id"/, false],
     ['a result for null', '{"jsonrpc":"2.0","id":null,"result":{}}', /"id"/, false],

@@ -69,13 +69,13 @@ export function readMessage(received: Buffer): Message {
   }
   if (jsonrpc === undefined || readString(jsonrpc) !== '2.0') return invalid('"jsonrpc" must be "2.0"')
   if (idBytes !== undefined && id === undefined) {
-    return invalid('"id" must be a string or a number that JSON can represent exactly')
+    return invalid('"id" must be a string or an exactly representable number')
   }
 
   if (methodBytes !== undefined) {
     const method = readString(methodBytes)
     if (method === undefined) return invalid('"method" must be a string')
-    if (result !== undefined || error !== undefined) return invalid('a message cannot be both request and response')
+    if (result !== undefined || error !== undefined) return invalid('a message cannot be both a request and a response')
     if (params !== undefined && !isObject(params)) return invalid('"params" must be an object')
     if (id === undefined) return { kind: 'notification', method, params }
     if (id === null) return invalid('the "id" of a request must not be null')
@@ -95,7 +95,7 @@ export function readMessage(received: Buffer): Message {
 
 function unreadable(bytes: Buffer): MalformedMessage {
   const invalid = (reason: string, parse: boolean): MalformedMessage => ({ kind: 'invalid', reason, id: null, parse })
-  if (depthExceeds(bytes, maxDepth)) return invalid(`the message nests deeper than ${maxDepth} levels`, false)
+  if (depthExceeds(bytes, maxDepth)) return invalid(`the message is nested deeper than ${maxDepth} levels`, false)
   if (!isJson(bytes)) return invalid('the message is not JSON', true)
   const first = bytes.toString('latin1').trimStart()[0]
   if (first === '[') return invalid('batches are not supported: send one message at a time', false)

@@ -112,7 +112,7 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
     const { seq, key } = content
     const verifier = verifiers.find(({ id }) => id === key)
     if (verifier && content.lane === lane && verifier.verifies(content)) return true
-    const by = typeof key === 'string' ? `with the unknown key ${key}` : 'without a key'
+    const by = typeof key === 'string' ? `with the unknown key ${key}` : 'with an unspecified key'
     const words = verifier ? `record ${seq} has an invalid signature` : `record ${seq} is signed ${by}`
     problem('signature', words, seq)
     return false
@@ -125,12 +125,12 @@ export function createChainCheck({ lane, heads, verifiers, problem: report }: Ch
     }
     const what = {
       records_missing: missing ? `records ${missing.from} to ${missing.to} were missing` : 'records were missing',
-      records_changed: 'the last record had been replaced',
+      records_changed: 'the last record was not the one that had been written',
       damaged: 'the end of the log was damaged',
       head_missing: 'the file `head` was missing',
-      head_invalid: 'the file `head` had been changed',
+      head_invalid: 'the file `head` was invalid',
     }[reason]
-    problem('found_before', `at the start on ${time}, Toolway found that ${what}`, seq)
+    problem('found_before', `when Toolway started on ${time}, ${what}`, seq)
   }
 
   const opening = (found: AuditRecord, signed: boolean) => {

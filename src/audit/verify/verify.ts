@@ -60,7 +60,7 @@ export async function verifyAudit(options: VerifyAuditOptions): Promise<VerifyRe
     named.delete(lane)
   }
   for (const lane of [...named].filter(isGone)) {
-    problems.add({ kind: 'lane', lane, message: `lane ${lane} is gone as a whole; other lanes say that it was there` })
+    problems.add({ kind: 'lane', lane, message: `lane ${lane} is missing: other lanes record that it existed` })
   }
   return {
     ok: problems.count === 0,

@@ -81,8 +81,8 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   /** Rejects if the answer must not be sent. */
   const unrecorded = ({ write, decision }: AuditEnd): Promise<void> | undefined => {
     if (decision === 'DENY' || !(write || unrecordedReads === 'refuse')) return undefined
-    const withheld = 'This could not be written to the audit log, so the answer is withheld; try again later'
-    const hasRun = `This call HAS run and ended with ${decision}, but that could not be written to the audit log; look what it changed before you repeat it`
+    const withheld = 'This call could not be written to the audit log, so its result is withheld; try again later'
+    const hasRun = `This call HAS run and ended with ${decision}, but that could not be written to the audit log; check what it changed before you repeat it`
     // No `retryAfterMs` for a write that has run: it would invite clients to run it twice.
     return Promise.reject(write ? unavailable(hasRun, {}) : unavailable(withheld, harmlessAgain))
   }

@@ -61,7 +61,7 @@ test('F11: what was refused or withheld may be tried again, and when; what has r
   await expect(ended).rejects.toMatchObject({
     ...later,
     message:
-      'This could not be written to the audit log, so the answer is withheld; try again later (EIO: made to fail).',
+      'This call could not be written to the audit log, so its result is withheld; try again later (EIO: made to fail).',
   })
   const ran = await (audit.end(wrote) as Promise<void>).catch((thrown) => thrown)
   expect(ran.message).toMatch(/HAS run .* before you repeat it \(EIO: made to fail\)\.$/)
@@ -98,7 +98,7 @@ test('F11: reads go on unrecorded where that is allowed, and are tried again aft
   }
   expect(lastGap()).toMatchObject({ unrecorded: { reads: 11 }, error: 'EIO: made to fail' })
   expect(log.lines.map(({ level, message }) => `${level}: ${message}`)).toEqual([
-    expect.stringMatching(/^error: .*writes are refused/),
+    expect.stringMatching(/^error: .*refusing write calls/),
     expect.stringMatching(/^info: .*again/),
   ])
   expect(await verify(folder.path)).toMatchObject({ ok: true, lanes: [{ outages: 1 }] })

@@ -262,7 +262,10 @@ function createOutage(clock: Clock, log: Log) {
       if (outage.active) return
       outage.active = true
       outage.count++
-      log.error({ error: outage.error }, 'audit records cannot be written; writes are refused until they can')
+      log.error(
+        { error: outage.error },
+        'audit records cannot be written; refusing write calls until the log works again',
+      )
     },
     end(): void {
       if (!outage.active) return

@@ -27,7 +27,7 @@ export async function applyRetention(options: RetentionOptions): Promise<void> {
       }
     }
   } catch (error) {
-    log.warn({ error: String(error) }, 'old audit records could not be removed; it is tried again later')
+    log.warn({ error: String(error) }, 'could not remove old audit records; retrying later')
   }
 }
 
@@ -61,7 +61,7 @@ async function remove(writer: AuditWriter, nowMs: number, options: RetentionOpti
   const { segments, held, uncopied, next } = expiredSegments(lane, nowMs, options)
   if (held > 0) {
     const why = 'keeping audit records older than audit.retain because they are not copied yet'
-    log.warn({ lane, segments: held }, `${why}; they go when they are twice as old`)
+    log.warn({ lane, segments: held }, `${why}; they are removed at twice that age`)
   }
   if (uncopied > 0) {
     const message = 'removing audit records that were never copied: they are far older than audit.retain'

@@ -144,7 +144,7 @@ export function lockFreeLane(folder: string): LaneLock {
     const lock = tryLockLane(folder, String(number))
     if (lock) return lock
   }
-  throw new Error(`all ${maxLanes} lanes of ${folder} are taken; are so many processes running?`)
+  throw new Error(`all ${maxLanes} lanes of ${folder} are in use; stop some of the processes that write there`)
 }
 
 /** Undefined if another process holds the lane. */
@@ -179,6 +179,9 @@ export function recordStart({ name, chain, found }: AuditWriter, { folder, versi
     log.warn({ lane: name, bytes: torn }, 'removed a partially written record from the end of the audit log')
   for (const finding of findings) {
     chain.appendControl({ operation: 'gap', ...finding })
-    log.error({ lane: name, ...finding }, 'the audit log is not as it was left; `toolway audit verify` says more')
+    log.error(
+      { lane: name, ...finding },
+      'the audit log was changed while Toolway was not running; run `toolway audit verify` for details',
+    )
   }
 }

@@ -36,10 +36,10 @@ export function createNotices(log: Log, mode: PinsMode) {
         definition: visible(label),
         diff: summarizeChanges(latestApproval(pin)?.definition, sight.definition),
       }
-      const more = count === maxChanges ? '; it keeps changing, so further changes are not logged' : ''
+      const more = count === maxChanges ? '. Further changes to it are not logged' : ''
       log.warn(
         facts,
-        `definition differs from the approved one: ${effect}; \`toolway pins show ${visible(label)}\` shows more${more}`,
+        `definition differs from the approved one: ${effect}; run \`toolway pins show ${visible(label)}\` for details${more}`,
       )
     },
     unapproved(server: string): void {
@@ -50,7 +50,7 @@ export function createNotices(log: Log, mode: PinsMode) {
       )
     },
     isNew(server: string, label: string): void {
-      log.info({ server, definition: visible(label) }, 'new definition trusted at first sight')
+      log.info({ server, definition: visible(label) }, 'trusted a new definition on first use')
     },
     found(server: string, label: string, hash: string, findings: readonly ScanFinding[]): void {
       if (findings.length === 0 || !once('found', label, hash)) return
@@ -62,7 +62,7 @@ export function createNotices(log: Log, mode: PinsMode) {
     },
     full(server: string): void {
       if (!once('full', server)) return
-      const message = `a server has offered more names than can be pinned; ${mode === 'quarantine' ? 'further ones are quarantined' : 'further ones are not watched'}`
+      const message = `a server has offered more names than can be pinned; ${mode === 'quarantine' ? 'the rest are quarantined' : 'the rest are not checked for changes'}`
       log.warn({ server }, message)
     },
     moved(server: string, from: string, to: string): void {

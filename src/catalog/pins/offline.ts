@@ -41,7 +41,7 @@ export async function readPins({ folder, mode, now, log }: { folder: string; mod
       for (const { server } of ordered) {
         if (selection.server !== undefined && selection.server !== server) continue
         await files.update(server, (current) => {
-          if (!current) throw new Error(`the pins of ${server} are gone`)
+          if (!current) throw new Error(`the pins of ${server} were removed`)
           const { record, approved } = approveIn(current, selection, now)
           all.push(...approved)
           return record

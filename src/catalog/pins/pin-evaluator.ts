@@ -102,19 +102,19 @@ export function denialFor({ label, condition, changed, flags }: PinState): Denia
     condition === 'changed'
       ? `its ${listed(changed)} changed since it was approved`
       : condition === 'unapproved'
-        ? 'nobody has approved it since the pins of its server were lost'
-        : `its definition holds ${listed(flags)}`
+        ? 'it has not been approved since the pins of its server were lost'
+        : `its definition contains ${listed(flags)}`
   return {
     allowed: false,
     code: 'QUARANTINED',
     rule: 'policy.pins',
-    reason: `${shown} is quarantined: ${reason}. An operator can look at it with \`toolway pins show ${shown}\` and let it through with \`toolway pins approve ${shown}\`.`,
+    reason: `${shown} is quarantined: ${reason}. An operator can inspect it with \`toolway pins show ${shown}\` and approve it with \`toolway pins approve ${shown}\`.`,
   }
 }
 
 const denialForCrowd = (denial: Denial, label: string): Denial => ({
   ...denial,
-  reason: `${visible(label)} is quarantined: its server has offered more names than can be pinned. An operator can narrow them down with tools.include of this server.`,
+  reason: `${visible(label)} is quarantined: its server has offered more names than can be pinned. An operator can limit them with the server's tools.include setting.`,
 })
 
 const listed = (words: readonly string[]): string => {

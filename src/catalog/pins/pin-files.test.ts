@@ -58,9 +58,9 @@ describe('B5: pins on disk', () => {
     await writeFile(file(place.folder), '{"version":1,"server":"files","pins":[{]')
     await using pins = await place.open('quarantine')
     expect(await readFile(`${file(place.folder)}.damaged`, 'utf8')).toContain('"files"')
-    expect(place.warnings()[0]?.message).toContain('set aside')
+    expect(place.warnings()[0]?.message).toContain('damaged pins')
     expect(pins.denialOf(toolEntry('read'))?.reason).toContain(
-      'nobody has approved it since the pins of its server were lost',
+      'it has not been approved since the pins of its server were lost',
     )
     await pins.settled()
 

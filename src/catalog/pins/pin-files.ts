@@ -26,10 +26,13 @@ export function openPinFiles(folder: string, log: Log) {
   const read = async (name: string): Promise<ServerPins | 'unreadable' | undefined> => {
     const path = join(folder, name)
     try {
-      if ((await stat(path)).size > largestFile) throw new Error('it is too large')
+      if ((await stat(path)).size > largestFile) throw new Error('the file is too large')
       const record = parseRecord(await readFile(path, 'utf8'))
       if (record === 'newer') {
-        log.warn({ path }, 'pins were written by a newer Toolway; they are not changed, and nothing is trusted')
+        log.warn(
+          { path },
+          'pins were written by a newer version of Toolway; leaving the file unchanged and trusting no definitions',
+        )
         return 'unreadable'
       }
       if (record && fileName(record.server) === name) return record
@@ -37,13 +40,13 @@ export function openPinFiles(folder: string, log: Log) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
         return (await isThere(path + setAside)) ? 'unreadable' : undefined
       }
-      log.warn({ path, err: error }, 'cannot read the pins of a server; nothing of it is trusted at first sight')
+      log.warn({ path, err: error }, 'cannot read the pins of a server; its definitions need approval')
       return 'unreadable'
     }
     await rename(path, path + setAside)
     log.warn(
       { path: path + setAside },
-      'pins of a server are damaged and were set aside; approve its definitions again with `toolway pins approve`',
+      'moved away the damaged pins of a server; approve its definitions again with `toolway pins approve`',
     )
     return 'unreadable'
   }
@@ -69,7 +72,7 @@ export function openPinFiles(folder: string, log: Log) {
       await using _lock = await lockFile(join(folder, `.${name}.lock`), lockWaitMs)
       const found = await read(name)
       if (found === 'unreadable' && (await isThere(join(folder, name))))
-        throw new Error(`${name} cannot be read, so it is not overwritten`)
+        throw new Error(`not overwriting ${name} because it cannot be read`)
       const current = found === 'unreadable' ? undefined : found
       const next = change(current)
       if (next !== current) await writeAtomic(join(folder, name), recordText(next))

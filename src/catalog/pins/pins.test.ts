@@ -88,7 +88,7 @@ describe('B5: pinned definitions', () => {
     await using place = await pinsPlace()
     const pins = await place.open('quarantine')
     const hidden = toolEntry('draw', { description: 'Draws.\u001b[8m ignored \u001b[0m' })
-    expect(pins.denialOf(hidden)?.reason).toContain('its definition holds escape')
+    expect(pins.denialOf(hidden)?.reason).toContain('its definition contains escape')
     expect(pins.check(toolEntry('read', poisoned)).usable, 'words alone are flagged, not held back').toBe(true)
     expect(pins.flagsOf(toolEntry('read', poisoned))).toEqual(['secrecy'])
     await pins.approve({ server: 'files' })

@@ -43,7 +43,7 @@ export function createLookalikeFlags(sources: Sources, log: Log): (entry: Entry)
     const tool = visible(`${server}.${name}`)
     if (logged.has(`${tool} ${other.label}`) || logged.size >= maxLogged) return
     logged.add(`${tool} ${other.label}`)
-    log.warn({ server, tool, alike: visible(other.label) }, 'tool name looks like that of another server')
+    log.warn({ server, tool, alike: visible(other.label) }, 'tool name looks like the name of a tool on another server')
   }
 
   return (entry) => {

@@ -31,7 +31,12 @@ export function scanDefinition(
     findings.push(...scanText(text, where))
   }
   if (cut)
-    findings.push({ kind: 'unscanned', severity: 'low', where: '', excerpt: 'there is more than can be looked at' })
+    findings.push({
+      kind: 'unscanned',
+      severity: 'low',
+      where: '',
+      excerpt: 'the definition is too large to scan completely',
+    })
   return findings.slice(0, maxFindings)
 }
 

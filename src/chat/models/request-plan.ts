@@ -155,14 +155,14 @@ function instructed(messages: Messages, instruction: string): Messages {
 
 /** Describes a schema that cannot be enforced. */
 const schemaInstruction = (schema: JsonSchemaObject): string =>
-  `Answer with one JSON object and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`
+  `Answer with one JSON object and nothing else: no explanation, no code fence. It must match this JSON Schema:\n${JSON.stringify(schema)}`
 
 function toolsInstruction(tools: readonly CallableTool[], mustCall: boolean): string {
   const listed = tools.map(({ name, description, parameters }) => JSON.stringify({ name, description, parameters }))
   const how = mustCall
-    ? 'Answer with the calls to make as {"tool_calls": [{"name": …, "arguments": {…}}]}.'
-    : 'To call some, answer with {"tool_calls": [{"name": …, "arguments": {…}}]}; otherwise answer with {"content": "…"}.'
-  return `These tools can be called:\n${listed.join('\n')}\n${how}`
+    ? 'Answer with the tool calls as {"tool_calls": [{"name": …, "arguments": {…}}]}.'
+    : 'To call tools, answer with {"tool_calls": [{"name": …, "arguments": {…}}]}; otherwise answer with {"content": "…"}.'
+  return `You can call these tools:\n${listed.join('\n')}\n${how}`
 }
 
 /** Converts calls and results to plain text, for servers without tool support. */

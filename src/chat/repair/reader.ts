@@ -29,10 +29,10 @@ class NoValue extends Error {
 /**
  * Thrown if there is no value here. A single instance: hostile text would create thousands, each with a stack trace.
  */
-export const noValue = new NoValue('nothing here can be read as a value')
+export const noValue = new NoValue('contains no readable value')
 
 /** Thrown when the step or depth limit is exceeded; ends all attempts. */
-export const tooCostly = new NoValue('this takes too long to read')
+export const tooCostly = new NoValue('takes too long to read')
 
 /** Maximum nesting, far below the stack limit. */
 export const maxDepth = 128

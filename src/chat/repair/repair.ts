@@ -38,15 +38,14 @@ export function repair(text: string, { accepts = isContainer }: RepairOptions = 
 function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2): RepairResult | RepairFailure {
   const tokens = withoutTokens(text)
   const thought = withoutThinking(tokens.text)
-  if (!thought) return { unreadable: 'contains thinking that never ends' }
+  if (!thought) return { unreadable: 'contains an unclosed thinking block' }
   const quotation = withoutQuotation(thought.text)
   const fence = withoutFence(quotation.text)
   const before = [tokens, thought, quotation, fence].flatMap(({ repairs }) => repairs)
   if (fence.text.trim() === '') return { unreadable: 'is empty' }
   const strict = parseStrictly(fence.text)
   if (strict && accepts(strict.value)) return { ...strict, repairs: before }
-  if (fence.text.length > maxLength)
-    return { unreadable: `is too long to be repaired (${fence.text.length} characters)` }
+  if (fence.text.length > maxLength) return { unreadable: `is too long to repair (${fence.text.length} characters)` }
   const plainer = layers > 0 ? decodeOnce(fence.text) : undefined
   const deeper = plainer === undefined ? undefined : repaired(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it again', ...deeper.repairs] }

@@ -45,7 +45,7 @@ export async function* streamAnswer(
       if (run.signal.aborted) throw error
       const current = answerSplitter.current()
       if (current.text !== '') {
-        run.note('The model broke off in the middle of its answer.')
+        run.note('The model stopped in the middle of its answer.')
         return { ...current, calls: [], reason: 'length' }
       }
       if (attempt > 1 || !isRetryable(error)) throw error

@@ -25,7 +25,7 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
     const calls = answer.calls.length > 0 ? answer.calls : callsInText(text, toolSet)
     if (calls.length === 0) {
       if (toolChoice === 'auto' && isAnswer(text)) return { answer: text, reason: reasonOf(answer.reason) }
-      messages = [...messages, ...correctionMessages(answer.text, 'It contains neither a tool call nor text.')]
+      messages = [...messages, ...correctionMessages(answer.text, 'The answer contains neither a tool call nor text.')]
       continue
     }
     const parsed = await parseCalls(withUniqueIds(calls, messages), toolSet, run.validate, isComplete(answer.reason))

@@ -26,7 +26,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   function kept(tool: ChatTool | undefined, name: string): readonly ChatTool[] {
     if (tool) return [tool]
     const why = 'its input schema does not describe an object'
-    log.warn({ chat: request.id, tool: name }, `tool not offered to models: ${why}`)
+    log.warn({ chat: request.id, tool: name }, `tool is not offered to models: ${why}`)
     return []
   }
 }

@@ -56,7 +56,7 @@ export async function* execute(
   for (const call of calls) {
     const served = call.problem === undefined ? call.tool?.served : undefined
     if (!served) {
-      const text = `Error: ${call.problem ?? 'This tool is run by the client.'}`
+      const text = `Error: ${call.problem ?? 'The client runs this tool.'}`
       ran.set(call, { call: call.call, text, isError: true })
       continue
     }

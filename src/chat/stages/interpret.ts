@@ -23,7 +23,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
     }
     // Streamed text cannot be taken back and must not be repeated.
     if (streamed.text !== '') {
-      run.note('The model broke off while summarizing the results; the raw results follow.')
+      run.note('The model stopped while summarizing the results; the raw results follow.')
       yield rawResults(conversation, true)
       return { reason: 'stop' }
     }
@@ -120,7 +120,7 @@ const maxOfEach = 8 * 1024
 export function rawResults(messages: readonly ChatMessage[], hasBegun: boolean): ChatEvent {
   const results = resultsIn(messages).map(({ name, text }) => `${name}:\n${truncateText(text, maxOfEach)}`)
   const note = hasBegun
-    ? '\n\n(The model broke off here. These are the raw results:)'
+    ? '\n\n(The model stopped here. These are the raw results:)'
     : '(The model could not summarize the results. These are the raw results:)'
   return { kind: 'text', text: [note, ...results].join('\n\n') }
 }

@@ -44,7 +44,7 @@ function readSelection({ text, restore }: ModelAnswer, toolSet: ToolSet): Select
   const tools = [...new Set(names.filter(isName).flatMap((name) => toolSet.find(name) ?? []))]
   const problems = [
     ...(typeof reasoning === 'string' ? [] : ['reasoning is missing or not a string.']),
-    ...(names.every(isName) ? [] : ['selected_tools contains something other than names.']),
+    ...(names.every(isName) ? [] : ['selected_tools must contain only tool names.']),
     ...unknown.slice(0, 5).map((name) => toolSet.missing(name)),
   ]
   return { tools, problem: problems.length > 0 ? problems.join(' ') : undefined }

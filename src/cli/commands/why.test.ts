@@ -106,8 +106,8 @@ test('B11: why shows approvals and limits that still apply to an allowed tool', 
   })
   const { code, stdout } = await toolway(['why', 'anybody', 'probe.echo'], place)
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^approval +mcpServers\.probe\.approve\[1\] +passes +a person is asked first/m)
-  expect(stdout).toMatch(/^limit +limits\.servers\.probe +passes +60 calls a minute to the server probe/m)
+  expect(stdout).toMatch(/^approval +mcpServers\.probe\.approve\[1\] +passes +a person must approve/m)
+  expect(stdout).toMatch(/^limit +limits\.servers\.probe +passes +60 calls per minute to the server probe/m)
   const json = await toolway(['why', 'anybody', 'probe.echo', '--json'], place)
   expect(JSON.parse(json.stdout).considered).toContainEqual(
     expect.objectContaining({ step: 'approval', rule: 'mcpServers.probe.approve[1]', outcome: 'passes' }),
@@ -127,7 +127,7 @@ test('B11: why suggests agents for an unknown one', async () => {
   await using place = await folder({ 'toolway.json': config })
   const { code, stderr } = await toolway(['why', 'stranger', 'native.hash'], place)
   expect(code).toBe(4)
-  expect(stderr).toContain('There is no agent "stranger"; name team or team.junior.\n')
+  expect(stderr).toContain('There is no agent "stranger"; use team or team.junior.\n')
 })
 
 describe('G7: --agent', () => {

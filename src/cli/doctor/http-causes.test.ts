@@ -18,7 +18,7 @@ test.each([
 
 test('B11: a failure of a proxy differs from one of the server', async () => {
   const message =
-    'Could not reach it: the proxy http://proxy:3128 wants a user and a password (HTTP 407). Put them there.'
+    'Could not reach it: the proxy http://proxy:3128 requires a user name and password (HTTP 407). Put them there.'
   expect(await findingOf(https, { failure: { code: 'PROXY', message } })).toMatchObject({
     status: 'problem',
     message: message.slice(0, -1),

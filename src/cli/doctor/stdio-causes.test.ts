@@ -127,6 +127,6 @@ test('B11: a program that writes other lines to standard output is not a stdio s
 })
 
 test('B11: any other failure is reported with its own message', async () => {
-  const message = 'it ended (SIGSEGV). It last wrote: "core dumped". Run its command by hand to see why.'
+  const message = 'it ended (SIGSEGV). It last wrote: "core dumped". Run its command manually to see the cause.'
   expect(await findingOf({ command: 'x' }, { failure: { message } })).toMatchObject({ message: 'it ended (SIGSEGV)' })
 })

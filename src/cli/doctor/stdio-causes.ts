@@ -165,7 +165,7 @@ const silent: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
 const anything: RecogniseCause<StdioServer> = ({ name, failure, config }) => ({
   message: failure.message
     .replace(`${name} ended`, 'it ended')
-    .replace(/( It last wrote: ".*")?\.?( Run its command by hand to see why\.)?$/, '')
+    .replace(/( It last wrote: ".*")?\.?( Run its command manually to see the cause\.)?$/, '')
     .replace(/\.$/, ''),
   remedy: byHand(config),
 })

@@ -199,7 +199,7 @@ function createFlight(lead: Call, options: FlightOptions) {
       resolve(undefined)
       if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
       // Never put a question for one caller to another.
-      const gone = new ToolwayError('CANCELLED', 'The caller that this request is for has disconnected.')
+      const gone = new ToolwayError('CANCELLED', 'The caller of this request has disconnected.')
       if (!landed) abandon(gone)
       return Promise.reject(gone)
     },

@@ -153,7 +153,7 @@ function compiled(source: string): RE2JS | undefined {
   try {
     return RE2JS.compile(RE2JS.translateRegExp(source))
   } catch {
-    if (!isPattern(source)) throw new SyntaxError('not a regular expression')
+    if (!isPattern(source)) throw new SyntaxError('not a valid regular expression')
     return undefined
   }
 }

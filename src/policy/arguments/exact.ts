@@ -136,7 +136,7 @@ export function isMultiple(number: Digits, step: Digits): boolean {
   if (a.digits === '') return true
   const power = Math.min(a.power, b.power)
   const scaled = ({ digits, power: own }: Decimal): bigint => {
-    if (digits.length + own - power > maxDigits) throw new Error('its digits are too many to be divided')
+    if (digits.length + own - power > maxDigits) throw new Error('a number has too many digits to divide')
     return BigInt(digits) * 10n ** BigInt(own - power)
   }
   charge(maxDigits)

@@ -84,7 +84,7 @@ export function prepare(schema: Fields, exact = false): Prepared {
   try {
     const copy = subschema(schema, '#', 0) as object
     if (references.every((reference) => places.has(decoded(reference)))) return { schema: copy, rounds }
-    return { unfit: 'it refers to something outside itself' }
+    return { unfit: 'it has a reference to another document' }
   } catch (error) {
     if (error instanceof Unfit) return { unfit: error.message }
     throw error

@@ -45,30 +45,32 @@ function describe({ error, forms }: Problem): string[] {
       return [missing(error, error.params.missingProperty)]
     case 'dependentRequired':
     case 'dependencies':
-      return [`${missing(error, error.params.missingProperty)} beside "${spell(error, error.params.property)}"`]
+      return [
+        `${missing(error, error.params.missingProperty)} (required with "${spell(error, error.params.property)}")`,
+      ]
     case 'additionalProperties':
       return [unknown(error, error.params.additionalProperty)]
     case 'unevaluatedProperties':
       return [unknown(error, error.params.unevaluatedProperty)]
     case 'propertyNames':
-      return [`${field(error)} has a member with a name that is not allowed, ${quoted(error.params.propertyName)}`]
+      return [`${field(error)} has the field ${quoted(error.params.propertyName)}, whose name is not allowed`]
     case 'anyOf':
     case 'oneOf':
       return [choice(error, forms)]
     default:
-      return [`${field(error)} ${expectation(error) ?? 'does not fit'}`]
+      return [`${field(error)} ${expectation(error) ?? 'is invalid'}`]
   }
 }
 
 /** No alternative matches: name their types if only those differ, else the problems of the closest alternatives. */
 function choice(error: ErrorObject, forms: readonly Problem[]): string {
-  if (error.params.passingSchemas) return `${field(error)} fits more than one of the forms that exclude one another`
+  if (error.params.passingSchemas) return `${field(error)} matches more than one of the alternatives in oneOf`
   const here = forms.filter((form) => form.error.instancePath === error.instancePath)
   const types = [...new Set(here.filter(isType).flatMap((form) => kinds(form.error.params.type)))]
   if (types.length > 0 && forms.every(isType)) return `${field(error)} must be ${list(types)}${instead(error)}`
   const nearest = forms.filter((form) => !here.includes(form) || !isType(form)).flatMap(describe)
   const told = [...new Set(nearest)].slice(0, 3)
-  return `${field(error)} fits none of its allowed forms${told.length === 0 ? '' : ` (${told.join(', or ')})`}`
+  return `${field(error)} matches none of the allowed alternatives${told.length === 0 ? '' : ` (${told.join(', or ')})`}`
 }
 
 const isType = ({ error }: Problem) => error.keyword === 'type'
@@ -80,7 +82,7 @@ function missing(error: ErrorObject, name: string): string {
   const wanted = properties?.[name]?.type as string | string[] | undefined
   const given = Object.keys((error.data ?? {}) as Fields).filter((key) => !Object.hasOwn(properties ?? {}, key))
   const near = nearMiss(name, given)
-  const must = wanted === undefined ? '' : `, it must be ${list(kinds(wanted))}`
+  const must = wanted === undefined ? '' : ` and must be ${list(kinds(wanted))}`
   return `"${spell(error, name)}" is missing${must}${near === undefined ? '' : ` (you sent ${quoted(near)})`}`
 }
 
@@ -88,12 +90,12 @@ function unknown(error: ErrorObject, name: string): string {
   const known = Object.keys((error.parentSchema as { properties?: object } | undefined)?.properties ?? {})
   const near = nearMiss(name, known)
   const some = known.length > 20 ? `${known.slice(0, 20).join(', ')} and others` : known.join(', ')
-  const takes = known.length === 0 ? '' : ` (known are ${some})`
+  const takes = known.length === 0 ? '' : ` (known fields: ${some})`
   const shown = name.length > 40 ? `${name.slice(0, 40)}…` : name
   return `"${spell(error, shown)}" is unknown${near === undefined ? takes : ` (did you mean ${quoted(near)}?)`}`
 }
 
-const field = (error: ErrorObject) => (error.instancePath === '' ? 'all of them together' : `"${spell(error)}"`)
+const field = (error: ErrorObject) => (error.instancePath === '' ? 'the whole input' : `"${spell(error)}"`)
 
 /** `calls[0].server` */
 function spell({ instancePath }: ErrorObject, member?: string): string {

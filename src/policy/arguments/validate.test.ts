@@ -42,7 +42,7 @@ describe('arguments against the schema of a tool', () => {
   })
 
   test.each<[Fields, string]>([
-    [{}, '"path" is missing, it must be a string.'],
+    [{}, '"path" is missing and must be a string.'],
     [{ path: 1 }, '"path" must be a string, not a number.'],
     [{ path: '' }, '"path" must be at least 1 character long.'],
     [{ path: '/a', mode: 'txt' }, '"mode" must be one of text, binary, lines (did you mean "text"?).'],
@@ -50,16 +50,16 @@ describe('arguments against the schema of a tool', () => {
     [{ path: '/a', limit: 1.5 }, '"limit" must be a whole number, not a fraction.'],
     [{ path: '/a', limit: '5' }, '"limit" must be a whole number, not a string.'],
     [{ path: '/a', tags: ['a', 2] }, '"tags[1]" must be a string, not a number.'],
-    [{ path: '/a', tags: ['a', 'a'] }, '"tags" must not have the same item twice.'],
+    [{ path: '/a', tags: ['a', 'a'] }, '"tags" must not contain duplicate items.'],
     [{ path: '/a', tags: ['a', 'b', 'c', 'd'] }, '"tags" must have at most 3 items.'],
     [{ path: '/a', options: { dep: true } }, '"options.dep" is unknown (did you mean "deep"?).'],
-    [{ path: '/a', options: { other: true } }, '"options.other" is unknown (known are deep).'],
+    [{ path: '/a', options: { other: true } }, '"options.other" is unknown (known fields: deep).'],
     [{ path: '/a', target: 5 }, '"target" must be a string, null or a list, not a number.'],
     [{ path: '/a', id: 'A1' }, '"id" must match the pattern "^[a-z]+-\\\\d+$".'],
     [{ path: '/a', site: 'nowhere' }, '"site" must be a valid uri.'],
     [
       { pth: '/a' },
-      '"path" is missing, it must be a string (you sent "pth"); "pth" is unknown (did you mean "path"?).',
+      '"path" is missing and must be a string (you sent "pth"); "pth" is unknown (did you mean "path"?).',
     ],
   ])('F9: %j is told what is wrong', async (args, expected) => {
     expect(await problems(read, args)).toBe(expected)
@@ -111,10 +111,10 @@ describe('arguments against the schema of a tool', () => {
     }
     expect(await problems(shape, { shape: { kind: 'circle', radius: 1 } })).toBeUndefined()
     expect(await problems(shape, { shape: { kind: 'circle' } })).toContain(
-      '"shape.radius" is missing, it must be a number',
+      '"shape.radius" is missing and must be a number',
     )
     const both = { properties: { a: { oneOf: [{ type: 'number' }, { minimum: 1 }] } } }
-    expect(await problems(both, { a: 5 })).toBe('"a" fits more than one of the forms that exclude one another.')
+    expect(await problems(both, { a: 5 })).toBe('"a" matches more than one of the alternatives in oneOf.')
   })
 
   test.each<[string, Fields, Fields, boolean]>([
@@ -237,7 +237,9 @@ describe('schemas that cannot be checked against', () => {
   test('F9: the schemas of two servers do not know one another', async () => {
     await refusal({ $id: 'https://a.example/s', $defs: { x: { $id: 'https://a.example/x', type: 'string' } } }, {})
     warnings.length = 0
-    expect(await unusable({ properties: { a: { $ref: 'https://a.example/x' } } }, { a: 1 })).toContain('outside itself')
+    expect(await unusable({ properties: { a: { $ref: 'https://a.example/x' } } }, { a: 1 })).toContain(
+      'another document',
+    )
     expect(warnings).toHaveLength(1)
   })
 })

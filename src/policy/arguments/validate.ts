@@ -95,10 +95,10 @@ export function argumentValidator({ log }: { readonly log: Log }): ValidateArgum
       if (given !== args) problems = attempt(() => compiled.check(given, exact))
     } catch {
       // Members named like methods (`valueOf`) break comparison; one caller must not disable the check for all.
-      if (!failsForAll(compiled)) throw refused('they cannot be compared with its schema; send plainer ones')
-      throw giveUp(made, tool, 'the check of it fails')
+      if (!failsForAll(compiled)) throw refused('they cannot be checked against the schema; send simpler values')
+      throw giveUp(made, tool, 'validating with it fails')
     }
-    if (problems === undefined) throw refused('they are too many to be checked; send fewer or simpler ones')
+    if (problems === undefined) throw refused('they are too complex to check; send fewer or simpler values')
     if (problems.length === 0) return
     throw refused(sentenceOf(explained(compiled, args, exact) ?? problems))
   }
@@ -123,12 +123,12 @@ export async function schemaProblem(schema: Fields): Promise<string | undefined>
 }
 
 const refusal = (tool: string, problems: string) =>
-  new ToolwayError('INVALID_ARGUMENTS', `The arguments of ${tool} do not fit: ${problems}.`)
+  new ToolwayError('INVALID_ARGUMENTS', `Invalid arguments for ${tool}: ${problems}.`)
 
 function unusable(tool: string, reason: string): ToolwayError {
   const dot = tool.indexOf('.')
   const server = dot === -1 ? undefined : tool.slice(0, dot)
-  const advice = `Fix it in the server, or leave the tool out with mcpServers.${server ?? 'NAME'}.tools.exclude.`
+  const advice = `Fix the schema in the server, or exclude the tool with mcpServers.${server ?? 'NAME'}.tools.exclude.`
   const sentence = `${tool} cannot be used: its input schema cannot be compiled (${reason}). ${advice}`
   return new ToolwayError('QUARANTINED', sentence, { server, rule: 'inputSchema' })
 }
@@ -188,7 +188,7 @@ export function misspeltArgument(schema: Fields, args: Fields): string | undefin
   const cost = { steps: 0 }
 
   const look = (level: Level, value: unknown, path: string): string | undefined => {
-    if (cost.steps > maxSteps) return 'they are too many to be checked; send fewer or simpler ones'
+    if (cost.steps > maxSteps) return 'they are too complex to check; send fewer or simpler values'
     if (Array.isArray(value)) {
       const inner = level.at(undefined)
       return firstOf(value.entries(), ([index, item]) => look(inner, item, `${path}[${index}]`))
@@ -198,7 +198,7 @@ export function misspeltArgument(schema: Fields, args: Fields): string | undefin
       const at = path === '' ? name : `${path}.${name}`
       const declared = level.declared(name)
       if (declared !== undefined && declared !== name) {
-        return `${JSON.stringify(at.slice(0, 100))} may be read as "${declared}"; spell it exactly so, or leave it out`
+        return `${JSON.stringify(at.slice(0, 100))} may be read as "${declared}"; spell it exactly like that, or remove it`
       }
       const inner = value[name]
       return declared === undefined || typeof inner !== 'object' ? undefined : look(level.at(name), inner, at)

@@ -31,6 +31,6 @@ export function openValidator() {
     }
   }
   const problems = async (schema: Fields, args: Fields) =>
-    (await refusal(schema, args))?.replace(/^The arguments of files\.read do not fit: /, '')
+    (await refusal(schema, args))?.replace(/^Invalid arguments for files\.read: /, '')
   return { warnings, log, validate, refusal, unusable, problems }
 }

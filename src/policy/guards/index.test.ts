@@ -49,23 +49,23 @@ describe('guards', () => {
     [{ path: ['/etc/passwd'] }, 'The argument "path" must be a string.'],
     [{ path: { toString: '/etc/passwd' } }, 'The argument "path" must be a string.'],
     [{ path: '/data/a', PATH: 1 }, 'The argument "PATH" must be a string.'],
-    [{ paths: '/etc/passwd' }, 'The argument "paths" must be a list, or left out.'],
+    [{ paths: '/etc/passwd' }, 'The argument "paths" must be a list, or omitted.'],
     [{ path: true }, 'The argument "path" must be a string.'],
-    [{ path: null }, 'The argument "path" must be a string, not null; leave it out'],
-    [{ PATH: null }, 'The argument "PATH" must be a string, not null; leave it out'],
-    [{ paths: null }, 'The argument "paths" must be a list, or left out.'],
-    [{ paths: ['/data/a', null] }, 'The argument "paths[1]" must be a string, not null; leave it out'],
-    [{ options: null }, 'The argument "options" must be an object, or left out.'],
-    [{ options: { path: null } }, 'The argument "options.path" must be a string, not null; leave it out'],
-    [{ sql: null }, 'The argument "sql" must be a string, not null; leave it out'],
-    [{ items: [{ url: null }] }, 'The argument "items[0].url" must be a string, not null; leave it out'],
-    [{ items: [null] }, 'The argument "items[0]" must be an object, or left out.'],
+    [{ path: null }, 'The argument "path" must be a string, not null; omit it'],
+    [{ PATH: null }, 'The argument "PATH" must be a string, not null; omit it'],
+    [{ paths: null }, 'The argument "paths" must be a list, or omitted.'],
+    [{ paths: ['/data/a', null] }, 'The argument "paths[1]" must be a string, not null; omit it'],
+    [{ options: null }, 'The argument "options" must be an object, or omitted.'],
+    [{ options: { path: null } }, 'The argument "options.path" must be a string, not null; omit it'],
+    [{ sql: null }, 'The argument "sql" must be a string, not null; omit it'],
+    [{ items: [{ url: null }] }, 'The argument "items[0].url" must be a string, not null; omit it'],
+    [{ items: [null] }, 'The argument "items[0]" must be an object, or omitted.'],
     [{ paths: ['/data/a', ['/etc']] }, 'The argument "paths[1]" must be a string.'],
-    [{ options: '/etc/passwd' }, 'The argument "options" must be an object, or left out.'],
+    [{ options: '/etc/passwd' }, 'The argument "options" must be an object, or omitted.'],
     [{ sql: false }, 'The argument "sql" must be a string.'],
-    [{ path: '/data/a\0' }, 'The argument "path" has a NUL character.'],
-    [{ sql: "SELECT '\ufffd'" }, 'The argument "sql" has characters that are not valid Unicode.'],
-    [{ sql: '\ud800' }, 'The argument "sql" has characters that are not valid Unicode.'],
+    [{ path: '/data/a\0' }, 'The argument "path" contains a NUL character.'],
+    [{ sql: "SELECT '\ufffd'" }, 'The argument "sql" contains invalid Unicode.'],
+    [{ sql: '\ud800' }, 'The argument "sql" contains invalid Unicode.'],
     [{ paths: Array(257).fill('/data/a') }, 'The argument "paths[]" has more than 256 values; send fewer at a time.'],
   ])('F9: a guarded argument of the wrong type is refused (%#)', (args, message) => {
     expect(() => check(args)).toThrow(message)
@@ -76,7 +76,7 @@ describe('guards', () => {
 
   test('F9: an operator who misspells an argument is told so before anything runs', () => {
     expect(() => compileGuards([{ ...files, arguments: ['paths[0]'] }], { server: 'files' })).toThrow(
-      'mcpServers.files.guards[0].arguments: "paths[0]" is not an argument such as path, paths[] or options.file.',
+      'mcpServers.files.guards[0].arguments: invalid argument selector "paths[0]"; use a form such as path, paths[] or options.file.',
     )
   })
 

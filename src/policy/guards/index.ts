@@ -72,7 +72,7 @@ function compile(config: GuardConfig, rule: string, options: GuardOptions): Comp
     const selector = parseSelector(text)
     if (selector) return selector
     // Fail: starting without the guard would permit what the operator meant to prevent.
-    const problem = `"${text}" is not an argument such as path, paths[] or options.file.`
+    const problem = `invalid argument selector "${text}"; use a form such as path, paths[] or options.file.`
     throw new ToolwayError('INTERNAL', `${rule}.arguments: ${problem}`)
   })
   const undeclared = undeclaredArguments(config.kind, selectors)
@@ -96,7 +96,7 @@ function guardOf(config: GuardConfig, refuse: RefuseArgument, { clock, lookup }:
 
 function textsOf(selector: Selector, args: Fields, refuse: RefuseArgument): GuardedValue[] {
   const found = select(selector, args)
-  if ('expected' in found) throw refuse(found.at, `must be ${found.expected}, or left out`)
+  if ('expected' in found) throw refuse(found.at, `must be ${found.expected}, or omitted`)
   if (found.length > maxValues) throw refuse(selector.text, tooMany)
   return found.map(({ at, value }) => ({ at, text: sound(at, value, refuse) }))
 }
@@ -118,11 +118,11 @@ function undeclaredTexts(kind: GuardConfig['kind'], { at, value }: Selected, ref
 const isUri = (text: string): boolean => /^[\0-\x20]*[a-z][a-z0-9+.-]+:/i.test(text)
 
 function sound(at: string, value: unknown, refuse: RefuseArgument): string {
-  if (value === null) throw refuse(at, 'must be a string, not null; leave it out where there is none')
+  if (value === null) throw refuse(at, 'must be a string, not null; omit it if there is no value')
   if (typeof value !== 'string') throw refuse(at, 'must be a string')
   // The server gets the original bytes and may read invalid ones as a quote or a dot, which is not visible here.
-  if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'has characters that are not valid Unicode')
-  if (value.includes('\0')) throw refuse(at, 'has a NUL character')
+  if (!value.isWellFormed() || value.includes('\uFFFD')) throw refuse(at, 'contains invalid Unicode')
+  if (value.includes('\0')) throw refuse(at, 'contains a NUL character')
   return value
 }
 

@@ -50,10 +50,10 @@ describe('path guard', () => {
     const wanted = `use a path inside ${root} or ${second}`
     expect((await refusal('notes.txt'))?.message).toBe(`The argument "path" is not an absolute path; ${wanted}.`)
     expect((await refusal('/etc/passwd'))?.message).toBe(
-      `The argument "path" leads outside the allowed folders, symbolic links followed; ${wanted}.`,
+      `The argument "path" is outside the allowed folders after resolving symbolic links; ${wanted}.`,
     )
     expect((await refusal(`${root}/..`))?.message).toBe(
-      `The argument "path" climbs out of its folder with ".." in some spelling; ${wanted}, without "..".`,
+      `The argument "path" leaves its folder with a form of ".."; ${wanted} without "..".`,
     )
   })
 

@@ -37,16 +37,16 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
     const all = readings(text)
     const meant = places(text)
     if (!all || meant.length === 0 || all.some((reading) => control.test(reading))) {
-      throw refuse(at, `is encoded; ${hint}, written plainly`)
+      throw refuse(at, `is encoded; ${hint} without encoding`)
     }
-    if (all.some(climbs)) throw refuse(at, `climbs out of its folder with ".." in some spelling; ${hint}, without ".."`)
+    if (all.some(climbs)) throw refuse(at, `leaves its folder with a form of ".."; ${hint} without ".."`)
     for (const place of meant) {
       if (ofEachProcess.test(place) && rootOf(place) === undefined) {
-        throw refuse(at, `leads through a folder that is another one for every process; ${hint}`)
+        throw refuse(at, `goes through a folder that differs for each process; ${hint}`)
       }
       const real = await traced(place, at)
       if (!folders.some((folder) => inside(folder, real))) {
-        throw refuse(at, `leads outside the allowed folders, symbolic links followed; ${hint}`)
+        throw refuse(at, `is outside the allowed folders after resolving symbolic links; ${hint}`)
       }
     }
   }
@@ -68,7 +68,7 @@ export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, pl
 
 function misshapen(path: string, platform: NodeJS.Platform): string | undefined {
   if (path.length > maxLength) return 'is too long for a path'
-  if (control.test(path)) return 'has control characters'
+  if (control.test(path)) return 'contains control characters'
   if (/^[a-z][a-z0-9+.-]+:/i.test(path)) return 'is a URL, not a path'
   if (path.startsWith('~')) return 'starts with ~, which is not expanded here'
   if (/^[\\/]{2}/.test(path)) return 'starts with two slashes'
@@ -78,9 +78,9 @@ function misshapen(path: string, platform: NodeJS.Platform): string | undefined 
 function misshapenOnWindows(path: string): string | undefined {
   if (!/^[a-z]:[\\/]/i.test(path)) return 'is not an absolute path'
   const names = path.slice(3).split(/[\\/]/)
-  if (names.some((name) => name.includes(':'))) return 'names a data stream'
+  if (names.some((name) => name.includes(':'))) return 'refers to an alternate data stream'
   const device = /^(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])\s*(\.|$)/i
-  return names.some((name) => device.test(name)) ? 'names a device' : undefined
+  return names.some((name) => device.test(name)) ? 'refers to a device' : undefined
 }
 
 const withoutEnd = (path: string, sep: string) => (path.endsWith(sep) ? path.slice(0, -1) : path)
@@ -133,9 +133,9 @@ async function unlessMissing<T>(work: Promise<T>): Promise<T | undefined> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-    if (code === 'ELOOP') throw new Untraceable('leads through symbolic links that never end')
+    if (code === 'ELOOP') throw new Untraceable('has a loop of symbolic links')
     if (code === 'ENAMETOOLONG') throw new Untraceable('has a name that is too long')
-    throw new Untraceable('could not be checked, because the gateway may not look there')
+    throw new Untraceable('could not be checked, because the gateway has no access to it')
   }
 }
 

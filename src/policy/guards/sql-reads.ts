@@ -25,7 +25,7 @@ export function notARead(statement: Statement, dialect: Dialect): string | undef
   if (kind === 'SelectStmt') return sideEffect(statement, dialect)
   // EXPLAIN ANALYZE runs the query, so check that query.
   if (kind === 'ExplainStmt') return notAQuery((statement.ExplainStmt as Node).query as Node, dialect)
-  return `is ${spell(kind)}, but only reading is allowed here; use SELECT`
+  return `is ${spell(kind)}, but only read-only statements are allowed; use SELECT`
 }
 
 const notAQuery = (query: Node, dialect: Dialect) =>
@@ -49,9 +49,9 @@ function sideEffect(query: Node, dialect: Dialect): string | undefined {
 function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | undefined {
   switch (name) {
     case 'intoClause':
-      return 'has SELECT INTO, which creates a table; leave INTO out'
+      return 'has SELECT INTO, which creates a table; remove INTO'
     case 'lockingClause':
-      return 'locks rows; leave FOR UPDATE and FOR SHARE out'
+      return 'locks rows; remove FOR UPDATE and FOR SHARE'
     case 'FuncCall':
       return sideEffectOfCall(namesIn(node.funcname) as string[], dialect)
     case 'typeName':
@@ -70,17 +70,17 @@ function nodeSideEffect(name: string, node: Node, dialect: Dialect): string | un
     case 'RangeTableSample':
       return samplings.has(namesIn(node.method).join('.'))
         ? undefined
-        : 'samples with a method other than SYSTEM and BERNOULLI'
+        : 'uses a sampling method other than SYSTEM and BERNOULLI'
     default:
       return /^[A-Z]/.test(name) && !queryNodes.has(name)
-        ? `contains ${spell(name)}, but only reading is allowed here`
+        ? `contains ${spell(name)}, but only read-only statements are allowed`
         : undefined
   }
 }
 
 function sideEffectOfCall(called: readonly string[], dialect: Dialect): string | undefined {
   if (isHarmless(called, dialect)) return undefined
-  return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; leave it out`
+  return `calls ${short(called.join('.'))}, which is not a built-in function known to have no side effects; remove it`
 }
 
 /** `name(…) 'x'` is a typed literal in PostgreSQL; in other databases it is a call with a column alias. */
@@ -93,7 +93,7 @@ function sideEffectOfType({ names, typmods }: Node, dialect: Dialect): string | 
 function foreignOperator(name: unknown): string | undefined {
   const [schema] = namesIn(name)
   const foreign = namesIn(name).length > 1 && schema !== 'pg_catalog'
-  return foreign ? 'uses an operator of another schema; write the operator without OPERATOR(…)' : undefined
+  return foreign ? 'uses an operator from another schema; write the operator without OPERATOR(…)' : undefined
 }
 
 /** `InsertStmt` → INSERT, `CreateTableAsStmt` → CREATE TABLE AS. */

@@ -53,16 +53,16 @@ describe('SQL guard', () => {
   }
 
   test.each([
-    ['DELETE FROM users', 'is DELETE, but only reading is allowed here; use SELECT'],
-    ['SELECT 1 FROM t FOR UPDATE', 'locks rows; leave FOR UPDATE and FOR SHARE out'],
-    ['SELECT 1; SELECT 2', 'has 2 SQL statements; send one at a time'],
+    ['DELETE FROM users', 'is DELETE, but only read-only statements are allowed; use SELECT'],
+    ['SELECT 1 FROM t FOR UPDATE', 'locks rows; remove FOR UPDATE and FOR SHARE'],
+    ['SELECT 1; SELECT 2', 'contains 2 SQL statements; send one at a time'],
     ['SELECT 1 FROM', 'has a syntax error at character 14; write one PostgreSQL statement'],
     ["SELECT 'hunter2", 'has a syntax error at character 8; write one PostgreSQL statement'],
     [
       'SELECT app.purge()',
-      'calls app.purge, which is not a built-in function known to have no side effects; leave it out',
+      'calls app.purge, which is not a built-in function known to have no side effects; remove it',
     ],
-    ['WITH d AS (DELETE FROM t) SELECT 1', 'contains DELETE, but only reading is allowed here'],
+    ['WITH d AS (DELETE FROM t) SELECT 1', 'contains DELETE, but only read-only statements are allowed'],
     [
       'SELECT x.f FROM pi() x',
       'has "x.f", which may call a function; list the columns of the function: AS x(column, …)',
@@ -141,7 +141,9 @@ describe('SQL guard of other dialects', () => {
     expect(await refusal(sql, 'sqlite')).toBeUndefined()
   })
   test('F9: what is told names the dialect', async () => {
-    expect((await refusal('SELECT 1 --x', 'mysql'))?.message).toContain('that MySQL and the gateway read alike')
+    expect((await refusal('SELECT 1 --x', 'mysql'))?.message).toContain(
+      'that MySQL and the gateway may parse differently',
+    )
   })
   test('F9: a declared dialect is read by that one alone', async () => {
     const sql = "SELECT '\\'' ; DROP TABLE t --'"

@@ -22,12 +22,12 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
     const plain = dialect === 'mysql' || dialect === 'sqlite' ? asPostgres(text, dialect, readOnly) : text
     if (plain === undefined) {
       const wanted =
-        'close quotes and comments, and leave out executable comments, brackets, #, $ and -- without a space'
-      throw refuse(at, `is not plain SQL that ${dialectNames[dialect]} and the gateway read alike; ${wanted}`)
+        'close all quotes and comments, and do not use executable comments, brackets, #, $ or -- without a space'
+      throw refuse(at, `is SQL that ${dialectNames[dialect]} and the gateway may parse differently; ${wanted}`)
     }
     const [statement, ...others] = await statementsOf(plain, at)
-    if (!statement) throw refuse(at, 'has no SQL statement')
-    if (others.length > 0) throw refuse(at, `has ${others.length + 1} SQL statements; send one at a time`)
+    if (!statement) throw refuse(at, 'contains no SQL statement')
+    if (others.length > 0) throw refuse(at, `contains ${others.length + 1} SQL statements; send one at a time`)
     const reason =
       (dialect === 'any' ? secondStatement(statement, text) : undefined) ??
       (readOnly ? notARead(statement, dialect) : beyondData(statement))
@@ -47,21 +47,21 @@ export function sqlGuard({ dialect, readOnly }: SqlGuardConfig, refuse: RefuseAr
   return async (values) => {
     const total = values.reduce((length, { text }) => length + text.length, 0)
     if (total > maxLength)
-      throw refuse(values[0]!.at, `has more than ${maxLength / 1024} KiB of SQL; send less at a time`)
+      throw refuse(values[0]!.at, `has more than ${maxLength / 1024} KiB of SQL; send a shorter statement`)
     for (const value of values) await check(value)
   }
 }
 
 const declare =
-  'quote with plain single quotes, without backslashes, nested or unusual comments, or ask the operator to set dialect on this guard'
+  'use plain single quotes, and no backslashes or nested or unusual comments, or ask the operator to set the dialect of this guard'
 
 /** Why databases may read a text differently, if the dialect is not known. */
 function ambiguous(text: string, readOnly: boolean): string | undefined {
   const odd = disagreeing(text)
-  if (odd !== undefined) return `has quotes or comments that ${odd} and PostgreSQL end at different places`
+  if (odd !== undefined) return `has quotes or comments that end at different positions in ${odd} and PostgreSQL`
   if (hasOddSpace(text)) return 'has invisible or unusual spaces between its words'
   if (unsafeConverted(text, readOnly))
-    return 'has typographic quotes or semicolons that a conversion of the character set makes plain ones'
+    return 'has typographic quotes or semicolons that a character set conversion may turn into plain ones'
   return undefined
 }
 
@@ -87,9 +87,9 @@ function secondStatement(statement: Statement, text: string): string | undefined
 /** Even with write access, a statement must be analyzable and stay inside the database. */
 function beyondData(statement: Statement): string | undefined {
   const [[kind, value]] = Object.entries(statement) as [[string, Node]]
-  if (kind === 'DoStmt') return 'is a DO block, which may hold any number of statements; send one statement instead'
+  if (kind === 'DoStmt') return 'is a DO block, which may contain any number of statements; send one statement instead'
   if (kind === 'CopyStmt' && (value.filename || value.is_program))
-    return "copies to or from the database server's own machine"
-  if (kind === 'AlterSystemStmt' || kind === 'LoadStmt') return 'changes the database server itself, not its data'
+    return "copies files or programs on the database server's machine"
+  if (kind === 'AlterSystemStmt' || kind === 'LoadStmt') return 'changes the database server, not its data'
   return undefined
 }

@@ -50,10 +50,10 @@ describe('URL guard', () => {
 
   test('F9: the refusal says what is wrong and never repeats the URL', async () => {
     expect((await refusal('http://user:hunter2@example.com/'))?.message).toBe(
-      'The argument "url" has a user name or password in it; use an http or https URL of a public host.',
+      'The argument "url" contains a user name or password; use an http or https URL of a public host.',
     )
     expect((await refusal('http://10.0.0.1/?token=hunter2'))?.message).toBe(
-      'The argument "url" leads to a private or reserved address; use an http or https URL of a public host.',
+      'The argument "url" resolves to a private or reserved address; use an http or https URL of a public host.',
     )
     for (const [, url] of urlAttacks) if (url.length > 12) expect((await refusal(url))?.message).not.toContain(url)
   })
@@ -97,7 +97,9 @@ describe('URL guard', () => {
       lookup,
     })!
     await check({ all: Array(32).fill('https://example.com/') })
-    await expect(check({ all: Array(33).fill('https://example.com/') })).rejects.toThrow('"all[32]" is one too many')
+    await expect(check({ all: Array(33).fill('https://example.com/') })).rejects.toThrow(
+      '"all[32]" exceeds the limit of 32 URLs',
+    )
   })
 })
 

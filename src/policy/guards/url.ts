@@ -40,10 +40,10 @@ export async function vetUrl(text: string, options: VetOptions): Promise<VettedU
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const family = isIP(host)
   const allowed = (place: AddressRange) => place === 'public' || (allowPrivate && place === 'private')
-  if (family === 0 && !allowed(placeOfName(host))) throw new UnsafeUrl('names a host of an internal network')
+  if (family === 0 && !allowed(placeOfName(host))) throw new UnsafeUrl('has a host in an internal network')
   const addresses = family === 0 ? await addressesOf(host, clock, lookup) : [{ address: host, family }]
   if (!addresses.every(({ address }) => allowed(placeOf(address)))) {
-    throw new UnsafeUrl(`leads to ${allowPrivate ? 'a reserved' : 'a private or reserved'} address`)
+    throw new UnsafeUrl(`resolves to ${allowPrivate ? 'a reserved' : 'a private or reserved'} address`)
   }
   return { url, addresses }
 }
@@ -73,7 +73,8 @@ export function urlGuard(
     }
   }
   return async (values) => {
-    if (values.length > maxUrls) throw refuse(values[maxUrls]!.at, `is one too many; send ${maxUrls} at a time`)
+    if (values.length > maxUrls)
+      throw refuse(values[maxUrls]!.at, `exceeds the limit of ${maxUrls} URLs per call; send fewer at a time`)
     await Promise.all(values.map(check))
   }
 }
@@ -81,23 +82,22 @@ export function urlGuard(
 /** Accepts only URLs that all parsers read alike, because servers use their own parsers. */
 function plainUrl(text: string): URL {
   if (text.length > maxLength) throw new UnsafeUrl('is too long for a URL')
-  if (/[\0-\x20\x7f-\xa0\\]/.test(text)) throw new UnsafeUrl('has spaces, control characters or backslashes')
+  if (/[\0-\x20\x7f-\xa0\\]/.test(text)) throw new UnsafeUrl('contains spaces, control characters or backslashes')
   const [, authority, rest = ''] = /^https?:\/\/([^/?#]*)(.*)$/is.exec(text) ?? []
   if (authority === undefined) throw new UnsafeUrl('does not start with http:// or https://')
   // Some parsers use the last @, even after a ? or #.
   if (authority.includes('@') || (!rest.startsWith('/') && rest.includes('@')))
-    throw new UnsafeUrl('has a user name or password in it')
+    throw new UnsafeUrl('contains a user name or password')
   if (!/^[\x21-\x7e]*$/.test(authority)) throw new UnsafeUrl('has a host that is not written in ASCII (xn--…)')
   const url = URL.canParse(text) ? new URL(text) : undefined
   const host = authority.toLowerCase().replace(/:\d*$/, '')
   // Some parsers read 0x7f.1, 2130706433 and 127.1 as addresses, others as names; IPv6 is unambiguous.
-  if (!url || (url.hostname !== host && !host.startsWith('[')))
-    throw new UnsafeUrl('has a host that can be read in two ways')
+  if (!url || (url.hostname !== host && !host.startsWith('['))) throw new UnsafeUrl('has an ambiguous host')
   return url
 }
 
 async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<readonly Address[]> {
-  const unknown = () => new UnsafeUrl('has a host that could not be found')
+  const unknown = () => new UnsafeUrl('has a host that could not be resolved')
   using limit = deadline(clock, lookupMs, unknown)
   try {
     const found = await waitFor(lookup(host), limit.signal)

@@ -26,8 +26,8 @@ test('F8: a limit on a tool that does not exist is doubtful, once the tools of i
 
 test('F8: a limit that no call can meet is doubtful', () => {
   expect(doubts({ servers: { 'fi*': 1 }, tools: { read_file: 1 } })).toEqual([
-    'limits.servers.fi*: servers are named here, not matched; use limits.tools for patterns',
-    'limits.tools.read_file limits nothing; write it as server.tool',
+    'limits.servers.fi*: patterns are not supported here; use limits.tools for patterns',
+    'limits.tools.read_file has no effect; write it as server.tool',
   ])
 })
 

@@ -51,7 +51,7 @@ function explained(error: ProgramError, code: string, language: string): Program
     return { ...error, message: 'Modules are not supported: remove import and export.' }
   if (language !== 'javascript' || typeof stripped(wrapped(code)) !== 'string') return error
   // A model that has read TypeScript declarations is likely to write types.
-  return { ...error, message: `${error.message} (types need "language": "typescript")` }
+  return { ...error, message: `${error.message} (to use types, set "language" to "typescript")` }
 }
 
 export function runPrelude(vm: QuickJS, prelude: string): void {

@@ -87,7 +87,7 @@ export function startProgram(options: {
     print: (text) => printer.print(text.toString()) as undefined,
     call(id, name, input) {
       const [number, message] = [id.toNumber(), `${name.toString().replaceAll('\n', ' ')}\n${input.toString()}`]
-      if (++made > task.calls) return `The limit of ${task.calls} calls per program is reached.`
+      if (++made > task.calls) return `The limit of ${task.calls} calls per program was reached.`
       if (Buffer.byteLength(message) > task.callBytes) return `The input of a call exceeds ${task.callBytes} bytes.`
       calls.add(number)
       printer.flush()
@@ -95,7 +95,7 @@ export function startProgram(options: {
       return undefined
     },
     timer(id, ms) {
-      if (timers.size >= maxTimers) return `The limit of ${maxTimers} timers is reached.`
+      if (timers.size >= maxTimers) return `The limit of ${maxTimers} timers was reached.`
       const number = id.toNumber()
       const fire = () => {
         timers.delete(number)
@@ -141,7 +141,7 @@ function trapped(thrown: unknown): Omit<ProgramResult, 'truncated'> {
   const { name, message } = thrown as Error
   if (message.includes('out of memory')) return outOfMemory
   // After a WebAssembly trap the engine's state is undefined.
-  const error = { name: 'SandboxError', message: `The engine failed on this program (${name}: ${message}).` }
+  const error = { name: 'SandboxError', message: `The engine failed to run this program (${name}: ${message}).` }
   return { status: 'error', error, broken: true }
 }
 
@@ -153,13 +153,13 @@ const outOfMemory: Omit<ProgramResult, 'truncated'> = {
 
 const outOfTime = (cpuMs: number): Omit<ProgramResult, 'truncated'> => ({
   status: 'timeout',
-  error: { name: 'TimeoutError', message: `The program has used ${cpuMs / 1000} s of CPU time, which is the limit.` },
+  error: { name: 'TimeoutError', message: `The program exceeded its limit of ${cpuMs / 1000} s of CPU time.` },
   broken: true,
 })
 
 const stuck: Omit<ProgramResult, 'truncated'> = {
   status: 'error',
-  error: { name: 'Error', message: 'The program waits for a promise that can never settle.' },
+  error: { name: 'Error', message: 'The program is waiting for a promise that will never settle.' },
 }
 
 /** Send few messages, but soon: output must not be lost when the program is killed. */

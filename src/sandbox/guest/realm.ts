@@ -99,7 +99,8 @@ export function realm(native: Natives): RealmTools {
     return stringify({
       __proto__: null,
       name: text(() => error.name) ?? 'Error',
-      message: text(() => error.message) ?? text(() => shown(thrown)) ?? 'The thrown value cannot be shown.',
+      message:
+        text(() => error.message) ?? text(() => shown(thrown)) ?? 'The program threw a value that cannot be displayed.',
       stack: text(() => error.stack),
       code: text(() => error.code),
     })

@@ -10,7 +10,7 @@ import { ProtocolError, rpcCodes } from '../errors.ts'
 import { isObject, type Params } from '../inbound-message.ts'
 import { createResourceSubscriptions, type SessionSubscriptions } from '../session/subscriptions.ts'
 
-interface ListenSink {
+export interface ListenSink {
   send(message: Buffer): boolean
   end(answer: Buffer): void
 }

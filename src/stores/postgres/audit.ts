@@ -110,7 +110,7 @@ export async function openPostgresAudit(options: PostgresAuditOptions): Promise<
     retiredAt = clock.monotonic()
     const removed = await removeExpired(postgres, clock.now(), options.retainMs)
     if (removed.records > 0 || removed.partitions.length > 0) {
-      log.info({ ...where, ...removed }, 'removed audit records from PostgreSQL that are older than audit.retain')
+      log.info({ ...where, ...removed }, 'removed audit records older than audit.retain from PostgreSQL')
     }
   }
 

@@ -86,7 +86,7 @@ function withLimit(error: unknown, queryMs: number): unknown {
   const { message } = error as Error
   const ms = noConnection.test(message) ? connectMs : message === noReply ? queryMs : undefined
   if (ms === undefined) return error
-  return new Error(`it did not answer within ${ms / 1000} s (a fixed limit)`, { cause: error })
+  return new Error(`no response within ${ms / 1000} s (a fixed limit)`, { cause: error })
 }
 
 /** Encrypted connections also verify the certificate; only `no-verify` disables that. */

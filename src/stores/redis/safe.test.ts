@@ -126,7 +126,7 @@ withPart('redis-server', 'B10: a Redis that is away', () => {
     await until(() => !redis.up, { what: 'the loss' })
     const away = {
       code: 'OVERLOADED',
-      message: expect.stringContaining('Redis does not answer'),
+      message: expect.stringContaining('stores.redis'),
       details: { unsent: true },
     }
     await expect(vault.read('a')).rejects.toMatchObject(away)

@@ -50,7 +50,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const running = processFamilies(version, clock.now())
   const unread = counterFamily({
     name: 'toolway_metrics_unread_total',
-    help: 'Values missing from this page because reading them failed.',
+    help: 'Metrics missing from this page because they could not be read.',
   })
   const failures = unread.of()
 
@@ -99,7 +99,7 @@ function callMetrics(labels: Labels) {
   })
   const duration = histogramFamily({
     name: 'toolway_operation_duration_seconds',
-    help: 'How long operations took as callers see it, cached ones too; without those that were refused.',
+    help: 'Duration of operations as seen by callers, including cached but not refused operations.',
     labels: ['operation'],
   })
   const denials = counterFamily({
@@ -109,12 +109,12 @@ function callMetrics(labels: Labels) {
   })
   const limited = counterFamily({
     name: 'toolway_rate_limited_total',
-    help: 'Operations that a rate limit refused, by agent; they are among the denials, too.',
+    help: 'Operations refused by a rate limit, by agent. They also count as denials.',
     labels: ['agent'],
   })
   const findings = counterFamily({
     name: 'toolway_result_findings_total',
-    help: 'Results in which a scan found something, by kind; where scan.results is on.',
+    help: 'Results with scan findings, by kind (if scan.results is on).',
     labels: ['kind'],
   })
 
@@ -221,19 +221,19 @@ function toolMetrics(labels: Labels, isNative: (server: string) => boolean) {
   })
   const errors = counterFamily({
     name: 'toolway_tool_errors_total',
-    help: 'Calls that failed, by error code; tool_error where the tool itself said so. Refusals are no errors.',
+    help: 'Failed calls by tool and error code (tool_error if the tool reported the error), excluding refusals.',
     labels: ['tool', 'error'],
   })
   const failures = counterFamily({
     name: 'toolway_server_errors_total',
-    help: 'The same by server.',
+    help: 'Failed calls by server and error code, excluding refusals.',
     labels: ['server', 'error'],
   })
   const cache = { hit: hits, miss: misses, joined }
   const total = { hit: 0, miss: 0, joined: 0 }
   const hitRate = readFamily({
     name: 'toolway_tool_cache_hit_rate',
-    help: 'Hits per hits and misses since the start; NaN before the first of either.',
+    help: 'Share of cache hits among hits and misses since the start. NaN before the first of either.',
     type: 'gauge',
     read: () => [[[], total.hit / (total.hit + total.miss)]],
   })

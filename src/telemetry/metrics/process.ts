@@ -40,7 +40,7 @@ export function processFamilies(version: string, startedAt: number): Disposable 
       },
       {
         name: 'toolway_build_info',
-        help: 'Always 1; the labels tell what runs.',
+        help: 'Always 1. The labels describe the build.',
         type: 'gauge',
         labels: ['version', 'node'],
         read: () => [[[version, process.version], 1]],

@@ -116,7 +116,7 @@ function serverFamilies(servers: Read<'servers'>, labels: Labels): ReadFamilyOpt
     },
     {
       name: 'toolway_server_healthy',
-      help: '1 while a server is healthy, starting or not in use yet, 0 while it is degraded or unhealthy. Disabled ones are left out.',
+      help: '1 if the server is healthy, starting or not in use yet, 0 if it is degraded or unhealthy. Disabled servers are omitted.',
       type: 'gauge',
       merge: Math.min,
       ...byServer(({ health }) => (health === 'disabled' ? undefined : fine.has(health) ? 1 : 0)),
@@ -169,7 +169,7 @@ const reloadFamilies = (reloads: Read<'reloads'>): ReadFamilyOptions[] => [
   counter('toolway_reload_attempts_total', 'Attempts to apply a changed configuration.', () => reloads().attempts),
   counter(
     'toolway_reload_failures_total',
-    'Attempts that failed; the previous configuration stays active.',
+    'Failed attempts to apply a changed configuration.',
     () => reloads().attempts - reloads().successes,
   ),
   gauge('toolway_reload_last_succeeded', '1 unless the last attempt failed.', () =>
@@ -195,7 +195,7 @@ const auditFamilies = (audit: Read<'audit'>): ReadFamilyOptions[] => [
 const tokenFamilies = (tokens: Read<'tokens'>): ReadFamilyOptions[] => [
   {
     name: 'toolway_context_tokens',
-    help: 'Estimated context tokens of the tools: as exposed, if all were listed directly, and the saving.',
+    help: 'Estimated context tokens of the tools: as exposed, if all were listed directly, and the difference.',
     type: 'gauge',
     labels: ['kind'],
     read() {

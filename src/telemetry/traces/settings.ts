@@ -34,7 +34,7 @@ function endpointOf(env: OtelEnvironment, warnings: string[]): string | undefine
   if (isOff || endpoint === undefined) return undefined
   const protocol = variable(env, 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL') ?? variable(env, 'OTEL_EXPORTER_OTLP_PROTOCOL')
   if (protocol !== 'grpc') return endpoint
-  warnings.push('Traces are off: Toolway sends them over HTTP, and OTEL_EXPORTER_OTLP_PROTOCOL asks for grpc.')
+  warnings.push('Traces are off: OTEL_EXPORTER_OTLP_PROTOCOL is grpc, but Toolway exports traces only over HTTP.')
   return undefined
 }
 

@@ -124,5 +124,5 @@ test('S7: calls that are not listed are counted by what came of them', () => {
   const made = Array.from({ length: 200 }, (_, at) => call(`s.t${at}`, at % 2 ? 'ok' : 'unknown'))
   const { calls, truncated } = codeAnswer(ok, made)
   expect(calls).toHaveLength(60)
-  expect(truncated).toEqual(['140 further calls are not listed: 70 unknown, 70 ok.'])
+  expect(truncated).toEqual(['140 more calls are not listed: 70 unknown, 70 ok.'])
 })

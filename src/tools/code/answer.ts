@@ -53,9 +53,10 @@ function fitted({ value, logs }: ExecutionOutcome, room: number) {
   const cut: string[] = []
   const forLogs = Math.max(Math.floor(room / 4), room - (value?.length ?? 0))
   const shownLogs = shortened(logs, forLogs)
-  if (shownLogs !== logs) cut.push('The printed output was cut.')
+  if (shownLogs !== logs) cut.push('The printed output was truncated.')
   const shownValue = value === undefined ? undefined : fittedValue(value, room - jsonLength(shownLogs))
-  if (shownValue?.cut) cut.push(`The value (${value?.length} characters) was cut and is now text: return less.`)
+  if (shownValue?.cut)
+    cut.push(`The value (${value?.length} characters) was truncated and is returned as text. Return a smaller value.`)
   return { members: { value: shownValue?.value, logs: logs === '' ? undefined : shownLogs }, cut }
 }
 

@@ -125,7 +125,7 @@ test('B9: nothing recursive: what runs other calls is refused inside a program',
   ]
   for (const call of calls) {
     const { error } = await run(`await ${call}`)
-    expect(error, call).toMatchObject({ code: 'INVALID_ARGUMENTS', message: expect.stringContaining('does not run') })
+    expect(error, call).toMatchObject({ code: 'INVALID_ARGUMENTS', message: expect.stringContaining('cannot run') })
   }
   expect(inner).toEqual([])
 })
@@ -190,7 +190,7 @@ test('B9: what needs a person’s yes fails closed inside a program, also where 
   const answer = await run('await tools.s.wipe()', { peer, caller })
   expect(answer.error).toMatchObject({
     code: 'DENIED_BY_POLICY',
-    message: expect.stringContaining('outside of execute_code'),
+    message: expect.stringContaining('execute_code'),
   })
   expect(answer.calls).toMatchObject([{ tool: 's.wipe', status: 'refused', code: 'DENIED_BY_POLICY' }])
   expect(inner).toHaveLength(1)
@@ -203,7 +203,7 @@ test('B9: a result that is too large for a program is refused, and the list stil
   const { run } = createWorkshop({ servers: { s: [large, huge] }, limits: { answer: 2000 } })
   for (const tool of ['large', 'huge']) {
     const answer = await run(`await tools.s.${tool}()`)
-    expect(answer.error).toMatchObject({ code: 'RESULT_TOO_LARGE', message: expect.stringContaining('has run') })
+    expect(answer.error).toMatchObject({ code: 'RESULT_TOO_LARGE', message: expect.stringContaining(' ran,') })
     expect(answer.calls).toMatchObject([{ tool: `s.${tool}`, status: 'ok', code: 'RESULT_TOO_LARGE' }])
   }
 })

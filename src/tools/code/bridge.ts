@@ -106,7 +106,7 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
     const room = { left: limits.answer }
     if (name === 'call') return answer(readProgramCall(input), room, signal)
     if (name === 'calls') return answers(readProgramCalls(input, limits.calls), room, signal)
-    throw refusalOf('INVALID_ARGUMENTS', `A program cannot request "${name.slice(0, 100)}".`)
+    throw refusalOf('INVALID_ARGUMENTS', `There is no host function "${name.slice(0, 100)}".`)
   }
 
   return {
@@ -145,7 +145,7 @@ function textFor({ body, isError, refusal }: Result, tool: string, room: number)
   // A result may hold the same data twice, as text and as structured content; anything larger is not even parsed.
   const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
   if (text !== undefined && text.length <= room) return text
-  const sentence = `${tool} has run, but its result is larger than the program can receive (${room} characters left). Request less.`
+  const sentence = `${tool} ran, but its result is too large for the program (${room} characters left). Request less.`
   return new HostRefusal('RESULT_TOO_LARGE', sentence)
 }
 
@@ -153,10 +153,7 @@ const programOver = 'The program ended before this call returned.'
 const cancelled = () => new ToolwayError('CANCELLED', programOver)
 
 const tooMany = (calls: number) =>
-  new HostRefusal(
-    'OVERLOADED',
-    `A program may make ${calls} calls, and this one has reached that limit. Request more in each call.`,
-  )
+  new HostRefusal('OVERLOADED', `The program reached the limit of ${calls} calls. Request more in each call.`)
 
 const tooLong = (characters: number) =>
   new HostRefusal(
@@ -208,8 +205,7 @@ function createGate(places: number): (signal: AbortSignal) => Promise<Disposable
   }
 }
 
-const cannotAsk =
-  'A program cannot ask a person. Call this tool directly, outside of execute_code, so that a person can answer.'
+const cannotAsk = 'A program cannot ask a person. Call this tool directly instead of from execute_code.'
 
 /** A program has no user to ask, so a call that needs approval fails closed. Notifications are not passed on. */
 const unasked: Peer = {

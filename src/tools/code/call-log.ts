@@ -48,7 +48,7 @@ export function listCalls(calls: readonly InnerCall[]): { listed: readonly Liste
   const groups = grouped(calls)
   const listed = groups.slice(0, maxListed)
   const rest = calls.slice(listed.reduce((sum, { count = 1 }) => sum + count, 0))
-  const omitted = rest.length === 0 ? undefined : `${rest.length} further calls are not listed: ${tally(rest)}.`
+  const omitted = rest.length === 0 ? undefined : `${rest.length} more calls are not listed: ${tally(rest)}.`
   return { listed: listed.map(rounded), omitted }
 }
 

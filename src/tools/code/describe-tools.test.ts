@@ -63,7 +63,7 @@ test('B9: a name twice is described once; unknown ones say what is wrong and lea
   expect(declarations.match(/one\(/g)).toHaveLength(1)
   expect(unknown).toEqual([
     { name: 'words.none', message: 'no tool none on words' },
-    { name: 'toolway.find_tool', message: expect.stringContaining('not among the tools') },
+    { name: 'toolway.find_tool', message: expect.stringContaining('not a tool') },
   ])
 })
 

@@ -20,12 +20,21 @@ export const describeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'describe_tools',
     title: 'Describe tools',
     description:
-      'Gives TypeScript declarations (arguments, results, what they are for) of tools that search_tools has found, as ' +
-      'programs for execute_code call them: await tools.server.tool(args).',
+      'Returns TypeScript declarations (arguments, results, descriptions) of tools that search_tools found. ' +
+      'Programs in execute_code call them as: await tools.server.tool(args).',
     input: z.object({
       agent_id: agentId,
-      names: z.array(z.string().min(1).max(300)).min(1).max(50).describe('"server.tool", as search_tools gives them.'),
-      max_tokens: z.int().min(100).max(20_000).default(4000).describe('Leave out tools beyond this.'),
+      names: z
+        .array(z.string().min(1).max(300))
+        .min(1)
+        .max(50)
+        .describe('Names of the form "server.tool", from search_tools.'),
+      max_tokens: z
+        .int()
+        .min(100)
+        .max(20_000)
+        .default(4000)
+        .describe('Omit declarations beyond this number of tokens.'),
     }),
     readOnly: true,
     async run({ agent_id, names, max_tokens }, { call }) {
@@ -65,7 +74,7 @@ async function meaning(view: View, name: string, usable: Usable, wait: Wait): Pr
     if (served.length > 0) return served
     // For a closed server, the message must not reveal whether it has the tool.
     const closed = view.refusal(entry.server)?.message
-    return closed ?? `${plainText(spelling, 100)} is not among the tools that your programs may use.`
+    return closed ?? `${plainText(spelling, 100)} is not a tool that your programs may use.`
   } catch (thrown) {
     // Resolving may have started the server, and the name may be spelt with identifiers.
     const woken = spelt()

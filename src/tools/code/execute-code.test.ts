@@ -19,10 +19,10 @@ test('S7: the parameters are those of the contract, and cost few tokens', () => 
 
 test('S7: what the operator grants is told, and what it does not', () => {
   const described = (config: object) => createWorkshop({ servers: {}, config }).tool.definition.description
-  expect(described({})).toContain('in a sandbox without network and files.')
+  expect(described({})).toContain('in a sandbox without access to the network or files.')
   const granted = described({ allowNetwork: ['api.example.com'], allowPaths: ['/data'] })
   expect(granted).toContain('in a sandbox. ')
-  expect(granted).toContain('fetch(url) reaches api.example.com.')
+  expect(granted).toContain('fetch(url) can reach api.example.com.')
   expect(granted).toContain('Files under /data can be read')
 })
 
@@ -102,7 +102,7 @@ test('B10: an environment that was lost with its process says so; what the sandb
   const claim = async () => ({ ours: true, lost: true }) as const
   const workshop = createWorkshop({ servers: {}, claim })
   const lost = await workshop.run('1', { args: { environment: 'mine' } })
-  expect(lost).toMatchObject({ value: 1, reset: 'The process that held it is gone.' })
+  expect(lost).toMatchObject({ value: 1, reset: 'The process that held it has ended.' })
   expect((await workshop.run('1')).reset).toBeUndefined()
 })
 

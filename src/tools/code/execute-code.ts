@@ -40,15 +40,15 @@ export function executeCode(options: ExecuteCodeOptions): Tool {
       code: z
         .string()
         .min(1)
-        .refine((code) => Buffer.byteLength(code) <= maxSource, `it may have ${maxSource} bytes`)
-        .describe('The program; await works at its top level.'),
+        .refine((code) => Buffer.byteLength(code) <= maxSource, `must not be larger than ${maxSource} bytes`)
+        .describe('The program. Top-level await is supported.'),
       language: z.enum(languages as [Language, ...Language[]]).default(usualLanguage(languages)),
       environment: z
         .string()
         .min(1)
         .max(100)
         .optional()
-        .describe('A name of your own: variables are kept for the next run with the same name.'),
+        .describe('Any name: variables are kept for the next run with the same name.'),
       timeout_ms: z.int().min(1).max(config.timeout).default(config.timeout),
     }),
     // The program has its own deadline; this one also covers the wait before it and the work after it.
@@ -90,7 +90,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
     const sentence = outcome.error?.message ?? 'The sandbox could not run this program; try again later.'
     throw new ToolwayError('OVERLOADED', sentence)
   }
-  const reset = outcome.reset ?? (claimed?.lost ? 'The process that held it is gone.' : undefined)
+  const reset = outcome.reset ?? (claimed?.lost ? 'The process that held it has ended.' : undefined)
   const answer = codeAnswer({ ...outcome, reset }, calls)
   const content = [{ type: 'text', text: JSON.stringify(answer) }]
   return resultOf({ content, structuredContent: answer, isError: answer.status !== 'ok' || undefined })
@@ -99,7 +99,7 @@ async function runProgram(program: Asked, call: Call, options: ExecuteCodeOption
 /** Stateless clients' calls are forwarded to the process that holds it; calls of a session or a chat are not. */
 const heldElsewhere = (environment: string) =>
   invalidArguments(
-    `The environment ${JSON.stringify(environment)} belongs to another process of this gateway, and this call cannot be forwarded there: use another name, or none.`,
+    `The environment ${JSON.stringify(environment)} belongs to another process of this gateway, and this call cannot be forwarded there: use another name, or omit "environment".`,
   )
 
 function refuseUnavailable({ tier, languages, missing }: Isolation, language: Language): void {
@@ -147,7 +147,7 @@ const spelt = { javascript: 'JavaScript', typescript: 'TypeScript', python: 'Pyt
 
 const scopes = {
   javascript:
-    'In scope: await tools.server.tool({…}) calls any of your tools and gives its structured content or text ' +
+    'In scope: await tools.server.tool({…}) calls any of your tools and returns its structured content or text ' +
     '(several at once: Promise.all), await search("task"), await describe("server.tool"); a failed call throws ' +
     'ToolError {code, message}.',
   python:
@@ -163,23 +163,23 @@ function describeSandbox(grants: SandboxGrants): string {
   const javascript = languages.some((language) => language !== 'python')
   return [
     `Runs a program (${languages.map((language) => spelt[language]).join(', ')}) in a sandbox${withheld(grants)}.`,
-    'Use it to combine, filter or count the results of many tool calls: only the last expression, or what is returned,',
-    `and what is printed reach you (${maxAnswer / 1000},000 characters).`,
+    'Use it to combine, filter or count the results of many tool calls: you see only the value of the last expression',
+    `(or the returned value) and the printed output, up to ${maxAnswer / 1000},000 characters.`,
     ...(javascript ? [scopes.javascript] : []),
     ...(python ? [`${javascript ? 'In Python: ' : 'In scope: '}${scopes.python}`] : []),
     ...granted(grants, javascript),
-    `At most ${grants.timeout / 1000} s and ${codeLimits.calls} calls.`,
+    `Limits: ${grants.timeout / 1000} s and ${codeLimits.calls} calls.`,
   ].join(' ')
 }
 
 function withheld({ allowNetwork, allowPaths }: SandboxGrants): string {
-  const none = [...(allowNetwork.length === 0 ? ['network'] : []), ...(allowPaths.length === 0 ? ['files'] : [])]
-  return none.length === 0 ? '' : ` without ${none.join(' and ')}`
+  const none = [...(allowNetwork.length === 0 ? ['the network'] : []), ...(allowPaths.length === 0 ? ['files'] : [])]
+  return none.length === 0 ? '' : ` without access to ${none.join(' or ')}`
 }
 
 function granted({ allowNetwork, allowPaths }: SandboxGrants, javascript: boolean): readonly string[] {
   return [
-    ...(javascript && allowNetwork.length > 0 ? [`In JavaScript fetch(url) reaches ${some(allowNetwork)}.`] : []),
+    ...(javascript && allowNetwork.length > 0 ? [`In JavaScript, fetch(url) can reach ${some(allowNetwork)}.`] : []),
     ...(allowPaths.length > 0
       ? [`Files under ${some(allowPaths)} can be read (JavaScript: await readText(path)).`]
       : []),

@@ -20,7 +20,7 @@ export const readProgramCall = (input: string): ProgramCall => programCallFrom(r
 export function readProgramCalls(input: string, most: number): readonly ProgramCall[] {
   const calls = read(input)
   if (!Array.isArray(calls.value) || calls.value.length > most)
-    throw refused(`a list of at most ${most} calls is expected`)
+    throw refused(`expected a list of at most ${most} calls`)
   return calls.items().map(programCallFrom)
 }
 
@@ -29,7 +29,7 @@ function read(input: string): Json {
   try {
     return Json.parse(input)
   } catch {
-    throw refused('it is not JSON in which each name occurs once')
+    throw refused('it is not valid JSON, or has a duplicate name')
   }
 }
 
@@ -45,7 +45,7 @@ function programCallFrom(asked: Json): ProgramCall {
 const isName = (value: unknown): value is string => typeof value === 'string' && value !== '' && value.length <= maxName
 
 const refused = (why: string) =>
-  new HostRefusal('INVALID_ARGUMENTS', `A call was not understood: ${why}. Write tools.server.tool({ … }).`)
+  new HostRefusal('INVALID_ARGUMENTS', `Invalid tool call: ${why}. Write tools.server.tool({ … }).`)
 
 const maxMessage = 4000
 const maxCode = 100

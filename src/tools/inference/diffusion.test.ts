@@ -35,8 +35,6 @@ describe('diffusion', () => {
     })
     expect((await model.run('diffusion', { prompt: '/files/1.png' })).content).toHaveLength(1)
     expect((await refusalOf(model.run('diffusion', { prompt: 'http://169.254.169.254/x' }))).code).toBe('UNSAFE_URL')
-    expect((await refusalOf(model.run('diffusion', { prompt: 'http://[' }))).message).toContain(
-      'did not answer with images',
-    )
+    expect((await refusalOf(model.run('diffusion', { prompt: 'http://[' }))).message).toContain('did not return images')
   })
 })

@@ -14,16 +14,16 @@ export function diffusion(options: InferenceOptions): Tool | undefined {
   const { maxBytes } = options.config.native.inference
   return defineTool({
     name: 'diffusion',
-    title: 'Make an image',
-    description: 'Generates one or several images from a description.',
+    title: 'Generate an image',
+    description: 'Generates one or more images from a description.',
     input: z.object({
-      prompt: z.string().min(1).max(32_000).describe('What the image shows, and how.'),
+      prompt: z.string().min(1).max(32_000).describe('Description of the image.'),
       size: z
         .string()
         .regex(/^\d{2,4}x\d{2,4}$/)
         .optional()
         .describe('Width and height, such as 1024x1024.'),
-      n: z.int().min(1).max(4).default(1).describe('How many.'),
+      n: z.int().min(1).max(4).default(1).describe('Number of images.'),
       model: modelArgument(choice),
     }),
     ...inferenceTraits(options),

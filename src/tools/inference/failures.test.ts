@@ -40,7 +40,7 @@ describe('model servers that fail', () => {
       expect(bodyOf(await speak()).content).toMatchObject([{ mimeType: 'audio/mpeg' }])
       expect(proxy.asked).toHaveLength(1)
       await proxy[Symbol.asyncDispose]()
-      expect((await refusalOf(speak())).message).toContain('Check HTTP_PROXY, or put models.invalid into NO_PROXY')
+      expect((await refusalOf(speak())).message).toContain('Check HTTP_PROXY, or add models.invalid to NO_PROXY')
     } finally {
       vi.unstubAllEnvs()
     }

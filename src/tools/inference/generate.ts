@@ -29,12 +29,12 @@ export function generate(options: InferenceOptions): Tool | undefined {
     name: 'generate',
     title: 'Generate text',
     description:
-      'Generates text with a language model: an answer to a prompt, or the next message of a conversation. With a schema ' +
-      'the answer is JSON that fits it.',
+      'Generates text with a language model: an answer to a prompt, or the next message of a conversation. With a schema, ' +
+      'the answer is JSON that matches it.',
     input: z.object({
-      prompt: z.string().max(maxLength).optional().describe('What to answer; or give messages.'),
+      prompt: z.string().max(maxLength).optional().describe('The prompt. Pass either this or messages.'),
       messages: z.array(message).min(1).max(200).optional().describe('A conversation to continue.'),
-      system: z.string().max(maxLength).optional().describe('How the model should behave.'),
+      system: z.string().max(maxLength).optional().describe('The system prompt.'),
       max_tokens: z.int().min(1).max(1_000_000).optional(),
       temperature: z.number().min(0).max(2).optional(),
       schema: z.record(z.string(), z.unknown()).optional().describe('A JSON Schema for the answer.'),
@@ -43,7 +43,7 @@ export function generate(options: InferenceOptions): Tool | undefined {
     output: z.object({
       model: z.string(),
       text: z.string(),
-      value: z.unknown().optional().describe('The answer as a value, if a schema was given.'),
+      value: z.unknown().optional().describe('The parsed answer, if a schema was given.'),
       finish_reason: z.string(),
       usage: z.object({ prompt_tokens: z.number(), completion_tokens: z.number() }).optional(),
     }),
@@ -75,14 +75,14 @@ export function languageModel({ models }: InferenceOptions, choice: Choice, aske
 }
 
 function messagesOf(prompt?: string, messages?: readonly ChatMessage[], system?: string): ChatMessage[] {
-  if ((prompt === undefined) === (messages === undefined)) throw invalidArguments('Give either "prompt" or "messages".')
+  if ((prompt === undefined) === (messages === undefined)) throw invalidArguments('Pass either "prompt" or "messages".')
   const instruction: ChatMessage[] = system === undefined ? [] : [{ role: 'system', content: system }]
   return [...instruction, ...(messages ?? [{ role: 'user', content: prompt as string } as const])]
 }
 
 function fitting(found: ParsedAnswer): unknown {
   if ('value' in found) return found.value
-  const sentence = `The answer of the model does not fit the schema: it ${found.problem}. Try again, or use a simpler schema.`
+  const sentence = `The answer of the model does not match the schema: it ${found.problem}. Try again, or use a simpler schema.`
   throw new ToolwayError('SERVER_UNAVAILABLE', sentence)
 }
 

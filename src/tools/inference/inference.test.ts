@@ -32,13 +32,13 @@ describe('inference tools', () => {
     const { structuredContent } = bodyOf(await runTool(made.generate as Tool, { prompt: 'hi' }))
     expect(structuredContent).toMatchObject({ model: name })
     expect(made.generate?.definition.inputSchema).toMatchObject({
-      properties: { model: { description: expect.stringContaining(`Which model: ${name}, `) } },
+      properties: { model: { description: expect.stringContaining(`The model: ${name}, `) } },
     })
   })
 
   test('F17: a model that is not there is refused with what there is', async () => {
     const made = tools({ written: { local: openai, other: openai } })
     const refusal = await refusalOf(runTool(made.generate as Tool, { prompt: 'x', model: 'locl' }))
-    expect(refusal.message).toBe('There is no model "locl" for this; did you mean "local"?')
+    expect(refusal.message).toBe('There is no model "locl" for this task; did you mean "local"?')
   })
 })

@@ -75,7 +75,7 @@ function credentials({ name }: ModelTask, { baseUrl, apiKey }: ServedModel) {
   if (apiKey === undefined || apiKey === 'none') return { authorization: {}, secrets: [] }
   if (/^[\x21-\x7e]+$/.test(apiKey)) return { authorization: { authorization: `Bearer ${apiKey}` }, secrets: [apiKey] }
   throw invalidArguments(
-    `The key of the model ${name} cannot be sent. Check models.${name}.apiKey for spaces and line breaks.`,
+    `The API key of the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
   )
 }
 
@@ -89,31 +89,35 @@ function refused(place: ModelTask, status: number, retryAfter: string, quote: st
   const { name, task } = place
   const http = `HTTP ${status}`
   // The server's message about a key may quote part of it.
-  if (status === 401 || status === 403) return failed(place, `rejected our key (${http}). Check models.${name}.apiKey.`)
+  if (status === 401 || status === 403)
+    return failed(place, `rejected the API key (${http}). Check models.${name}.apiKey.`)
   if (status === 404 || status === 405)
-    return failed(place, `cannot do this (${http}). Name a model that can in native.inference.${task}.${quote}`)
+    return failed(
+      place,
+      `does not support this task (${http}). Set native.inference.${task} to a model that does.${quote}`,
+    )
   if (status === 429 || status === 503) {
     const retryAfterMs = /^\d{1,6}$/.test(retryAfter) ? Number(retryAfter) * 1000 : undefined
     const sentence = `The server of the model ${name} is too busy (${http}). Try again later.`
     return new ToolwayError('OVERLOADED', sentence, { retryAfterMs })
   }
   if (status >= 300 && status < 400)
-    return failed(place, `redirects, which is not followed. Put the final address into models.${name}.baseUrl.`)
+    return failed(place, `sent a redirect, which is not followed. Set the final address in models.${name}.baseUrl.`)
   if (status >= 500) return failed(place, `failed (${http}). Check its log.${quote}`)
   return invalidArguments(`The server of the model ${name} refused the request (${http}). Change the request.${quote}`)
 }
 
 export const noAnswer = (place: ModelTask, wanted: string): ToolwayError =>
-  failed(place, `did not answer with ${wanted}. Check native.inference.${place.task}.`)
+  failed(place, `did not return ${wanted}. Check native.inference.${place.task}.`)
 
 const tooLarge = (place: ModelTask, most: number): ToolwayError =>
-  failed(place, `sent more than ${most} bytes. Ask for less; the operator can raise native.inference.maxBytes.`)
+  failed(place, `sent more than ${most} bytes. Request less, or ask the operator to raise native.inference.maxBytes.`)
 
 function lost(place: ModelTask, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ProxyError) return failed(place, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
   if (begun) return failed(place, `closed the connection during its answer (${why}). Try again.`, thrown)
-  const advice = `Check that it runs and that models.${place.name}.baseUrl is right.`
+  const advice = `Check that it is running and that models.${place.name}.baseUrl is correct.`
   return failed(place, `cannot be reached (${why}). ${advice}`, thrown)
 }
 

@@ -31,7 +31,7 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
   if (wanted !== undefined && !all.includes(wanted)) {
     log.warn(
       { task, model: wanted },
-      `native.inference.${task} names no model that can do this; the tool is not offered`,
+      `native.inference.${task} is not a model that supports this task; the tool is not offered`,
     )
     return { names: [], pick: none }
   }
@@ -43,12 +43,12 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
     const name = asked ?? usual
     if (name !== undefined && names.includes(name)) return name
     if (names.length === 0) return none()
-    const hint = didYouMean(name ?? '', names, `; there are ${names.join(', ')}.`)
-    throw invalidArguments(`There is no model "${(name ?? '').slice(0, 100)}" for this${hint}`)
+    const hint = didYouMean(name ?? '', names, `; available: ${names.join(', ')}.`)
+    throw invalidArguments(`There is no model "${(name ?? '').slice(0, 100)}" for this task${hint}`)
   }
 
   function none(): never {
-    throw invalidArguments(`No model is configured for this; see native.inference.${task}.`)
+    throw invalidArguments(`No model is configured for this task; set native.inference.${task}.`)
   }
 }
 
@@ -127,7 +127,7 @@ export const modelArgument = ({ names }: Choice) =>
   z
     .string()
     .optional()
-    .describe(`Which model: ${names.slice(0, 20).join(', ')}. The first if absent.`)
+    .describe(`The model: ${names.slice(0, 20).join(', ')}. Default: the first.`)
 
 /** Decodes base64 or a `data:` URL. Detects the media type from the bytes. */
 export function bytesFrom(field: string, data: string, kind: 'image' | 'audio', most: number) {

@@ -44,9 +44,9 @@ describe('speech', () => {
       '/audio/speech': sends('text/html', Buffer.from('<p>')),
       '/audio/transcriptions': answers(200, { words: [] }),
     })
-    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('did not answer with audio')
+    expect((await refusalOf(model.run('speech', { text: 'x' }))).message).toContain('did not return audio')
     const audio = wav.toString('base64')
-    expect((await refusalOf(model.run('speech', { audio }))).message).toContain('did not answer with text')
+    expect((await refusalOf(model.run('speech', { audio }))).message).toContain('did not return text')
     expect((await refusalOf(model.run('speech', { audio, text: 'x' }))).message).toContain('either "text"')
     expect((await refusalOf(model.run('speech', {}))).message).toContain('either "text"')
   })

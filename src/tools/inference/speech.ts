@@ -16,14 +16,13 @@ export function speech(options: InferenceOptions): Tool | undefined {
   return defineTool({
     name: 'speech',
     title: 'Text to speech, or transcription',
-    description:
-      'Turns text into spoken audio; or, given audio instead of text, transcribes it. Give either text or audio.',
+    description: 'Converts text to spoken audio, or transcribes audio. Pass either text or audio.',
     input: z.object({
-      text: z.string().min(1).max(100_000).optional().describe('What to say.'),
-      voice: z.string().max(100).default('alloy').describe('Which voice, as the model names them.'),
+      text: z.string().min(1).max(100_000).optional().describe('The text to speak.'),
+      voice: z.string().max(100).default('alloy').describe('Name of the voice, as defined by the model.'),
       format: z.enum(['mp3', 'wav', 'opus', 'flac', 'aac']).default('mp3').describe('Format of the spoken audio.'),
       speed: z.number().min(0.25).max(4).optional(),
-      audio: z.string().optional().describe('A recording in base64, to be transcribed.'),
+      audio: z.string().optional().describe('A base64 recording to transcribe.'),
       language: z.string().max(20).optional().describe('The language of the recording, such as en.'),
       model: modelArgument(speakers),
     }),
@@ -31,7 +30,7 @@ export function speech(options: InferenceOptions): Tool | undefined {
     run({ text, audio, ...given }, { signal }) {
       if (text !== undefined && audio === undefined) return speak(text, given, signal)
       if (audio !== undefined && text === undefined) return writeDown(audio, given, signal)
-      throw invalidArguments('Give either "text" to be spoken or "audio" to be transcribed.')
+      throw invalidArguments('Pass either "text" to speak or "audio" to transcribe.')
     },
   })
 

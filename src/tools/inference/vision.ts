@@ -11,7 +11,7 @@ const maxImages = 8
 
 const image = z.strictObject({
   data: z.string().optional().describe('The image in base64.'),
-  url: z.string().optional().describe('Or where it is, https.'),
+  url: z.string().optional().describe('The https URL of the image, instead of data.'),
 })
 
 /** Answers questions about images (F17). */
@@ -22,9 +22,9 @@ export function vision(options: InferenceOptions): Tool | undefined {
   return defineTool({
     name: 'vision',
     title: 'Look at images',
-    description: 'Answers a question about one or several images with a model: describe, read, compare.',
+    description: 'Answers a question about one or more images: describe, read or compare them.',
     input: z.object({
-      prompt: z.string().max(100_000).default('What is in this image?').describe('What to find out.'),
+      prompt: z.string().max(100_000).default('What is in this image?').describe('The question about the images.'),
       images: z.array(image).min(1).max(maxImages),
       max_tokens: z.int().min(1).max(1_000_000).optional(),
       model: modelArgument(choice),
@@ -70,7 +70,7 @@ export function vision(options: InferenceOptions): Tool | undefined {
     const { bytes, cut, status } = await guardedGet(url, { vet: options.vet, signal, maxBytes, accept: 'image/*' })
     const mimeType = sniffedType(bytes)
     if (!cut && status < 300 && mimeType?.startsWith('image/')) return { bytes, mimeType }
-    const why = cut ? 'is too large' : status < 300 ? 'is not an image' : `answers with HTTP ${status}`
-    throw invalidArguments(`What is at "${field}.url" ${why}; give another image.`)
+    const why = cut ? 'is too large' : status < 300 ? 'is not an image' : `could not be fetched (HTTP ${status})`
+    throw invalidArguments(`The content of "${field}.url" ${why}; use another image.`)
   }
 }

@@ -116,7 +116,7 @@ test('G4: execute_tool runs other meta-tools, but neither itself nor a batch', a
   for (const tool of ['execute_tool', 'execute_tools']) {
     const refusal = await refusalOf(house.ask('execute_tool', { server: 'toolway', tool, args: {} }))
     expect(refusal.code).toBe('INVALID_ARGUMENTS')
-    expect(refusal.message).toContain(`execute_tool does not run ${tool}`)
+    expect(refusal.message).toContain(`execute_tool cannot run ${tool}`)
   }
 })
 

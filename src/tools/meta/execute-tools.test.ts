@@ -185,7 +185,7 @@ test.each([
   [{ calls: [{ server: 'a' }] }, '"calls[0].tool" is missing'],
   [
     { calls: [{ server: 'a', tool: 'read', arguments: {} }] },
-    '"calls[0].arguments" is unknown (known are server, tool, args)',
+    '"calls[0].arguments" is unknown (known fields: server, tool, args)',
   ],
 ])('F6: a malformed batch is refused whole, before anything runs', async (args, sentence) => {
   const house = createBatchHouse()

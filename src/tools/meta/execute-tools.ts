@@ -15,8 +15,8 @@ export const executeTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     title: 'Execute several tools',
     description:
       `Runs up to ${maxCalls} independent tool calls at once, on any servers, and returns in the same order: ` +
-      '{results: [{server, tool, ok, result | error}]}. A failed call does not affect the others. Much faster than one by ' +
-      'one; not for calls that need the result of another.',
+      '{results: [{server, tool, ok, result | error}]}. A failed call does not affect the others. Much faster than one call ' +
+      'at a time. Not for calls that need the result of another call.',
     input: z.object({
       agent_id: agentId,
       calls: z.array(z.strictObject(nestedCallFields)).min(1).max(maxCalls),
@@ -100,8 +100,8 @@ export const executeTool = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'execute_tool',
     title: 'Execute a tool',
     description:
-      'Runs one tool of one server and gives its own result, unchanged. Its arguments are described by the inputSchema ' +
-      'from get_server_tools or find_tool(detail: "full"). For several calls at once use execute_tools.',
+      'Runs one tool of one server and returns its result unchanged. The inputSchema of the tool describes its arguments: get it ' +
+      'from get_server_tools or find_tool(detail: "full"). For several calls at once, use execute_tools.',
     input: z.object({
       agent_id: agentId,
       ...nestedCallFields,

@@ -23,7 +23,7 @@ test.each(['find_tool', 'search_tools'])(
       ],
       returned: 2,
       total: 4,
-      hint: '2 of 4 shown; say more precisely what it should do, name a server or raise limit.',
+      hint: 'Showing 2 of 4 matches; use a more specific query, set server or raise limit.',
     })
     expect(Object.keys(JSON.parse(JSON.stringify(answer))).sort()).toEqual(['hint', 'matches', 'returned', 'total'])
     expect(Object.keys(answer.matches[0]!).sort()).toEqual(['description', 'name', 'server'])
@@ -53,7 +53,7 @@ test('T4: a search may be held to one server, never finds meta-tools, and refuse
     matches: [],
     returned: 0,
     total: 0,
-    hint: 'No tool has any of these words; try other words, or list_servers tells what there is.',
+    hint: 'No tool matches these words; try other words, or call list_servers to see what is available.',
   })
   const refusal = await refusalOf(house.ask('find_tool', { query: 'read', server: 'wbe' }))
   expect(refusal).toMatchObject({ code: 'SERVER_NOT_FOUND', message: 'There is no server "wbe"; did you mean "web"?' })
@@ -61,13 +61,13 @@ test('T4: a search may be held to one server, never finds meta-tools, and refuse
 
 test('T4: where nothing matches, the words of tools that come near are named, else another way', async () => {
   const hintOf = async (args: object) => structuredOf<{ hint?: string }>(await house.ask('find_tool', args)).hint
-  expect(await hintOf({ query: 'wrote fiel' })).toBe('No tool has any of these words; did you mean "write" or "file"?')
+  expect(await hintOf({ query: 'wrote fiel' })).toBe('No tool matches these words; did you mean "write" or "file"?')
   expect(await hintOf({ query: 'zebra', server: 'web' })).toBe(
-    'No tool of the server web has any of these words; try other words, or search all servers.',
+    'No tool of the server web matches these words; try other words, or search all servers.',
   )
   expect(await hintOf({ query: 'read', server: 'files', limit: 1 })).toBeUndefined()
   expect(await hintOf({ query: 'file', server: 'files', limit: 1 })).toBe(
-    '1 of 3 shown; say more precisely what it should do or raise limit.',
+    'Showing 1 of 3 matches; use a more specific query or raise limit.',
   )
 })
 

@@ -27,10 +27,13 @@ export const findTool = (options: MetaToolsOptions): Tool =>
         .string()
         .min(1)
         .max(1000)
-        .describe('What it should do: "read a text file". Several steps: a sentence each.'),
-      limit: z.int().min(1).max(50).default(5).describe('How many matches at most.'),
+        .describe('What the tool should do, such as "read a text file". For several steps, write one sentence each.'),
+      limit: z.int().min(1).max(50).default(5).describe('Maximum number of matches.'),
       server: z.string().optional().describe('Only tools of this server.'),
-      detail: z.enum(['brief', 'full']).default('brief').describe('full: also whole descriptions and inputSchema.'),
+      detail: z
+        .enum(['brief', 'full'])
+        .default('brief')
+        .describe('"full" adds the whole description and the inputSchema.'),
     }),
     readOnly: true,
     timeoutMs: outerTimeoutMs,
@@ -52,11 +55,12 @@ export const findTool = (options: MetaToolsOptions): Tool =>
 
 /** Code mode has no `execute_tool`: programs call the tools. */
 const description = (servers: readonly ServerSummary[], name: string) =>
-  'Finds tools for a task among all servers, best first. Use it whenever none of the tools that you see fits, and ' +
+  'Searches the tools of all servers for a task, best match first. Use it whenever no tool that you see fits, and ' +
   `before you say that something cannot be done. ${name === 'search_tools' ? inPrograms : byCall}${serversSentence(servers)}`
 
-const byCall = 'Then run a match with execute_tool(server, name, args); detail "full" gives its inputSchema.'
-const inPrograms = 'Then declare a match with describe_tools and call it in execute_code as tools.server.name(args).'
+const byCall = 'Then run a match with execute_tool(server, name, args); detail "full" adds its inputSchema.'
+const inPrograms =
+  'Then get the declaration of a match with describe_tools and call it in execute_code as tools.server.name(args).'
 
 const full = ({ entry: { server, name, definition } }: Served) => ({
   server,
@@ -67,15 +71,15 @@ const full = ({ entry: { server, name, definition } }: Served) => ({
 
 function hintFor({ tools, total }: SearchResult, view: View, query: string, server?: string): string | undefined {
   if (total > tools.length) {
-    const narrower = server === undefined ? ', name a server' : ''
-    return `${tools.length} of ${total} shown; say more precisely what it should do${narrower} or raise limit.`
+    const narrower = server === undefined ? ', set server' : ''
+    return `Showing ${tools.length} of ${total} matches; use a more specific query${narrower} or raise limit.`
   }
   if (total > 0) return undefined
   const where = server === undefined ? 'No tool' : `No tool of the server ${server}`
   const meant = wordsMeant(query, usableTools(view, server))
-  if (meant.length > 0) return `${where} has any of these words; did you mean ${meant.join(' or ')}?`
-  const other = server === undefined ? 'list_servers tells what there is' : 'search all servers'
-  return `${where} has any of these words; try other words, or ${other}.`
+  if (meant.length > 0) return `${where} matches these words; did you mean ${meant.join(' or ')}?`
+  const other = server === undefined ? 'call list_servers to see what is available' : 'search all servers'
+  return `${where} matches these words; try other words, or ${other}.`
 }
 
 /** If there are more words than this, they are hardly all misspelt. */

@@ -21,14 +21,14 @@ export const getServerTools = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'get_server_tools',
     title: 'Get the tools of a server',
     description:
-      'Gives the definitions (name, description, inputSchema) of the tools of one server: read them before you call ' +
-      'execute_tool. On a large server narrow it down by names or pattern, and bound it by max_schema_tokens.',
+      'Returns the definitions (name, description, inputSchema) of the tools of one server. Read them before you call ' +
+      'execute_tool. On a large server, filter by names or pattern, and set max_schema_tokens.',
     input: z.object({
       agent_id: agentId,
       server: z.string().describe('A name from list_servers.'),
-      names: z.array(z.string()).optional().describe('Only these tools; names that do not exist are left out.'),
-      pattern: z.string().optional().describe('Only tools whose name matches; * stands for anything: "read_*".'),
-      max_schema_tokens: z.int().min(0).optional().describe('Cut the list before it costs more tokens than this.'),
+      names: z.array(z.string()).optional().describe('Return only these tools; unknown names are ignored.'),
+      pattern: z.string().optional().describe('Return only tools whose name matches; * matches any text: "read_*".'),
+      max_schema_tokens: z.int().min(0).optional().describe('Truncate the list to this many tokens.'),
     }),
     readOnly: true,
     // The server's own timeout limits its start.
@@ -91,7 +91,7 @@ function whyEmpty(view: View, server: string): ToolwayError | undefined {
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
   if (status.health !== 'unhealthy' && status.health !== 'disabled') return view.refusal(server, 'tool')
-  const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; server_health tells more.`
+  const sentence = `The server "${server}" is ${status.health}${reason}, and its tools are not known; call server_health for details.`
   return new ToolwayError('SERVER_UNHEALTHY', sentence, { server })
 }
 
@@ -110,8 +110,8 @@ export const listTools = (options: MetaToolsOptions): Tool =>
     name: 'list_tools',
     title: 'List tools',
     description:
-      'Lists the tools of one server, or of all, by name and one line each, without schemas. Cheap; still, with ' +
-      'hundreds of tools find_tool is cheaper.',
+      'Lists the tools of one server or all servers, with the name and one line each, without schemas. With ' +
+      'hundreds of tools, find_tool uses fewer tokens.',
     input: z.object({
       agent_id: agentId,
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),

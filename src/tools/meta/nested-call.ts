@@ -16,12 +16,12 @@ export interface NestedCallRequest {
 
 export const nestedCallFields = {
   server: z.string().describe('A name from list_servers.'),
-  tool: z.string().describe('The name of the tool as get_server_tools or find_tool gives it.'),
+  tool: z.string().describe('The name of the tool, from get_server_tools or find_tool.'),
   // Not a Zod record, which would copy the object and drop odd keys: the tool gets exactly what was sent.
   args: z
     .unknown()
     .optional()
-    .meta({ type: 'object', description: "The tool's arguments, an object (a JSON string of one is understood too)." }),
+    .meta({ type: 'object', description: "The tool's arguments: an object, or an object as a JSON string." }),
 }
 
 export const timeoutMs = z.int().min(1).max(3_600_000).optional()
@@ -54,8 +54,8 @@ export async function runNestedCall(
   const { entry } = await access.view(caller).find('tool', asked.server, asked.tool, wait)
   // Tools that carry calls cannot run each other, or one request could grow without bound.
   if (entry.traits.carries) {
-    const advice = `name the tool that you want to run, or call ${entry.name} directly.`
-    throw invalidArguments(`${call.entry.name} does not run ${entry.name}: ${advice}`)
+    const advice = `pass the tool that you want to run, or call ${entry.name} directly.`
+    throw invalidArguments(`${call.entry.name} cannot run ${entry.name}: ${advice}`)
   }
   return access.handle({
     id: randomUUID(),

@@ -95,7 +95,7 @@ test.each(['list_tools', 'server_health'])('T1: %s refuses a server that is none
     message: 'There is no server "file"; did you mean "files"?',
   })
   const lost = await refusalOf(house.ask(tool, { server: 'zebra' }))
-  expect(lost.message).toBe('There is no server "zebra"; list_servers shows those that you may use.')
+  expect(lost.message).toBe('There is no server "zebra"; call list_servers to see the servers you may use.')
 })
 
 test('T4: registry_summary counts servers, tools, servers by status and the tokens of every way of listing', async () => {

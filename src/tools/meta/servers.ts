@@ -10,12 +10,12 @@ export const listServers = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'list_servers',
     title: 'List servers',
     description: (servers) =>
-      'Lists the servers whose tools you can use: name, what it is for, status, number of tools. Begin here for an ' +
-      'overview; then get_server_tools(server) for definitions and execute_tool to call one. For one particular task ' +
+      'Lists the servers whose tools you can use: name, description, status, number of tools. Start here for an ' +
+      'overview, then use get_server_tools(server) for definitions and execute_tool to call one. For a specific task, ' +
       `find_tool is quicker.${serversSentence(servers)}`,
     input: z.object({
       agent_id: agentId,
-      include_metadata: z.boolean().default(false).describe('Also transport, era, since and last_error.'),
+      include_metadata: z.boolean().default(false).describe('Also return transport, era, since and last_error.'),
     }),
     readOnly: true,
     async run({ agent_id, include_metadata }, { call }) {
@@ -45,8 +45,8 @@ export const serverHealth = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'server_health',
     title: 'Server health',
     description:
-      'Tells whether a server can be used now (healthy, degraded, unhealthy, needs-auth, starting, stale, disabled), since when and ' +
-      'why. For use after a call has failed. With a server: its health; without: {servers: [...]}.',
+      'Returns the health of a server (healthy, degraded, unhealthy, needs-auth, starting, stale, disabled), since when and ' +
+      'why. Use it after a failed call. Without "server", returns all servers: {servers: [...]}.',
     input: z.object({
       agent_id: agentId,
       server: z.string().optional().describe('A name from list_servers; all servers if absent.'),
@@ -74,7 +74,7 @@ export const registrySummary = ({ access, asAgent }: MetaToolsOptions): Tool =>
     name: 'registry_summary',
     title: 'Registry summary',
     description:
-      'Counts what you can use: servers, tools, servers by status, and what the definitions cost a context in tokens: ' +
+      'Counts what you can use: servers, tools, servers by status, and the context tokens that the definitions take: ' +
       'all of them (direct), the meta-tools (meta), both, or what code mode shows (code).',
     input: z.object({ agent_id: agentId }),
     readOnly: true,
@@ -94,8 +94,8 @@ export const getGatewayStatus = ({ access, clock, status, asAgent }: MetaToolsOp
     name: 'get_gateway_status',
     title: 'Gateway status',
     description:
-      'Shows how the gateway itself is doing: configuration files and their last reload, policy, servers. For finding ' +
-      'out why something is missing or out of date; not needed for using tools.',
+      'Shows the status of the gateway: configuration files and their last reload, policy, servers. Use it to find ' +
+      'out why something is missing or out of date. You do not need it to use tools.',
     input: z.object({ agent_id: agentId }),
     readOnly: true,
     run({ agent_id }, context) {

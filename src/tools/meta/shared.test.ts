@@ -22,7 +22,9 @@ test('T4: find_tool, search_tools and list_servers say which servers and how man
     const goesBy = ({ entry }: Served) => entry.name === name || entry.aliases?.includes(name)
     const { entry } = view.list('tool').find(goesBy) as Served
     const description = entry.descriptionFor?.(view.servers(), name)
-    expect(description).toContain('Behind it now: 3 tools on 2 servers: files (2): Files under ./sandbox; memory (1).')
+    expect(description).toContain(
+      'Currently available: 3 tools on 2 servers: files (2): Files under ./sandbox; memory (1).',
+    )
     expect(description?.includes('execute_code')).toBe(name === 'search_tools')
   }
 })
@@ -31,7 +33,7 @@ test('T4: what is behind is told without disabled servers, and not at all where 
   expect(serversSentence([])).toBe('')
   expect(serversSentence([server('a', 3, '', 'disabled')])).toBe('')
   expect(serversSentence([server('a', 1), server('off', 0, '', 'disabled'), server('asleep', 0)])).toBe(
-    ' Behind it now: 1 tool on 2 servers: a (1); asleep.',
+    ' Currently available: 1 tool on 2 servers: a (1); asleep.',
   )
 })
 

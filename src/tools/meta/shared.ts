@@ -17,7 +17,7 @@ export interface MetaToolsOptions {
   asAgent(call: Call, agentId: string | undefined): Caller
 }
 
-export const agentId = z.string().optional().describe('The agent to act as, if you may act as several.')
+export const agentId = z.string().optional().describe('The agent to act as, if you may act as more than one.')
 
 export interface GatewayStatus {
   readonly version: string
@@ -53,7 +53,7 @@ export function serversSentence(servers: readonly ServerSummary[]): string {
   const open = servers.filter(({ status }) => status.health !== 'disabled')
   if (open.length === 0) return ''
   const tools = open.reduce((sum, server) => sum + server.tools, 0)
-  const opening = ` Behind it now: ${count(tools, 'tool')} on ${count(open.length, 'server')}: `
+  const opening = ` Currently available: ${count(tools, 'tool')} on ${count(open.length, 'server')}: `
   const detailed = opening + open.map(withDescription).join('; ') + '.'
   if (detailed.length <= longest) return detailed
   let sentence = opening
@@ -122,7 +122,7 @@ export function missingFrom(view: View, server?: string): readonly MissingServer
 
 export function serverNotFound(view: View, server: string): ToolwayError {
   const names = view.servers().map(({ name }) => name)
-  const hint = didYouMean(server, names, '; list_servers shows those that you may use.')
+  const hint = didYouMean(server, names, '; call list_servers to see the servers you may use.')
   const error = new ToolwayError('SERVER_NOT_FOUND', `There is no server "${server.slice(0, 100)}"${hint}`)
   return error.concealing(view.concealed?.(server))
 }

@@ -57,10 +57,10 @@ test('S2: hash decodes what it encoded', async () => {
 })
 
 test.each([
-  [{ data: 'abc!', encoding: 'base64' }, 'not well-formed base64'],
-  [{ data: 'abcde', encoding: 'base64' }, 'not well-formed base64'],
-  [{ data: 'abc', encoding: 'hex' }, 'not well-formed hex'],
-  [{ data: '\ud800' }, 'not well-formed utf8'],
+  [{ data: 'abc!', encoding: 'base64' }, 'not valid base64'],
+  [{ data: 'abcde', encoding: 'base64' }, 'not valid base64'],
+  [{ data: 'abc', encoding: 'hex' }, 'not valid hex'],
+  [{ data: '\ud800' }, 'not valid utf8'],
   [{ data: 'ff', encoding: 'hex', algorithm: 'utf8' }, 'not UTF-8'],
   [{ data: 'abc', algorithm: 'SHA256' }, 'did you mean "sha256"?'],
   [{}, '"data" is missing'],

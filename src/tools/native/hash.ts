@@ -14,15 +14,15 @@ export const hash = defineTool({
   title: 'Hash or encode',
   description:
     'Computes the exact digest, checksum or encoding of data: sha256 (default), sha512, md5, crc32, base64, hex and others. ' +
-    'Digests and crc32 come as lower-case hex. To decode, give the encoding of the data and the algorithm "utf8". ' +
-    'md5, sha1 and crc32 find accidents, not attackers.',
+    'Digests and crc32 are returned as lower-case hex. To decode, set encoding to that of the data and algorithm to "utf8". ' +
+    'md5, sha1 and crc32 detect accidental changes only, not deliberate ones.',
   input: z.object({
-    data: z.string().describe('What to hash or encode.'),
-    algorithm: z.enum(algorithms).default('sha256').describe('A digest, or the encoding of the result.'),
+    data: z.string().describe('The data to hash or encode.'),
+    algorithm: z.enum(algorithms).default('sha256').describe('The digest, checksum or encoding to compute.'),
     encoding: z
       .enum(['utf8', 'base64', 'hex'])
       .default('utf8')
-      .describe('How data is to be read: as text, or as bytes.'),
+      .describe('How data is encoded: as text (utf8), or as bytes in base64 or hex.'),
   }),
   output: z.object({ algorithm: z.enum(algorithms), result: z.string() }),
   readOnly: true,
@@ -51,7 +51,7 @@ function compute(algorithm: (typeof algorithms)[number], bytes: Buffer): string 
 function bytesOf(data: string, encoding: 'utf8' | 'base64' | 'hex'): Buffer {
   const compact = encoding === 'utf8' ? data : data.replace(/\s+/g, '')
   if (!wellFormed[encoding](compact))
-    throw invalidArguments(`"data" is not well-formed ${encoding}; "encoding" says how to read it.`)
+    throw invalidArguments(`"data" is not valid ${encoding}; correct it, or change "encoding".`)
   return Buffer.from(compact, encoding)
 }
 

@@ -15,18 +15,22 @@ const input = z.object({
   ]),
   value: point
     .optional()
-    .describe('A time: ISO 8601, "15 Nov 2026 10:30", "10:30" (today), seconds since 1970, "now".'),
+    .describe('A time: ISO 8601, "15 Nov 2026 10:30", "10:30" (today), seconds since 1970 or "now".'),
   timezone: z.string().max(100).optional().describe('IANA name such as Europe/Berlin, or an offset such as +02:00.'),
   format: z
     .string()
     .max(100)
     .optional()
-    .describe(`${formatNames.join(', ')}; or a pattern: "yyyy-MM-dd HH:mm", "%Y-%m-%d %H:%M".`),
+    .describe(`${formatNames.join(', ')}, or a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M".`),
   from: point.optional().describe('convert_timezone: the zone of value. time_difference: the first time.'),
   to: point
     .optional()
-    .describe('convert_timezone: the zone to show it in. time_difference: the second time; now if absent.'),
-  duration: z.string().max(100).optional().describe('add_time: "P1DT2H", "90m", "-3 days".'),
+    .describe('convert_timezone: the zone to show it in. time_difference: the second time (default: now).'),
+  duration: z
+    .string()
+    .max(100)
+    .optional()
+    .describe('add_time: the duration to add, such as "P1DT2H", "90m" or "-3 days".'),
 })
 
 type Arguments = z.output<typeof input>
@@ -39,7 +43,7 @@ interface Operation {
 }
 
 const output = z.object({
-  result: z.string().describe('The whole answer.'),
+  result: z.string().describe('The complete result as text.'),
   utc: z.string().optional(),
   unix: z.number().optional(),
   timezone: z.string().optional(),
@@ -101,7 +105,7 @@ export const timeTool = (clock: Clock): Tool =>
     name: 'time',
     title: 'Time and time zones',
     description:
-      'Tells the time and calculates with dates and time zones, including daylight saving. "name" chooses: ' +
+      'Returns the time and calculates with dates and time zones, including daylight saving time. "name" is one of: ' +
       'get_time_utc, get_time_local (timezone), parse_time (value, timezone), format_time (value, format, timezone), ' +
       'convert_timezone (value, from, to), time_difference (from, to), add_time (value, duration, timezone).',
     input,

@@ -72,13 +72,13 @@ function inProcessOrChild(
 }
 
 function namedTwice(modules: readonly LoadedModule[]): string[] {
-  const owners = new Map(builtInNames.map((name) => [`tool ${name}`, 'Toolway itself']))
+  const owners = new Map(builtInNames.map((name) => [`tool ${name}`, 'Toolway']))
   const problems: string[] = []
   for (const { file, tools, sinks } of modules) {
     const names = [...tools.map(({ name }) => `tool ${name}`), ...sinks.map(({ name }) => `sink ${name}`)]
     for (const name of names) {
       const owner = owners.get(name)
-      if (owner !== undefined) problems.push(`${file} has a ${name}, and so does ${owner}; rename one of them.`)
+      if (owner !== undefined) problems.push(`Both ${owner} and ${file} define the ${name}; rename one of them.`)
       owners.set(name, file)
     }
   }
@@ -92,7 +92,7 @@ const beginnings = ['index.ts', 'index.mts', 'index.js', 'index.mjs']
 function findModules(path: string): { readonly files: readonly string[] } | { readonly problem: string } {
   if (!existsSync(path)) return { problem: `There is no plugin at ${path}; correct native.plugins.` }
   const problem = writableByOthers(path)
-  if (problem !== undefined) return { problem: `The plugin ${path} is refused: ${problem}` }
+  if (problem !== undefined) return { problem: `The plugin ${path} was not loaded: ${problem}` }
   if (!statSync(path).isDirectory()) return { files: [path] }
   const names = readdirSync(path)
   const index = beginnings.find((name) => names.includes(name))
@@ -100,7 +100,7 @@ function findModules(path: string): { readonly files: readonly string[] } | { re
   if (files.length === 0) return { problem: `There is no module in the folder ${path}; correct native.plugins.` }
   for (const file of files) {
     const inside = writableByOthers(file)
-    if (inside !== undefined) return { problem: `The plugin ${file} is refused: ${inside}` }
+    if (inside !== undefined) return { problem: `The plugin ${file} was not loaded: ${inside}` }
   }
   return { files }
 }

@@ -29,7 +29,7 @@ export async function loadModule(file: string, options: LoadModuleOptions): Prom
   registerPluginHooks(modules.library)
   const tag = tagFor(file)
   const url = taggedUrl(file, tag)
-  using limit = deadline(clock, maxMs, () => new Error(`it was not ready after ${maxMs / 1000} s (a fixed limit)`))
+  using limit = deadline(clock, maxMs, () => new Error(`it did not load within ${maxMs / 1000} s (a fixed limit)`))
   try {
     const { problem, ...offered } = exportedBy(await waitFor(load(url), limit.signal))
     const told = problem && `${file} ${problem}; export the results of defineTool or defineSink.`
@@ -51,10 +51,10 @@ function exportedBy(module: Readonly<Record<string, unknown>>): Pick<LoadedModul
     if (wrong !== undefined) return refused(`exports "${name}", which ${wrong}`)
     const fits = all.filter((one) => isTool(one) || isSink(one))
     if (name === 'default' && (fits.length < all.length || fits.length === 0))
-      return refused('has a default export that is not a tool, a sink or a list of them')
+      return refused('has a default export that is not a tool, a sink or a list of tools and sinks')
     for (const one of fits) found.add(one)
   }
-  if (found.size === 0) return refused('exports no tool and no sink')
+  if (found.size === 0) return refused('exports neither tools nor sinks')
   return { tools: [...found].filter(isTool), sinks: [...found].filter(isSink) }
 }
 
@@ -64,6 +64,6 @@ const isTool = (value: unknown): value is Tool =>
 /** Detects what was meant to be a tool or a sink but was not made by `defineTool` or `defineSink`. */
 function wrongness(value: unknown): string | undefined {
   if (!isRecord(value) || isTool(value) || isSink(value) || typeof value.name !== 'string') return undefined
-  if (typeof value.run === 'function') return 'looks like a tool that was not made by defineTool'
-  return typeof value.write === 'function' ? 'looks like a sink that was not made by defineSink' : undefined
+  if (typeof value.run === 'function') return 'looks like a tool that was not created with defineTool'
+  return typeof value.write === 'function' ? 'looks like a sink that was not created with defineSink' : undefined
 }

@@ -35,7 +35,7 @@ export function registerPluginHooks(library: URL): void {
       if (!isBeside) return found
       const file = fileURLToPath(found.url)
       const problem = writableByOthers(file)
-      if (problem !== undefined) throw new Untrusted(`The plugin imports ${file}, which is refused: ${problem}`)
+      if (problem !== undefined) throw new Untrusted(`The plugin imports ${file}, which cannot be loaded: ${problem}`)
       loaded.get(tag)?.add(file)
       return { ...found, url: withTag(found.url, tag) }
     },

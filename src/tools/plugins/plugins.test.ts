@@ -86,13 +86,13 @@ describe('plugins', () => {
 
 describe('broken plugins', () => {
   test.each([
-    ['bad syntax', 'const a = 1\nexport const x = }', /^\/a\.ts cannot be read.*Correct it/],
-    ['TypeScript that is more than types', 'enum A { x }\nexport default A.x', /TypeScript.*without enum/],
-    ['a module that is not there', "import 'left-pad'", /imports something.*left-pad/],
-    ['a file that is not there', "import './nowhere.ts'", /imports something/],
-    ['a name that toolway does not have', "import { defineTol } from 'toolway'", /cannot be read.*defineTol/],
-    ['what it throws itself', "throw new Error('no database')", /failed while it was loaded: no database/],
-    ['nothing to offer', 'export const x = 1', /exports no tool and no sink; .*defineTool or defineSink/],
+    ['bad syntax', 'const a = 1\nexport const x = }', /^\/a\.ts cannot be loaded.*Correct/],
+    ['TypeScript that is more than types', 'enum A { x }\nexport default A.x', /TypeScript.*do not use enums/],
+    ['a module that is not there', "import 'left-pad'", /import .*left-pad/],
+    ['a file that is not there', "import './nowhere.ts'", /import that cannot be resolved/],
+    ['a name that toolway does not have', "import { defineTol } from 'toolway'", /cannot be loaded.*defineTol/],
+    ['what it throws itself', "throw new Error('no database')", /failed to load: no database/],
+    ['nothing to offer', 'export const x = 1', /exports neither tools nor sinks; .*defineTool or defineSink/],
     ['a function by default', 'export default () => 1', /default export that is not a tool/],
     ['an empty list', 'export default []', /default export that is not a tool/],
     [
@@ -105,7 +105,7 @@ describe('broken plugins', () => {
       "export const s = { name: 's', write() {} }",
       /"s", which looks like a sink .* defineSink/,
     ],
-    ['a name of ours', toolSource('hash'), /^\/a\.ts has a tool hash, and so does Toolway itself; rename/],
+    ['a name of ours', toolSource('hash'), /^Both Toolway and \/a\.ts define the tool hash; rename/],
   ])('S2: %s is refused, with the file and what to do', async (_, source, problem) => {
     await using folder = await pluginFolder()
     await folder.write({ 'a.ts': source })
@@ -120,11 +120,11 @@ describe('broken plugins', () => {
     const problems = await folder.problems('good.ts', 'bad.ts', 'twin.ts', 'none.ts', '.')
     expect(problems.map((problem) => problem.split(' ').slice(0, 4).join(' '))).toEqual([
       'There is no plugin',
-      '/bad.ts failed while it',
-      '/bad.ts failed while it',
-      '/twin.ts has a tool',
-      '/good.ts has a tool',
-      '/twin.ts has a tool',
+      '/bad.ts failed to load:',
+      '/bad.ts failed to load:',
+      'Both /good.ts and /twin.ts',
+      'Both /twin.ts and /good.ts',
+      'Both /good.ts and /twin.ts',
     ])
   })
 })
@@ -139,7 +139,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
         const own = path.endsWith('.ts') ? 0o644 : 0o755
         await chmod(join(folder.path, path), own | mode)
         expect(await folder.problems('a/b/tool.ts')).toEqual([
-          `The plugin /a/b/tool.ts is refused: Others can write to /${path}; run "chmod go-w /${path}".`,
+          `The plugin /a/b/tool.ts was not loaded: Other users can write to /${path}; run "chmod go-w /${path}".`,
         ])
         expect(await folder.problems('a/b')).toHaveLength(1)
         await chmod(join(folder.path, path), own)
@@ -152,8 +152,8 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     await folder.write({ 'shared/own/tool.ts': toolSource('t'), 'shared/tool.ts': toolSource('u') })
     await chmod(join(folder.path, 'shared'), 0o1777)
     expect(await folder.problems('shared/own/tool.ts')).toEqual([])
-    expect(await folder.problems('shared/tool.ts')).toEqual([expect.stringContaining('keep the plugin elsewhere')])
-    expect(await folder.problems('shared')).toEqual([expect.stringContaining('is refused')])
+    expect(await folder.problems('shared/tool.ts')).toEqual([expect.stringContaining('move the plugin')])
+    expect(await folder.problems('shared')).toEqual([expect.stringContaining('was not loaded')])
   })
 
   test('J4: a link is as safe as the place it stands in and the place it leads to', async () => {
@@ -168,7 +168,9 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     await chmod(join(folder.path, 'open'), 0o777)
     expect(await folder.problems('links/good.ts')).toEqual([])
     for (const link of ['bad', 'over']) {
-      expect(await folder.problems(`links/${link}.ts`)).toEqual([expect.stringContaining('Others can write to /open')])
+      expect(await folder.problems(`links/${link}.ts`)).toEqual([
+        expect.stringContaining('Other users can write to /open'),
+      ])
     }
     expect(await folder.problems('links/loop.ts')).toHaveLength(1)
   })
@@ -180,7 +182,7 @@ describe.skipIf(process.getuid === undefined)('plugins that others could change'
     await chmod(join(folder.path, 'lib/x.ts'), 0o666)
     // It is another file now: it is looked at again.
     expect(await folder.problems('tool.ts')).toEqual([
-      'The plugin imports /lib/x.ts, which is refused: Others can write to /lib/x.ts; run "chmod go-w /lib/x.ts".',
+      'The plugin imports /lib/x.ts, which cannot be loaded: Other users can write to /lib/x.ts; run "chmod go-w /lib/x.ts".',
     ])
   })
 

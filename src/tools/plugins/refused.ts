@@ -22,16 +22,16 @@ export function loadProblem(file: string, thrown: unknown): string {
     .trim()
     .slice(0, 300)
   if (code === 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX') {
-    return `${file} uses TypeScript syntax that is not only types (${detail}); write it without enum, namespace and the like.`
+    return `${file} uses TypeScript syntax that cannot be removed as types (${detail}); do not use enums, namespaces or parameter properties.`
   }
   if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') {
-    return `${file} imports something that does not exist: ${detail}. Install it next to the plugin, or correct the import.`
+    return `${file} has an import that cannot be resolved: ${detail}. Install it next to the plugin, or correct the import.`
   }
   if (name === 'SyntaxError' || code === 'ERR_INVALID_TYPESCRIPT_SYNTAX') {
     const line = /\?toolway-plugin=[\w-]+:(\d+)/.exec(stack)?.[1]
-    return `${file} cannot be read${line === undefined ? '' : ` (line ${line})`}: ${detail}. Correct it there.`
+    return `${file} cannot be loaded${line === undefined ? '' : ` (line ${line})`}: ${detail}. Correct the file.`
   }
-  return `${file} failed while it was loaded: ${detail}. Fix it, or remove it from native.plugins.`
+  return `${file} failed to load: ${detail}. Fix it, or remove it from native.plugins.`
 }
 
 function errorOf(thrown: unknown) {

@@ -25,9 +25,10 @@ export function writableByOthers(path: string): string | undefined {
     const facts = lstatSync(next)
     const problem = problemOf(next, facts)
     if (problem !== undefined) return problem
-    if (shared && !facts.isDirectory()) return `${at} is a folder that others can write to; keep the plugin elsewhere.`
+    if (shared && !facts.isDirectory())
+      return `Other users can write to the folder ${at}; move the plugin to another folder.`
     if (facts.isSymbolicLink()) {
-      if (++links > maxLinks) return `${path} leads through links that never end.`
+      if (++links > maxLinks) return `${path} has a loop of symbolic links.`
       const target = readlinkSync(next)
       if (isAbsolute(target)) at = root
       rest.unshift(...partsOf(target))
@@ -36,7 +37,7 @@ export function writableByOthers(path: string): string | undefined {
     shared = facts.isDirectory() && openToOthers(facts)
     at = next
   }
-  return shared ? `Others can write to ${at}; run "chmod go-w ${at}".` : undefined
+  return shared ? `Other users can write to ${at}; run "chmod go-w ${at}".` : undefined
 }
 
 const partsOf = (path: string) => path.split(sep).filter((name) => name !== '' && name !== '.')
@@ -45,10 +46,10 @@ const openToOthers = ({ mode }: Stats) => (mode & 0o022) !== 0
 
 function problemOf(path: string, facts: Stats): string | undefined {
   if (facts.uid !== 0 && facts.uid !== process.getuid?.()) {
-    return `${path} belongs to another user, who could change it; keep plugins in folders of your own.`
+    return `${path} belongs to another user, who could change it; keep plugins in a folder that you own.`
   }
   // The mode of a link is meaningless, and in a sticky folder users cannot change each other's files.
   const isShared = facts.isDirectory() && (facts.mode & sticky) !== 0
   if (facts.isSymbolicLink() || isShared || !openToOthers(facts)) return undefined
-  return `Others can write to ${path}; run "chmod go-w ${path}".`
+  return `Other users can write to ${path}; run "chmod go-w ${path}".`
 }

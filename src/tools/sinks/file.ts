@@ -73,7 +73,10 @@ async function publish(folder: HeldFolder, draft: string, wanted: string): Promi
       if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
     }
   }
-  throw new ToolwayError('INTERNAL', 'No name was free for this artifact; the template should have {id} in it.')
+  throw new ToolwayError(
+    'INTERNAL',
+    'All file names for this artifact are taken; the file name template should contain {id}.',
+  )
 }
 
 function* candidates(name: string): Generator<string> {

@@ -33,7 +33,7 @@ export function createSinks(options: SinksOptions): Tool[] {
   })
   const twice = custom.find(({ name }) => Object.hasOwn(sinks, name))
   if (twice) {
-    const sentence = `There are two sinks named "${twice.name}": one in the configuration and one of a plugin. Rename one of them.`
+    const sentence = `There are two sinks named "${twice.name}": one in the configuration and one in a plugin. Rename one of them.`
     throw new ToolwayError('INTERNAL', sentence)
   }
   return [...configured, ...custom].map((sink) => sinkTool(sink, clock))
@@ -42,10 +42,10 @@ export function createSinks(options: SinksOptions): Tool[] {
 type SinkConfig = Config['sinks'][string]
 
 const aboutKind: Readonly<Record<SinkConfig['kind'], string>> = {
-  file: 'Keeps a text as a file.',
-  webhook: 'Sends a text to another system.',
-  stdout: "Prints a text on the operator's terminal.",
-  tool: 'Hands a text to another tool to keep.',
+  file: 'Stores text in a file.',
+  webhook: 'Sends text to another system.',
+  stdout: "Prints text on the operator's terminal.",
+  tool: 'Stores text with another tool.',
 }
 
 function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<Sink, 'description'> | undefined {
@@ -59,7 +59,7 @@ function sinkOf(name: string, config: SinkConfig, options: SinksOptions): Omit<S
       return toolSink(name, config, access)
     case 'stdout':
       if (stdout) return stdoutSink(name, stdout)
-      log.warn({ sink: name }, 'stdout sink is not offered: standard output carries the protocol')
+      log.warn({ sink: name }, 'stdout sink is not offered, because standard output is used for MCP')
       return undefined
   }
 }

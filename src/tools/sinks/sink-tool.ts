@@ -16,13 +16,15 @@ export function sinkTool(sink: Sink, clock: Clock): Tool {
   const once = createOnce()
   return defineTool({
     name: sink.name,
-    description: `${sink.description} Give it the whole content; it returns a pointer: {uri, sink, id, bytes, metadata}.`,
+    description: `${sink.description} Pass the whole content. Returns a pointer: {uri, sink, id, bytes, metadata}.`,
     input: z.object({
-      content: z.string().max(maxCharacters).describe('What to store.'),
+      content: z.string().max(maxCharacters).describe('The text to store.'),
       metadata: z
         .record(z.string(), z.unknown())
         .default({})
-        .describe('Anything to store with it. To be able to retry safely, give an id of your own as metadata.id.'),
+        .describe(
+          'Metadata to store with the content. To be able to retry safely, set metadata.id to an id of your choice.',
+        ),
     }),
     annotations: { readOnlyHint: false, destructiveHint: false },
     timeoutMs: sink.timeoutMs,
@@ -45,7 +47,7 @@ function idIn({ id }: Readonly<Record<string, unknown>>): string | undefined {
   if (id === undefined) return undefined
   if (typeof id === 'string' && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id
   throw invalidArguments(
-    '"metadata.id" must be up to 128 letters, digits, ".", "_" and "-", beginning with a letter or digit.',
+    '"metadata.id" must have at most 128 letters, digits, ".", "_" and "-", and start with a letter or digit.',
   )
 }
 
@@ -69,7 +71,7 @@ function createOnce() {
     const digest = createHash('sha256').update(content).digest('base64')
     const before = known.get(key)
     if (before && before.digest !== digest)
-      throw invalidArguments(`Other content was already written under the id ${id}; use another metadata.id.`)
+      throw invalidArguments(`Different content was already stored with the id ${id}; use another metadata.id.`)
     if (before) return waitFor(before.answer, signal)
     const answer = write()
     known.set(key, { digest, answer })

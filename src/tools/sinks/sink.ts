@@ -63,7 +63,7 @@ const brand: unique symbol = Symbol.for('dev.toolway/sink')
  */
 export function defineSink({ name, description, timeoutMs, write }: SinkOptions): Sink {
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    throw new TypeError(`A sink cannot be named "${name}": up to 64 letters, digits, "_" and "-".`)
+    throw new TypeError(`Invalid sink name "${name}": use up to 64 letters, digits, "_" and "-".`)
   }
   const sink: Sink & { [brand]: true } = {
     name,
@@ -73,7 +73,7 @@ export function defineSink({ name, description, timeoutMs, write }: SinkOptions)
       const written = await write(artifact, context)
       const pointer = typeof written === 'string' ? { uri: written } : written
       if (typeof pointer?.uri === 'string' && pointer.uri !== '') return pointer
-      throw new TypeError(`the sink ${name} did not say where it has put the artifact`)
+      throw new TypeError(`the sink ${name} did not return the URI of the artifact`)
     },
     [brand]: true,
   }

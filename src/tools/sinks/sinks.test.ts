@@ -88,7 +88,7 @@ describe('sinks', () => {
       agent: 'default',
     })
     expect(() => sinks({ wiki: { kind: 'stdout' } }, { custom: [wiki], stdout() {} })).toThrow('two sinks named "wiki"')
-    expect(() => defineSink({ name: 'a b', description: '', write: () => 'x' })).toThrow('cannot be named')
+    expect(() => defineSink({ name: 'a b', description: '', write: () => 'x' })).toThrow('Invalid sink name "a b"')
     const [mute] = sinks({}, { custom: [defineSink({ name: 'mute', description: '', write: () => '' })] })
     expect((await refusalOf(runTool(mute as Tool, { content: '' }))).code).toBe('INTERNAL')
   })

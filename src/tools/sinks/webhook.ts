@@ -67,10 +67,10 @@ async function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<voi
 
 function refused(name: string, { reason, status = 0 }: Attempt): ToolwayError {
   const isContent = [400, 413, 415, 422].includes(status)
-  const advice = isContent ? 'Change what you send.' : `The operator can correct sinks.${name}.`
+  const advice = isContent ? 'Change the content or metadata.' : `The operator can correct sinks.${name}.`
   return new ToolwayError(
     isContent ? 'INVALID_ARGUMENTS' : 'SERVER_UNAVAILABLE',
-    `The receiver of the sink ${name} refused the delivery (${reason}), so it was not sent again. ${advice}`,
+    `The receiver of the sink ${name} rejected the delivery (${reason}), so it was not retried. ${advice}`,
   )
 }
 
@@ -83,7 +83,7 @@ function gaveUp(name: string, attempt: Attempt, attempts: number, mayHaveArrived
     return new ToolwayError('SERVER_UNAVAILABLE', sentence, { retryAfterMs })
   }
   const sentence = `${receiver} did not acknowledge the delivery in ${times} (${reason}); it may have arrived.`
-  const advice = 'Send it again only with the same metadata.id, by which the receiver can detect a duplicate.'
+  const advice = 'Send it again only with the same metadata.id, so that the receiver can detect a duplicate.'
   return new ToolwayError('OUTCOME_UNKNOWN', `${sentence} ${advice}`, { retryAfterMs })
 }
 
@@ -108,7 +108,7 @@ async function deliver(artifact: Artifact, options: WebhookOptions, signal: Abor
   // The address is not vetted, because the operator configured it. Redirects are not followed.
   const client = new Client(url.origin, { headersTimeout: 0, bodyTimeout: 0, allowH2: false })
   const tooLate = () =>
-    new ToolwayError('TIMEOUT', `no answer within ${config.timeout / 1000} s (sinks.${name}.timeout)`)
+    new ToolwayError('TIMEOUT', `no response within ${config.timeout / 1000} s (sinks.${name}.timeout)`)
   using limit = deadline(clock, config.timeout, tooLate, signal)
   let isSent = false
   client.once('connect', () => {

@@ -127,7 +127,7 @@ export async function initialize(connection: RpcConnection, options: HandshakeOp
     throw new ToolwayError('SERVER_UNAVAILABLE', sentence, { server })
   }
   if (!isKnownRevision(protocolVersion, 'legacy')) {
-    const message = `unknown protocol version ${protocolVersion}; Toolway asked for ${latestLegacy}`
+    const message = `unknown protocol version ${protocolVersion}; Toolway requested ${latestLegacy}`
     log.warn({ server, asked: latestLegacy, answered: protocolVersion }, message)
   }
   connection.transport.established(protocolVersion)

@@ -48,7 +48,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
 
   return {
     reaped: reap(folder, space, clock, log).catch((error) => {
-      log.warn({ err: error }, 'could not look for orphaned processes of an earlier run')
+      log.warn({ err: error }, 'could not search for orphaned processes of an earlier run')
     }),
     register() {
       const mark = `${owner}.${++count}`
@@ -93,7 +93,7 @@ export function createOrphanReaper(folder: string, log: Log, clock: Clock = syst
     strays.clear()
     const found = await processesWith(variable, (value) => marks.has(value))
     if (found.length === 0) return
-    log.debug({ processes: found.length }, 'ending orphaned processes of a server that has ended')
+    log.debug({ processes: found.length }, 'ending orphaned processes of a stopped server')
     await end(found, clock)
   }
 }
@@ -134,7 +134,7 @@ async function endThoseOf(owner: string, children: readonly ProcessId[], clock: 
   const processes = new Set([...leaders, ...marked].map(({ pid }) => pid)).size
   if (processes === 0) return
   await end(marked, clock, leaders)
-  log.warn({ processes }, 'ended orphaned server processes of a Toolway that was killed')
+  log.warn({ processes }, 'ended orphaned server processes of a Toolway process that was killed')
 }
 
 /** SIGTERM, then SIGKILL; to the whole group where a process leads one. */

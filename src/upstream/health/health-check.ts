@@ -137,7 +137,7 @@ export function createHealthCheck(options: HealthCheckOptions): HealthCheck {
     watch.missed++
     if (!managed.inUse || (watch.missed > 1 && open.connection.cancelledSinceReceived > 0)) managed.replace(error)
     else {
-      log.debug({ server, missed: watch.missed }, 'health check without a response while a call is running')
+      log.debug({ server, missed: watch.missed }, 'no response to a health check while a call is running')
       watch.degradation = 'No response to a health check while a call is running.'
       options.healthMayHaveChanged()
     }

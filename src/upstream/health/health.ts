@@ -39,7 +39,7 @@ export function assessHealth(server: ServerCondition): Assessment {
   if (breaker.state === 'closed' || refuses.has(assessment.health)) return assessment
   const { reason = 'calls failed', retryAfterMs = 0 } = breaker
   if (breaker.state === 'half-open')
-    return degraded(`Circuit breaker half-open (it opened because ${reason}); the next call tries it.`)
+    return degraded(`Circuit breaker half-open (it opened because ${reason}); the next call tests the server.`)
   const next = ` Next attempt in ${Math.ceil(retryAfterMs / 1000)} s.`
   return { health: 'unhealthy', reason: `Circuit breaker open: ${reason}.${next}`, heldBack: true }
 }
@@ -50,7 +50,7 @@ function withUnknownProtocol(assessment: Assessment, { handshake }: ServerCondit
   const { protocolVersion, era } = handshake
   if (isKnownRevision(protocolVersion, era)) return assessment
   const unknown = excerpt(protocolVersion)
-  return degraded(`Unknown protocol version ${unknown}; Toolway asked for ${latestLegacy}. Calls may fail.`)
+  return degraded(`Unknown protocol version ${unknown}; Toolway requested ${latestLegacy}. Calls may fail.`)
 }
 
 const degraded = (reason: string): Assessment => ({ health: 'degraded', reason })
@@ -68,10 +68,13 @@ function assessServer(server: ServerCondition): Assessment {
   if (failure?.code === 'AUTH_REQUIRED') return { health: 'needs-auth', reason: failure.message }
   if (failure) return { health: 'unhealthy', reason: `${failure.message}${again(pauseMs)}` }
   if (lost) return degraded(`${lost.message} The next call reconnects.`)
-  if (server.starting) return { health: 'starting', reason: 'connecting for the first time in this run' }
+  if (server.starting) return { health: 'starting', reason: 'connecting for the first time since Toolway started' }
   if (fetched) return { health: 'healthy', reason: 'idle; the next call connects' }
   if (!descriptors) return { health: 'stale', reason: 'not connected yet' }
-  return { health: 'stale', reason: `not connected yet; listing of ${new Date(descriptors.fetchedAt).toISOString()}` }
+  return {
+    health: 'stale',
+    reason: `not connected yet; using the listing of ${new Date(descriptors.fetchedAt).toISOString()}`,
+  }
 }
 
 function assessConnected({ pool, listing, degradation, starting }: ServerCondition): Assessment {
@@ -82,7 +85,7 @@ function assessConnected({ pool, listing, degradation, starting }: ServerConditi
   if (failure && failure.code !== 'AUTH_REQUIRED')
     return degraded(`No new connections: ${failure.message}${again(pauseMs)}`)
   if (listFailure) return degraded(`Listing failed: ${listFailure.message}`)
-  if (missing.length > 0) return degraded(`Failed: ${missing.join(', ')}.`)
+  if (missing.length > 0) return degraded(`Could not fetch these lists: ${missing.join(', ')}.`)
   if (starting) return { health: 'starting', reason: 'connected; fetching its lists' }
   return degradation === undefined ? { health: 'healthy', reason: '' } : degraded(degradation)
 }

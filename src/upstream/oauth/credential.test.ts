@@ -67,7 +67,7 @@ test('B10: tokens that are refused before their time are replaced once for all, 
   expect(grantTypes(issuer.tokenRequests)).toEqual(['authorization_code', 'refresh_token'])
   // A server that refuses whatever it is given does not make us ask for ever.
   issuer.revoke()
-  await expect(ask(oauth, config)).rejects.toThrow('token that was just obtained')
+  await expect(ask(oauth, config)).rejects.toThrow('rejected a new token')
   expect(issuer.tokenRequests).toHaveLength(2)
 })
 
@@ -110,7 +110,7 @@ test('B6: a call that lacks a scope says which, and the next sign-in asks for it
   await expect(ask(oauth, config)).rejects.toMatchObject({ code: 'AUTH_REQUIRED' })
   await signIn(oauth, config, issuer)
   expect(await ask(oauth, config)).toBe(200)
-  await expect(ask(oauth, config, 'tools/call')).rejects.toThrow('files needs more rights than it was given (write).')
+  await expect(ask(oauth, config, 'tools/call')).rejects.toThrow('files needs more scopes than were granted (write).')
   // The rest goes on as before.
   expect(await ask(oauth, config)).toBe(200)
   await signIn(oauth, config, issuer)
@@ -126,7 +126,7 @@ test('B6: another authorization server gets nothing of what the first one gave',
   await signIn(oauth, config, first)
   expect(await ask(oauth, config)).toBe(200)
   resource.behaviour.issuers = [second]
-  await expect(ask(oauth, config)).rejects.toThrow('it has another authorization server now')
+  await expect(ask(oauth, config)).rejects.toThrow('its authorization server has changed')
   expect([...second.tokenRequests, ...second.registrations]).toEqual([])
   await signIn(oauth, config, second)
   expect(await ask(oauth, config)).toBe(200)

@@ -92,11 +92,10 @@ export function createCredential(
     const lacking = challenge.status === 403
     const demand = await demanded(before, challenge, lacking ? (kept?.scopes ?? []) : undefined)
     if (!itself && (lacking || !kept))
-      throw want(lacking ? `needs more rights than it was given${naming(challenge.scopes)}` : 'needs a sign-in')
+      throw want(lacking ? `needs more scopes than were granted${naming(challenge.scopes)}` : 'needs a sign-in')
     const isNew = (scope: string) => !before.more?.includes(scope) && !kept?.scopes.includes(scope)
     const asksMore = lacking && challenge.scopes?.some(isNew)
-    if (!asksMore && clock.monotonic() - forcedAt < believedMs)
-      throw want('rejects a token that was just obtained for it')
+    if (!asksMore && clock.monotonic() - forcedAt < believedMs) throw want('rejected a new token')
     forcedAt = clock.monotonic()
     if (itself) return (await obtain(demand)) !== undefined
     const { issuer } = await discovered(demand)
@@ -106,7 +105,7 @@ export function createCredential(
     const other = await grants.grantOf(holder, issuer.issuer)
     held = undefined
     if (await alive(other)) return true
-    throw want('needs a new sign-in: it has another authorization server now')
+    throw want('needs a new sign-in: its authorization server has changed')
   }
 
   /** Stores what the server requires, for the next sign-in. */
@@ -159,7 +158,7 @@ export function createCredential(
       await grants.granted(holder, grant)
       return take(grant)
     } catch (error) {
-      throw refusal(error, 'needs a token, and none could be obtained')
+      throw refusal(error, 'needs a token, but none could be obtained')
     }
   }
 

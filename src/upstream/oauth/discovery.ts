@@ -36,7 +36,7 @@ export async function discoverIssuer(options: DiscoverOptions): Promise<Discover
 
 function chosen(issuers: readonly string[], { only, before }: DiscoverOptions): string {
   if (only !== undefined && !issuers.includes(only)) {
-    const registered = `the client is registered with ${quoted(only)}, so nothing was sent there`
+    const registered = `the client is registered with ${quoted(only)}, so no request was sent to it`
     throw new OAuthError(`its authorization server is ${quoted(issuers[0])}, but ${registered}`)
   }
   return only ?? issuers.find((issuer) => issuer === before) ?? (issuers[0] as string)
@@ -154,7 +154,7 @@ async function resourceMetadata(
       throw new OAuthError(`its metadata at ${place.origin}${place.pathname} is not valid resource metadata`)
     const { resource, authorization_servers: issuers, scopes_supported: scopes } = parsed.data
     if (!isFor(resource, server))
-      throw new OAuthError(`its metadata is for another resource, ${quoted(resource)}, where a token could be misused`)
+      throw new OAuthError(`its metadata is for another resource, ${quoted(resource)}, which could misuse the token`)
     return { resource, issuers, scopes: scopes && scopesIn(scopes.join(' ')) }
   }
   return { resource: `${server.origin}${server.pathname === '/' ? '' : server.pathname}`, issuers: [server.origin] }

@@ -118,7 +118,7 @@ function wanted(server: string, config: ServerConfig, principal?: string) {
     throw new ToolwayError('INVALID_ARGUMENTS', sentence)
   }
   if (settings.grant === 'client_credentials') {
-    const sentence = `${server} needs no sign-in: Toolway obtains its tokens with the client of mcpServers.${server}.auth.`
+    const sentence = `${server} needs no sign-in: Toolway obtains tokens with the client credentials in mcpServers.${server}.auth.`
     throw new ToolwayError('INVALID_ARGUMENTS', sentence)
   }
   const { headers, transport: kind } = config

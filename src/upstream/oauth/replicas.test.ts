@@ -86,7 +86,7 @@ withPart('redis-server', 'B10: grants, and Redis away', () => {
     clock.advance(1_000)
     await expect(ask(oauth, config)).rejects.toMatchObject({
       code: 'OVERLOADED',
-      message: expect.stringContaining('Redis does not answer'),
+      message: expect.stringContaining('stores.redis'),
       details: { unsent: true },
     })
     expect(issuer.tokenRequests).toHaveLength(1)

@@ -114,7 +114,7 @@ export async function beginSignIn(options: BeginSignInOptions): Promise<SignIn> 
 function checkPlace({ issuer, token, namesItself }: IssuerMetadata, authorize: URL): void {
   if (namesItself || isSameSite(authorize, new URL(issuer)) || isSameSite(authorize, token)) return
   throw new OAuthError(
-    `${quoted(issuer)} uses another site for signing in, ${authorize.origin}; if that is correct, set auth.issuer to it`,
+    `${quoted(issuer)} uses another site for sign-in, ${authorize.origin}; if that is correct, set auth.issuer to that site`,
   )
 }
 

@@ -104,7 +104,7 @@ export function createOAuthHttp({ placeOf, env = process.env, clock }: WebOption
       return place === 'reserved' || (place === 'private' && reach === 'public')
     })
     if (!bad) return found
-    const sentence = `${quoted(hostname)} resolves to a private or reserved address, but was named by a public server`
+    const sentence = `${quoted(hostname)} resolves to a private or reserved address, but a public server referred to it`
     throw new OAuthError(sentence)
   }
 }

@@ -35,10 +35,10 @@ export function checkedInputRequests(result: Buffer, { caller, entry }: Call): B
   for (const question of Object.values(asRecord(inputRequests))) {
     const { method } = asRecord(question)
     const name = JSON.stringify(String(method).slice(0, 100))
-    if (!isInputRequest(method)) throw refused(`MCP does not define the request ${name} to clients.`)
+    if (!isInputRequest(method)) throw refused(`MCP does not define ${name} as a request to clients.`)
     const capability = capabilityFor.get(method) as string
     if (caller.capabilities[capability] === undefined)
-      throw refused(`your client did not declare the capability "${capability}" that ${name} needs.`)
+      throw refused(`your client did not declare the capability "${capability}", which ${name} needs.`)
   }
   return defined
 }

@@ -18,7 +18,7 @@ describe('sessions', () => {
       expect(error.details.unsent).toBeUndefined()
       expect(await heard.down).toMatchObject({
         code: 'SERVER_UNAVAILABLE',
-        message: expect.stringContaining('ended our session'),
+        message: expect.stringContaining('ended the session'),
       })
       expect(await thrown(call(transport, 2))).toMatchObject({ code: 'SERVER_UNAVAILABLE', details: { unsent: true } })
       await transport[Symbol.asyncDispose]()
@@ -89,7 +89,7 @@ describe('sessions', () => {
       ),
     )
     expect(await thrown(call(transport))).toMatchObject({ code: 'OUTCOME_UNKNOWN', details: { sessionEnded: 'fresh' } })
-    expect(await heard.down).toMatchObject({ message: expect.stringContaining('ended our session') })
+    expect(await heard.down).toMatchObject({ message: expect.stringContaining('ended the session') })
     expect(heard.heard.map(({ kind }) => kind)).toEqual(['response'])
   })
 

@@ -96,7 +96,7 @@ export function sseTransport(options: HttpTransportOptions): Transport {
     return {
       data: reader.push,
       end: () => down('closed the event stream'),
-      lost: (error) => down('broke the event stream', error),
+      lost: (error) => down('closed the event stream unexpectedly', error),
     }
   }
 
@@ -104,14 +104,14 @@ export function sseTransport(options: HttpTransportOptions): Transport {
   function named(address: string): void {
     const target = URL.canParse(address, url.href) ? new URL(address, url.href) : undefined
     const where = target ? `at another origin, ${target.origin}` : 'that is not a URL'
-    const sentence = `${name} names an endpoint ${where}. Check mcpServers.${name}.url.`
+    const sentence = `${name} sent an endpoint ${where}. Check mcpServers.${name}.url.`
     if (target?.origin === url.origin) endpoint.resolve(target.pathname + target.search)
     else endpoint.reject(new ToolwayError('SERVER_UNAVAILABLE', sentence, { server: name }))
   }
 
   async function send({ body, signal, headers: more }: OutgoingMessage): Promise<void> {
     if (over) throw over
-    if (path === undefined) throw unsentError(name, `${name} is not open yet.`)
+    if (path === undefined) throw unsentError(name, `The connection to ${name} is not open yet.`)
     const slow = `did not accept a message within ${promptlyMs / 1000} s (a fixed limit)`
     using limit = deadline(clock, promptlyMs, () => connectionLost(place(), slow), signal)
     const headers = { ...configured, ...more, 'content-type': 'application/json' }

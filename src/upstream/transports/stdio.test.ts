@@ -97,7 +97,7 @@ describe('starting', () => {
     const error = await heard.down
     expect(error).toMatchObject({
       code: 'SERVER_UNAVAILABLE',
-      message: expect.stringMatching(/exit code 7.*"no licence".*by hand/),
+      message: expect.stringMatching(/exit code 7.*"no licence".*manually/),
     })
   })
 

@@ -151,7 +151,7 @@ export function stdioTransport(options: StdioTransportOptions): StdioTransport {
     receiver = undefined
     if (!notified || disposing) return
     const lastLine = output.last === '' ? '' : ` It last wrote: "${output.last}".`
-    const advice = established ? mayHaveRun : 'Run its command by hand to see why.'
+    const advice = established ? mayHaveRun : 'Run its command manually to see the cause.'
     const sentence = `${name} ${what}.${lastLine} ${advice}`
     const error = new ToolwayError(brokenConnectionCode(established), sentence, { server: name })
     setImmediate(() => {

@@ -67,11 +67,11 @@ export function rejectedRequest(place: TransportState, head: ResponseHead, said 
 
 /** For requests after the server has ended the session: they were not sent. */
 export const sessionEnded = ({ name }: TransportState): ToolwayError =>
-  unsentError(name, `${name} has ended our session; call again.`)
+  unsentError(name, `${name} has ended the session; call again.`)
 
 /** For a request that was rejected because the server does not know its session; some servers run it first. */
 export function rejectedSession(server: string, status: number, fresh: boolean, repeatable = false): ToolwayError {
-  const what = fresh ? 'rejected the session that it has just opened' : 'ended our session'
+  const what = fresh ? 'rejected the session that it had just opened' : 'ended the session'
   return new ToolwayError('OUTCOME_UNKNOWN', `${server} ${what} (HTTP ${status}). ${mayHaveRun}`, {
     server,
     sessionEnded: fresh ? 'fresh' : 'established',

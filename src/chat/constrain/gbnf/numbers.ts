@@ -31,7 +31,8 @@ export function numbers(schema: JsonSchemaObject, at: string): Expression | unde
 function multiples(factor: number, from: number, to: number, at: string): Expression | undefined {
   if (!Number.isInteger(factor) || factor < 1) throw new CannotExpress(at, 'multipleOf', 'is not a positive integer')
   const [first, last] = [Math.ceil(from / factor), Math.floor(to / factor)]
-  if (last - first > maxMultiples) throw new CannotExpress(at, 'multipleOf', 'allows too many numbers; set bounds')
+  if (last - first > maxMultiples)
+    throw new CannotExpress(at, 'multipleOf', 'allows too many numbers; set minimum and maximum')
   const list = Array.from({ length: Math.max(0, last - first + 1) }, (_, index) => (first + index) * factor)
   return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
 }

@@ -39,7 +39,7 @@ export const objects: Conversion = (context, schema, at, level) => {
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
     // A repeated name counts once.
-    throw new CannotExpress(at, 'minProperties', 'requires more members than are named')
+    throw new CannotExpress(at, 'minProperties', 'requires more members than properties lists')
   }
   const others = extra && { expression: extra, max: Math.max(context.limits.members, min) }
   const row = sequenceOf(context.rules, 'members', { parts, min, max, extra: others })

@@ -64,7 +64,7 @@ function lengthened(node: PatternNode, min: number, at: string): PatternNode {
   const [only] = loose
   const unit = only?.kind === 'repeat' ? lengthOf(only.inner) : undefined
   if (loose.length !== 1 || only?.kind !== 'repeat' || !unit || unit.min !== unit.max || unit.min === 0) {
-    throw new CannotExpress(at, 'minLength', 'exceeds the pattern and cannot be combined with it')
+    throw new CannotExpress(at, 'minLength', 'exceeds the minimum length of the pattern')
   }
   const raised = { ...only, min: only.min + Math.ceil(short / unit.min) }
   if (raised.min > raised.max) throw new CannotExpress(at, 'minLength', 'exceeds the length of the pattern')

@@ -36,7 +36,7 @@ export function createGrammarRules(): GrammarRules {
 
   const grow = (by: number): void => {
     length += by
-    if (length > maxLength) throw new CannotExpress('', 'the schema', 'produces too large a grammar')
+    if (length > maxLength) throw new CannotExpress('', 'the schema', 'produces a grammar that is too large')
   }
 
   const written = (meaning: Expression): string => print(hoisted(meaning, (group) => define('part', group)))

@@ -22,7 +22,7 @@ export function texts(context: GrammarContext, schema: JsonSchemaObject, at: str
 
 function patternOf(schema: JsonSchemaObject, at: string): string | undefined {
   const format = typeof schema.format === 'string' ? formatPattern(schema.format) : undefined
-  if (format === false) throw new CannotExpress(at, 'format', `${schema.format} is not known`)
+  if (format === false) throw new CannotExpress(at, 'format', `${schema.format} is not supported`)
   if (schema.pattern === undefined) return format
   if (typeof schema.pattern !== 'string') throw new CannotExpress(at, 'pattern', 'is not a string')
   if (format !== undefined) throw new CannotExpress(at, 'pattern', 'cannot be combined with format')

@@ -99,8 +99,8 @@ describe('S4: a schema becomes strict', () => {
       { at: '/properties/a', keyword: 'minLength' },
       { at: '/properties/b', keyword: 'format' },
     ])
-    expect(schema.description).toBe('It must also meet {"not":{"required":["c"]}}.')
-    expect(schema).toHaveProperty('properties.a.description', 'A name. It must also meet {"minLength":3}.')
+    expect(schema.description).toBe('It must also satisfy {"not":{"required":["c"]}}.')
+    expect(schema).toHaveProperty('properties.a.description', 'A name. It must also satisfy {"minLength":3}.')
   })
 
   test.each<readonly [JsonSchemaObject, string, string]>([

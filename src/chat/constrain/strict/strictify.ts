@@ -57,7 +57,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     if (typeof subschema.$ref === 'string' && (cycles.has(subschema.$ref) || isBare(subschema)))
       return referred(subschema, at)
     const flat = flatten(subschema, at)
-    if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'allows nothing or everything')
+    if (!isSchemaObject(flat)) return refuse(at, 'the schema', 'is a boolean schema')
     const unknown = unknownType(flat)
     if (unknown !== undefined) refuse(at, 'type', `names ${JSON.stringify(unknown)}, which is not a JSON Schema type`)
     for (const keyword of ['anyOf', 'oneOf'] as const)
@@ -66,7 +66,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
   }
 
   function referred(subschema: JsonSchemaObject, at: string): JsonSchemaObject {
-    if (!isBare(subschema)) refuse(at, '$ref', 'is recursive and has other keywords beside it')
+    if (!isBare(subschema)) refuse(at, '$ref', 'is recursive and combined with other keywords')
     const reference = subschema.$ref as string
     if (reference === '#') return { $ref: '#' }
     if (!names.has(reference)) {
@@ -132,7 +132,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     const required = new Set(strings(schema.required))
     const members = namedSchemas(schema.properties).filter(([name, member]) => member !== false || required.has(name))
     const missing = [...required].find((name) => !members.some(([known]) => known === name))
-    if (missing !== undefined) refuse(at, 'required', `asks for ${JSON.stringify(missing)}, which is not in properties`)
+    if (missing !== undefined) refuse(at, 'required', `requires ${JSON.stringify(missing)}, which is not in properties`)
     const properties = {}
     const added = new Set<string>()
     for (const [name, member] of members) {
@@ -189,7 +189,7 @@ function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
 /** The description, with the moved keywords. */
 function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
   const words = typeof description === 'string' && description !== '' ? [description] : []
-  if (Object.keys(moved).length > 0) words.push(`It must also meet ${JSON.stringify(moved)}.`)
+  if (Object.keys(moved).length > 0) words.push(`It must also satisfy ${JSON.stringify(moved)}.`)
   return words.length === 0 ? {} : { description: words.join(' ') }
 }
 

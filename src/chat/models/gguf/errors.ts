@@ -13,7 +13,7 @@ const builds: Readonly<Record<string, string>> = {
 const command = `npm install --omit=optional node-llama-cpp @node-llama-cpp/${builds[`${platform} ${arch}`] ?? 'linux-x64'}`
 
 export const notInstalled = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `needs node-llama-cpp, which is not installed. Install it beside Toolway: ${command}`, cause)
+  unavailable(name, `needs node-llama-cpp, which is not installed. Install it next to Toolway: ${command}`, cause)
 
 export const noBuild = (name: string, cause: unknown): ToolwayError =>
   unavailable(name, `needs a build of node-llama-cpp for this platform. Install it: ${command}`, cause)
@@ -34,10 +34,10 @@ export function cannotLoad(name: string, path: string, logged: string, cause: un
 const useLess = (name: string) => `Use a smaller model, or lower models.${name}.context.`
 
 export const noMemory = (name: string, needed: number, free: number): ToolwayError =>
-  unavailable(name, `needs ${gibibytes(needed)} of memory, but only ${gibibytes(free)} are free. ${useLess(name)}`)
+  unavailable(name, `needs ${gibibytes(needed)} of memory, but only ${gibibytes(free)} is free. ${useLess(name)}`)
 
 export const outOfMemory = (name: string, cause: unknown): ToolwayError =>
-  unavailable(name, `does not fit into memory. ${useLess(name)}`, cause)
+  unavailable(name, `does not fit in memory. ${useLess(name)}`, cause)
 
 export function failed(name: string, cause: unknown): ToolwayError {
   const why = cause instanceof Error ? cause.message : cause
@@ -45,12 +45,12 @@ export function failed(name: string, cause: unknown): ToolwayError {
 }
 
 export const closed = (name: string): ToolwayError =>
-  unavailable(name, 'is being closed. Try again after Toolway has restarted.')
+  unavailable(name, 'is shutting down. Try again after Toolway has restarted.')
 
 export const tooLong = (name: string, tokens: number, context: number): ToolwayError =>
   new ToolwayError(
     'INVALID_ARGUMENTS',
-    `The conversation has ${tokens} tokens; the model ${name} has a context of ${context}, including its answer. Send less text or fewer tools, or raise models.${name}.context.`,
+    `The conversation has ${tokens} tokens, but the model ${name} has a context of ${context} tokens, including its answer. Send less text or fewer tools, or raise models.${name}.context.`,
   )
 
 export const textOnly = (name: string): ToolwayError =>
@@ -65,7 +65,7 @@ export const tooMany = (name: string, waiting: number): ToolwayError =>
 export const tooSlow = (name: string, ms: number): ToolwayError =>
   new ToolwayError(
     'TIMEOUT',
-    `The model ${name} did not answer within ${ms / 1000} s. Ask for less, or raise models.${name}.timeout.`,
+    `The model ${name} did not answer within ${ms / 1000} s. Request less, or raise models.${name}.timeout.`,
   )
 
 const unavailable = (name: string, what: string, cause?: unknown): ToolwayError =>

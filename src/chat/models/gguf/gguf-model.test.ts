@@ -184,7 +184,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
       const asked = { messages, signal: patient() }
       const thrown = await failure(collectAnswer(model.complete(constraint ? { ...asked, constraint } : asked)))
       expect(thrown).toMatchObject({ code: 'INVALID_ARGUMENTS' })
-      expect(thrown.message).toMatch(/has 5\d\d tokens; the model embedded has a context of 256/)
+      expect(thrown.message).toMatch(/has 5\d\d tokens, but the model embedded has a context of 256/)
     }
     expect(await ask(model)).toMatchObject({ reason: 'stop' })
   })
@@ -228,7 +228,7 @@ describe.skipIf(missingLibrary !== undefined)(`S6: a model file in process${orWh
     const stopped = failure(answer)
     await begun.promise
     await model[Symbol.asyncDispose]()
-    const closed = { code: 'SERVER_UNAVAILABLE', message: expect.stringContaining('being closed') }
+    const closed = { code: 'SERVER_UNAVAILABLE', message: expect.stringContaining('shutting down') }
     expect([await stopped, await waiting, await failure(ask(model))]).toMatchObject([closed, closed, closed])
   })
 
@@ -280,7 +280,7 @@ describe.skipIf(missingLibrary !== undefined)(
         expect(await failure(ask(model))).toMatchObject({
           code: 'SERVER_UNAVAILABLE',
           message: expect.stringMatching(
-            /needs [\d.]+ GiB of memory, but only 0\.0 GiB are free.+models\.embedded\.context/,
+            /needs [\d.]+ GiB of memory, but only 0\.0 GiB is free.+models\.embedded\.context/,
           ),
         })
       }

@@ -53,7 +53,7 @@ export function ggufModel(options: GgufModelOptions): Model {
   const weights = keepLoaded({
     load: () => loadLlamaModel({ name, path, context, threads, log, load, free }, closing.signal),
     idleMs: config.idle,
-    stuck: () => log.error({ model: name }, 'the model did not stop when cancelled; the next request loads it again'),
+    stuck: () => log.error({ model: name }, 'the model did not stop when cancelled; the next request reloads it'),
     unloaded: () => log.info({ model: name }, 'idle model unloaded'),
     clock,
   })

@@ -119,7 +119,7 @@ describe('S4: fallback to weaker forms', () => {
       messages: [{ role: 'system' }, { role: 'user' }],
     })
     expect(server.asked[3]?.body.messages[0]?.content).toBe(
-      `Be brief.\n\nAnswer with one JSON object and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n${JSON.stringify(schema)}`,
+      `Be brief.\n\nAnswer with one JSON object and nothing else: no explanation, no code fence. It must match this JSON Schema:\n${JSON.stringify(schema)}`,
     )
   })
 

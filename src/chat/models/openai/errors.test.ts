@@ -86,7 +86,7 @@ describe('a server that refuses', () => {
 describe('a server that breaks', () => {
   test.each<readonly [string, Reply, RegExp]>([
     ['hangs up before it answers', hangsUp(), /cannot be reached/],
-    ['hangs up in mid-stream', hangsUp('Once '), /broke off in the middle/],
+    ['hangs up in mid-stream', hangsUp('Once '), /closed the connection during its answer/],
     [
       'answers with a page',
       sends('text/html', '<!doctype html><p>Welcome to nginx'),
@@ -104,7 +104,7 @@ describe('a server that breaks', () => {
         send(response, { error: { message: `worker died, key ${key}` } })
         response.end()
       },
-      /reported an error in the middle.*worker died, key \*\*\*/,
+      /reported an error during.*worker died, key \*\*\*/,
     ],
     [
       'answers with an error and a good status',
@@ -166,7 +166,7 @@ describe('G1: a server behind the proxy of a company', () => {
     const { model } = await behind([])
     const { code, message } = await failure(ask(model))
     expect(code).toBe('SERVER_UNAVAILABLE')
-    expect(message).toMatch(/^The server of the model local cannot be reached: the proxy .* Check HTTP_PROXY, or put/)
+    expect(message).toMatch(/^The server of the model local cannot be reached: the proxy .* Check HTTP_PROXY, or add/)
   })
 })
 

@@ -68,7 +68,7 @@ export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
 
 /** The server reported an error in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
-  failed(server, `reported an error in the middle of its answer. ${look(server)} It says: ${serverMessage.message}`)
+  failed(server, `reported an error during its answer. ${look(server)} It says: ${serverMessage.message}`)
 
 /** The connection failed before or during the response. */
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
@@ -76,15 +76,15 @@ export function connectionError(server: ModelServer, thrown: unknown, begun: boo
   if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`)
   if (thrown instanceof ProxyError) return failed(server, `cannot be reached: ${thrown.message}`, thrown)
   const why = reason(thrown)
-  if (begun) return failed(server, `broke off in the middle of its answer (${why}). Try again.`, thrown)
-  const advice = `Check that it runs and that models.${server.name}.baseUrl is right.`
+  if (begun) return failed(server, `closed the connection during its answer (${why}). Try again.`, thrown)
+  const advice = `Check that it is running and that models.${server.name}.baseUrl is correct.`
   return failed(server, `cannot be reached (${why}). ${advice}`, thrown)
 }
 
 /** `key` is the timeout setting that expired. */
 export function timeoutError({ name }: ModelServer, what: string, ms: number, key: string): ToolwayError {
   const message = `The server of the model ${name} ${what} within ${ms / 1000} s (models.${name}.timeouts.${key}).`
-  return new ToolwayError('TIMEOUT', `${message} Try again, or ask for less.`)
+  return new ToolwayError('TIMEOUT', `${message} Try again, or request less.`)
 }
 
 const failed = ({ name }: ModelServer, what: string, cause?: unknown): ToolwayError =>

@@ -140,7 +140,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     profile.learn(taken, refused)
     if (refused.length === 0) return
     const fields = { model: name, refused: refused.map(({ form }) => form), taken: taken.form }
-    log.info(fields, 'the model server refused stronger forms of the constraint; using this one')
+    log.info(fields, 'the model server rejected stricter forms of the constraint; using this one')
   }
 }
 
@@ -180,7 +180,7 @@ function modelHeaders(name: string, url: URL, apiKey: string | undefined) {
   if (!/^[\x21-\x7e]+$/.test(apiKey)) {
     throw new ToolwayError(
       'INVALID_ARGUMENTS',
-      `The key of the model ${name} cannot be sent. Check models.${name}.apiKey for spaces and line breaks.`,
+      `The API key of the model ${name} is invalid. Remove spaces and line breaks from models.${name}.apiKey.`,
     )
   }
   return { headers: { ...common, authorization: `Bearer ${apiKey}` }, secrets: [apiKey, ...inQuery] }

@@ -39,7 +39,7 @@ export async function* responseObjects(
   }
   const text = Buffer.concat(parts).toString('utf8')
   if (text.trim() === '') throw notACompletion(server, 'nothing')
-  if (form !== 'object') throw notACompletion(server, answer.type || 'something unnamed')
+  if (form !== 'object') throw notACompletion(server, answer.type || 'an unknown response')
   yield parsed(server, text)
 }
 

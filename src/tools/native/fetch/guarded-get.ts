@@ -33,7 +33,7 @@ export async function guardedGet(text: string, options: GetOptions): Promise<Got
     if ('got' in answer) return answer.got
     target = answer.location.href
   }
-  throw new ToolwayError('SERVER_UNAVAILABLE', `It redirects more than ${maxRedirects} times; try another URL.`)
+  throw new ToolwayError('SERVER_UNAVAILABLE', `The URL redirects more than ${maxRedirects} times; try another URL.`)
 }
 
 async function hop(text: string, options: GetOptions): Promise<{ readonly got: Got } | { readonly location: URL }> {
@@ -76,7 +76,7 @@ function elsewhere(from: URL, location: string): URL {
   const target = URL.parse(location, from.href)
   if (target?.origin === from.origin) return target
   const named = target && /^https?:$/.test(target.protocol) ? shown(target) : 'not a web page'
-  const sentence = `It redirects to another site, which is not followed: ${named}. Fetch that URL if you want it.`
+  const sentence = `The URL redirects to another site, which is not followed: ${named}. To continue, fetch that URL.`
   throw new ToolwayError('UNSAFE_URL', sentence)
 }
 
@@ -110,7 +110,7 @@ export async function pinned(url: URL, addresses: readonly VettedAddress[]): Pro
     const [first] = addresses
     if (all) found(null, [...addresses])
     else if (first) found(null, first.address, first.family)
-    else found(new Error('there is no vetted address'), '', 0)
+    else found(new Error('no allowed address'), '', 0)
   }
   const client = new Client(url.origin, {
     connect: { lookup, timeout: 10_000, autoSelectFamily: true },
@@ -140,7 +140,7 @@ export async function readBody(
   const create = decoders[known[0] ?? '']
   if (known.length > 1 || (known.length === 1 && !create)) {
     body.destroy()
-    throw new Error(`it is encoded as ${known.join(', ').slice(0, 40)}`)
+    throw new Error(`unsupported Content-Encoding ${known.join(', ').slice(0, 40)}`)
   }
   const plain = create ? decoded(body, create()) : body
   try {

@@ -99,6 +99,7 @@ function fill(pattern: string, moment: Moment): string {
 
 function field(known: typeof letters, name: string, spelling: string): (shown: Shown) => string {
   if (Object.hasOwn(known, name)) return known[name]!
-  const patterns = 'a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M", and \'quotes\' around words.'
+  const patterns =
+    'or a pattern such as "yyyy-MM-dd HH:mm" or "%Y-%m-%d %H:%M". Put literal words in \'single quotes\'.'
   throw invalidArguments(`"${spelling}" in "format" is unknown; use ${formatNames.join(', ')}, ${patterns}`)
 }

@@ -30,13 +30,13 @@ export function momentFrom(value: string | number, zone: Zone, now: number): Mom
   const moment = fromNumber(text, zone) ?? fromForms(text, zone, now)
   if (moment) return checked(moment)
   const forms = 'write it as "2026-11-15T10:30:00+01:00", "2026-11-15" or "10:30", or as seconds since 1970.'
-  throw invalidArguments(`"${text.slice(0, 60)}" is not a known form of a time; ${forms}`)
+  throw invalidArguments(`"${text.slice(0, 60)}" is not a recognized time; ${forms}`)
 }
 
 /** Rejects times outside the years 1 to 9999, where calendars and clients no longer agree. */
 function checked(moment: Moment): Moment {
   if (moment.instant >= earliest && moment.instant <= latest) return moment
-  throw invalidArguments('That time is outside the years 1 to 9999.')
+  throw invalidArguments('The time is outside the years 1 to 9999.')
 }
 
 /** Seconds since 1970, or milliseconds if seconds would be thousands of years away. Eight digits are a date. */
@@ -81,9 +81,9 @@ function checkWall(wall: Wall, text: string) {
   const { year, month, day, hour, minute, second } = wall
   const there = new Date(utcOf(wall))
   const isDate = month >= 1 && month <= 12 && there.getUTCFullYear() === year && there.getUTCMonth() + 1 === month
-  if (!isDate || day < 1) throw invalidArguments(`"${text}" is not a day of the calendar.`)
+  if (!isDate || day < 1) throw invalidArguments(`"${text}" is not a valid date.`)
   if (hour > 23 || minute > 59 || second > 59)
-    throw invalidArguments(`"${text}" is not a time of day: hours end at 23, minutes and seconds at 59.`)
+    throw invalidArguments(`"${text}" is not a valid time of day: hours go up to 23, minutes and seconds up to 59.`)
 }
 
 /** Months and days follow the calendar and the local clock; milliseconds are exact. */
@@ -122,7 +122,7 @@ export function durationFrom(text: string): Duration {
     sign * parts.reduce((sum, [count, size]) => sum + count * (size[unit] ?? 0), 0)
   const duration = { months: total('months'), days: total('days'), milliseconds: Math.round(total('milliseconds')) }
   if (Number.isInteger(duration.months) && Number.isInteger(duration.days)) return duration
-  throw invalidArguments(`"${text.slice(0, 60)}" has a fraction of a day; give the hours instead.`)
+  throw invalidArguments(`"${text.slice(0, 60)}" has a fraction of a day; use hours instead.`)
 }
 
 type Part = readonly [count: number, size: Partial<Duration>]
@@ -176,6 +176,6 @@ export function describeDifference(milliseconds: number): { duration: string; te
   const sign = milliseconds < 0
   return {
     duration: distance === 0 ? 'PT0S' : `${sign ? '-' : ''}${iso}`,
-    text: distance === 0 ? 'no time at all' : `${words.join(' ')}${sign ? ' earlier' : ' later'}`,
+    text: distance === 0 ? 'no difference' : `${words.join(' ')}${sign ? ' earlier' : ' later'}`,
   }
 }

@@ -98,7 +98,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
     async run(tool: string, call: Call): Promise<Result> {
       const { signal, caller, input } = call
       signal.throwIfAborted()
-      if (over) throw gone('it is no longer needed')
+      if (over) throw gone('Toolway stopped it')
       idle?.[Symbol.dispose]()
       current ??= start()
       const running = current

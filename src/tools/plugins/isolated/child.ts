@@ -61,7 +61,7 @@ const mute: Peer = {
   rounds: false,
   logLevel: undefined,
   notify() {},
-  ask: () => Promise.reject(new ToolwayError('INTERNAL', 'An isolated tool cannot ask its caller.')),
+  ask: () => Promise.reject(new ToolwayError('INTERNAL', 'An isolated tool cannot send requests to its caller.')),
 }
 
 function sent(thrown: unknown): SentError {

@@ -10,7 +10,7 @@ const stricter: ReadonlySet<string> = new Set([
   // Any transfer coding but chunked: nobody here could undo it.
   'unsupported Transfer-Encoding',
   // Two Transfer-Encoding lines; Transfer-Encoding among the trailers.
-  'more than one length',
+  'more than one Content-Length',
   // Extensions with an empty name or value, and sizes of more than 13 digits.
   'invalid chunk size',
   // More than 15 digits.

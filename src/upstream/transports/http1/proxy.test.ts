@@ -131,7 +131,7 @@ describe('G1: servers behind the proxy of a company', () => {
       )
       await proxy[Symbol.asyncDispose]()
       expect(await sentence(behind(withCredential(proxy.url, 'me:s3cret'), url))).toBe(
-        `Could not reach files: the proxy ${proxy.url} cannot be reached or does not answer (ECONNREFUSED). Check ${variable}, or put mcp.example.test into NO_PROXY.`,
+        `Could not reach files: the proxy ${proxy.url} cannot be reached or does not answer (ECONNREFUSED). Check ${variable}, or add mcp.example.test to NO_PROXY.`,
       )
     }
     await using strict = await startProxy({ refusal: 403 })

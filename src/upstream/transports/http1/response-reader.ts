@@ -156,7 +156,8 @@ function chunkSize(line: string): number {
 /** Trailers are ignored, except that they must not change the framing. */
 function checkTrailer(line: string): void {
   const [name] = readField(line)
-  if (name === 'content-length' || name === 'transfer-encoding') throw new MalformedResponse('more than one length')
+  if (name === 'content-length' || name === 'transfer-encoding')
+    throw new MalformedResponse('more than one Content-Length')
 }
 
 export interface ParsedHead {
@@ -229,7 +230,7 @@ export function readHead(text: string): ParsedHead {
   const coding = headers.get('transfer-encoding')
   const length = headers.get('content-length')
   if (repeated.some(([name]) => name === 'content-length' || name === 'transfer-encoding'))
-    throw new MalformedResponse('more than one length')
+    throw new MalformedResponse('more than one Content-Length')
   if (coding !== undefined && length !== undefined)
     throw new MalformedResponse('both Content-Length and Transfer-Encoding')
   if (length !== undefined && !/^[0-9]{1,15}$/.test(length)) throw new MalformedResponse('invalid Content-Length')
