@@ -154,9 +154,7 @@ function shown(tree: ConfigTree, path: Path): string {
     return found.members.size === 0 ? 'an empty section' : `a section with ${[...found.members.keys()].join(', ')}`
   if (found.value === null) return 'nothing'
   if (isSecretName(String(path.at(-1))) || isWithinSecret(path)) {
-    return found.value === ''
-      ? 'an empty string'
-      : `a ${typeof found.value}`
+    return found.value === '' ? 'an empty string' : `a ${typeof found.value}`
   }
   if (found.variables === 'filled') return `the value of the variables in ${found.written}`
   if (found.value === '') return 'an empty string'
