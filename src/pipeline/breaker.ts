@@ -130,7 +130,7 @@ function heldBack({ entry: { server } }: Call, { status }: Breaker): ToolwayErro
 function logChange(log: Log, server: string, state: BreakerState, { status: { reason, retryAfterMs } }: Breaker): void {
   if (state === 'closed') log.info({ server }, 'breaker closed: the server works again')
   else if (state === 'half-open') log.info({ server }, 'breaker half-open: trying the server again')
-  else log.warn({ server, reason, forMs: retryAfterMs }, 'breaker opened: the server fails')
+  else log.warn({ server, reason, forMs: retryAfterMs }, 'breaker opened: the server is failing')
 }
 
 /** Timers can fire slightly early, and the call may have waited in a queue. */

@@ -31,7 +31,7 @@ export const auditSection = z.strictObject({
     .enum(['allow', 'refuse'])
     .default('allow')
     .describe(
-      'Whether reads are allowed while records cannot be written, for example because the disk is full. Writes are always denied.',
+      'Whether reads are allowed while records cannot be written, for example because the disk is full. Writes are always denied in that case.',
     ),
   redact: names('the name of an argument (* is a wildcard)')
     .default(['*token*', '*password*', '*secret*', '*authorization*', '*api_key*', '*apiKey*'])

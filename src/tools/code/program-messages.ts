@@ -29,7 +29,7 @@ function read(input: string): Json {
   try {
     return Json.parse(input)
   } catch {
-    throw refused('it is not valid JSON, or has a duplicate name')
+    throw refused('it is not valid JSON, or has a duplicate key')
   }
 }
 

@@ -102,7 +102,7 @@ function readIssuer(body: unknown, issuer: string, { origin, protocol }: URL): I
   const endpoint = (address: string, what: string): URL => {
     const url = safeAddress(address, `its ${what}`)
     // A public issuer must not name services on this machine.
-    if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} is not https`)
+    if (protocol === 'https:' && url.protocol !== 'https:') throw new OAuthError(`its ${what} does not use https`)
     return url
   }
   const optional = (address: string | undefined, what: string) =>
