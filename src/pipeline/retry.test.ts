@@ -104,7 +104,7 @@ describe('how often and when', () => {
     const { tries, outcome } = await trying().run([unsent, unsent, unsent])
     expect(tries).toBe(3)
     expect(outcome).toMatchObject({
-      message: 'No. Toolway made 3 attempts.',
+      message: expect.stringContaining('3 attempts'),
       details: { server: 'files', unsent: true },
     })
     const once = await trying({ attempts: 0 }).run([unsent])
@@ -115,7 +115,7 @@ describe('how often and when', () => {
     const { outcome } = await trying().run([unknown, unsent, error('CIRCUIT_OPEN')], harmless)
     expect(outcome).toMatchObject({
       code: 'CIRCUIT_OPEN',
-      message: 'No. Toolway made 3 attempts, and an earlier one may have run.',
+      message: expect.stringMatching(/3 attempts.*may have run/),
     })
     const last = (await trying({ attempts: 1 }).run([unknown, unsent], harmless)).outcome as ToolwayError
     expect(last.details.unsent).toBeUndefined()

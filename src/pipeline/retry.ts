@@ -60,9 +60,9 @@ const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits
 function withAttempts(thrown: unknown, tried: number, mayHaveRun: boolean): unknown {
   if (tried === 1 || !(thrown instanceof ToolwayError)) return thrown
   const { code, message, details } = thrown
-  const before = mayHaveRun && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier attempt may have run' : ''
+  const before = mayHaveRun && code !== 'OUTCOME_UNKNOWN' ? ', and an earlier one may have run' : ''
   const unsent = mayHaveRun ? undefined : details.unsent
-  const sentence = `${message} Toolway tried ${tried} times${before}.`
+  const sentence = `${message} Toolway made ${tried} attempts${before}.`
   return new ToolwayError(code, sentence, { ...details, unsent, cause: thrown })
 }
 

@@ -31,7 +31,7 @@ test('S7: an unavailable tier is logged once and tried again later', async () =>
   expect(await workshop.run('1')).toMatchObject({ status: 'refused' })
   later += defaultLimits.againMs
   expect(await workshop.run('1')).toMatchObject({ status: 'ok', isolation: 'worker' })
-  expect(workshop.log.lines).toMatchObject([{ level: 'warn', message: 'javascript programs cannot be run' }])
+  expect(workshop.log.lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('javascript') }])
 })
 
 test('S7: a working tier stays in use while a stronger one is searched', async () => {
