@@ -101,7 +101,7 @@ function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[]
   return merge(tree, branch(at, [['defaults', member(branch(at, [['agent', member(value)]]))]]))
 }
 
-/** Merges sections; other values in `over` replace those in `base`. */
+/** Merges sections. Other values in `over` replace those in `base`; null removes a value. */
 function merge(base: BranchNode, over: BranchNode): BranchNode {
   const members = new Map(base.members)
   for (const [key, entry] of over.members) {

@@ -25,7 +25,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   )
   return shape(tree.at, {
     agents,
-    // In this format, a rule for a tool has an effect only if the agent may also use the tool's server.
+    // In this format, an agent's `allow.tools` applies only to servers that `allow.servers` also lists.
     policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
     defaults: {
       at: defaults?.at ?? tree.at,
