@@ -113,7 +113,7 @@ function foldersFrom(first: string, last: string): string[] {
   return folders
 }
 
-/** A file cannot be read, edited or restored; its content is unchanged. `hint` says what to do. */
+/** The error for a file that cannot be read, edited or restored. The file is unchanged. `hint` says what to do. */
 export class FileProblem extends Error {
   override readonly name = 'FileProblem'
   readonly hint: string | undefined

@@ -63,7 +63,8 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
 }
 
 /**
- * Makes stateful servers per caller: a client starts its own process of each server, so callers must not share state.
+ * Sets `session: caller` for stateful servers. Each client starts its own processes, so such a server expects one
+ * caller.
  */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition

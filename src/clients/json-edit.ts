@@ -134,7 +134,7 @@ function removed(text: string, section: Node, index: number): string {
 const commaIn = (text: string, from: number, to: number): number | undefined =>
   between(text, from, to).find(({ kind }) => kind === 'comma')?.start
 
-/** Extends the range to whole lines if they contain nothing else; otherwise to the spaces after it. */
+/** Extends the range to whole lines if they contain nothing else. Otherwise adds the spaces that follow the range. */
 function wholeLines(text: string, from: number, to: number): [number, number] {
   const start = text.lastIndexOf('\n', from - 1) + 1
   const feed = text.indexOf('\n', to)

@@ -54,7 +54,7 @@ const isBelow = (path: readonly string[], above: readonly string[]): boolean =>
 
 const word = (key: string): string => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key))
 
-/** TOML writes strings and lists like JSON, but tables differently. */
+/** Formats a value on one line. TOML writes strings and lists like JSON, but tables differently. */
 function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

@@ -186,6 +186,6 @@ function withinLines(
   return `${head.slice(0, colon)} {}${head.slice(colon)}${tail}`
 }
 
-/** If the removed entry had blank lines before and after it, keeps only the first. */
+/** Avoids two blank lines in a row where an entry was removed. */
 const withoutDoubledGap = (head: string, tail: string): string =>
   /\n[ \t]*\r?\n$/.test(head) ? tail.replace(/^[ \t]*\r?\n/, '') : tail

@@ -3,8 +3,8 @@ import { type Config, configSchema } from './schema.ts'
 import type { Path } from './tree.ts'
 
 /**
- * How a setting is secret. The schema marks secret settings with `.meta({ secret: … })`. This is the only list of
- * secret settings: redaction, the admin API, imports and error messages all use these marks.
+ * The kind of secret that a setting contains. The schema marks secret settings with `.meta({ secret: … })`. This is the
+ * only list of secret settings: redaction, the admin API, imports and error messages all use these marks.
  *
  * - `true`: a credential.
  * - `digest`: the hash of a credential. It does not reveal the credential, but it is not shown either.
@@ -59,7 +59,10 @@ function* settingsIn(value: unknown, schemas: readonly Schema[], path: Path): Ge
   }
 }
 
-/** How the setting at a path is secret; undefined if it is not. Any string can stand for a server name in the path. */
+/**
+ * The kind of secret at a path; undefined if the setting is not secret. In the path, any string can stand for a server
+ * name.
+ */
 export const secretKindAt = (path: Path): SecretKind | undefined =>
   kindOf(path.reduce<readonly Schema[]>(childrenOf, [configSchema]))
 

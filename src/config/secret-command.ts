@@ -82,7 +82,7 @@ export function wordsOf(line: string): readonly string[] | undefined {
   return words[0] === '' ? undefined : words
 }
 
-/** Kills the process and its children. */
+/** Kills the process group. On Windows, kills only the process itself. */
 function end(pid: number | undefined): void {
   if (pid === undefined) return
   try {

@@ -19,8 +19,8 @@ export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>
 
 /**
  * Throws if other machines could use the gateway without a credential and `server.allowUnauthenticated` is not set.
- * Pass the effective configuration, which can differ from the files: `--host` overrides it, and some keys apply only
- * after a restart.
+ * Pass the effective configuration, which can differ from the files: `--host` overrides `server.host`, and some keys
+ * apply only after a restart.
  */
 export function refuseUnauthenticated({
   config,

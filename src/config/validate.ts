@@ -117,7 +117,7 @@ function expectation(issue: Issue): string {
   if (options) return options.length === 1 ? String(options[0]) : `one of ${options.join(', ')}`
   if (issue.code === 'too_small')
     return `a list with at least ${issue.minimum === 1 ? 'one item' : `${issue.minimum} items`}`
-  // Messages of this schema already state what is expected; those of zod start with "Invalid input".
+  // Messages defined in the schema already say what is expected; zod's own messages start with "Invalid input".
   if (!issue.message.startsWith('Invalid input')) return issue.message
   return issue.code === 'invalid_type' ? (kinds[issue.expected] ?? issue.expected) : 'another value'
 }

@@ -118,7 +118,7 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
     watch(name, server) {
       const changedLists = createListTracker(server)
       server.onChange(() => {
-        // Do not publish a server that an operator paused here: its lists are empty only in this process.
+        // Do not publish the lists of a server that an operator has paused: they are empty only in this process.
         const lists = server.control.paused ? [] : changedLists()
         const named = referenceTo(name, current)
         // Ignore changes of a server that a reload has replaced.

@@ -84,7 +84,8 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   readonly token: string | undefined
   /**
    * Says whether an agent may use a tool, and which rule decides. `tool` can be spelled in any way that a call accepts;
-   * errors suggest similar names. If `authenticated` is false, the caller may not be allowed to act as the agent.
+   * errors suggest similar names. With `authenticated: false`, rejects if callers without a credential may not act as
+   * the agent.
    */
   why(agent: string, tool: string, options?: { readonly authenticated?: boolean }): Promise<Why>
   /** All servers and their health, regardless of policy. Meant for the operator. */
@@ -191,8 +192,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     current: () => current().loaded,
     load: () =>
       load().catch((thrown: unknown) => {
-        // Also watch the missing files that the error names, such as secrets: they may appear without a change of the
-        // configuration.
+        // Also watch the files that the configuration refers to, such as secrets: a missing one may appear without a
+        // change of the configuration.
         if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
         throw thrown
       }),

@@ -75,7 +75,7 @@ async function parseModelAnswer(
   const value = restore(repaired.value)
   const { compile } = await import('../policy/arguments/compile.ts')
   const compiled = compile(schema)
-  // If the schema cannot be compiled, accept the answer: that is not the model's fault.
+  // If the schema cannot be compiled, accept the answer: an unusable schema is not the model's fault.
   const problems = 'unfit' in compiled ? [] : compiled.check(value)
   return problems.length === 0 ? { value } : { problem: `does not match the schema: ${sentenceOf(problems)}` }
 }

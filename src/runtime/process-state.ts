@@ -60,7 +60,7 @@ export interface ProcessState extends AsyncDisposable {
   /** Conversations that wait for results of client-side tools. */
   readonly clientToolState: ClientToolState
   readonly oauth: OAuth
-  /** Features of model servers that were detected. */
+  /** The detected features of each model server. */
   readonly profiles: ReturnType<typeof createProfiles>
   /** Records child processes, so that those of a gateway that was killed can be found and ended. */
   readonly orphanReaper: OrphanReaper

@@ -109,7 +109,7 @@ export function createReload(options: ReloadOptions): Reload {
 
   return {
     now() {
-      // If a reload is running, start another one after it: the files may have changed after it read them.
+      // If a reload is running, run another one afterwards: the files may have changed since the first one read them.
       if (running) again = true
       else running = run()
       return running
@@ -125,7 +125,10 @@ export function createReload(options: ReloadOptions): Reload {
   }
 }
 
-/** Throws if a file is missing. Without it, its rules would be dropped, and a file found instead may have none. */
+/**
+ * Throws if a configuration file has disappeared: its rules would be dropped, and a file found in its place may have
+ * none.
+ */
 function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
   if (gone) throw new Error(`${gone.path} is missing; restore it (with {} in it for the defaults), or restart`)

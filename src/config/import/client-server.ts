@@ -52,7 +52,8 @@ export function clientServer(
 }
 
 /**
- * Makes stateful servers per caller: a client starts its own process of each server, so callers must not share state.
+ * Sets `session: caller` for stateful servers. Each client starts its own processes, so such a server expects one
+ * caller.
  */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
@@ -85,7 +86,10 @@ function unknown(
 export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
-/** Makes programs start in the client's folder. An added `cwd` gets the source location of `command`. */
+/**
+ * Makes programs start in the folder where the client would start them. An added `cwd` gets the source location of
+ * `command`.
+ */
 function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (folder === undefined || !command) return server
@@ -103,7 +107,7 @@ function placedIn(server: BranchNode, key: string, folder: string): BranchNode {
 const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined =>
   keys.map((key) => find(part, [key])).find((found) => found !== undefined)
 
-/** Converts a client's `oauth` to our `auth`; undefined if OAuth is disabled. */
+/** Converts a client's `oauth` to Toolway's `auth`; undefined if OAuth is disabled. */
 function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {
   if (isFalse(part) || isFalse(find(part, ['enabled']))) return undefined
   const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
@@ -138,7 +142,7 @@ export interface ClientFormat {
   readonly respell?: RewriteVariable
   /** Working folder of the client's servers, if it is not the folder of the file. */
   readonly folder?: string
-  /** Unknown keys only cause a warning, because the client owns the file. */
+  /** Whether unknown keys only cause a warning, because the client owns the file. */
   readonly tolerant: boolean
 }
 

@@ -9,7 +9,10 @@ import type { TranslationReport } from './shape.ts'
  */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
-/** Reports the sections that are not in `known`. They belong to another program, so they are ignored. */
+/**
+ * Reports the sections that are not in `known`. They belong to another program, so they are ignored, except those in
+ * `neverIgnored`.
+ */
 export function otherSections(tree: BranchNode, known: readonly string[], report: TranslationReport): void {
   const ignored: string[] = []
   for (const [key, { at }] of tree.members) {

@@ -22,7 +22,7 @@ export const asAgent = (agent: string): Caller => ({
   capabilities: {},
 })
 
-/** The agent asked for, or the caller's own by default. Throws if the caller may not act as it. */
+/** The agent asked for, or the caller's own by default. Throws if the caller may not act as that agent. */
 export const resolveAgent = (access: Access, caller: Caller, agent: string | undefined): string =>
   agent === undefined ? caller.agent : agentFor(access, caller, agent)
 

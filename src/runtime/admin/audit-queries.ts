@@ -11,8 +11,8 @@ import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-
 import type { AdminContext } from './context.ts'
 
 /**
- * Searches and verifies the audit log in a worker thread. If there is an archive in PostgreSQL, searches use that
- * instead.
+ * Searches and verifies the audit log in a worker thread. If there is an archive in PostgreSQL, searches use the
+ * archive.
  */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>

@@ -37,7 +37,7 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   sessions(): number
   /** The URL of the MCP endpoint. */
   endpoint(): string
-  /** The number of this worker; undefined if there is only one process. */
+  /** This worker's number and the number of workers; undefined if there is only one process. */
   readonly worker?: { readonly number: number; readonly of: number } | undefined
   readonly startedAt: number
   readonly version: string

@@ -94,7 +94,7 @@ const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {
   tool: ({ server, name }) => `${server}.${name}`,
 }
 
-/** Statistics by tool include only tool calls; all others include every call. */
+/** The calls to count. Statistics by tool count only tool calls; all other statistics count every call. */
 const counted = (calls: readonly CallView[], by: Stats['by']) =>
   by === 'tool' ? calls.filter(({ operation }) => operation === 'call_tool') : calls
 

@@ -10,7 +10,7 @@ import { asBuffer, type PrimaryServiceMethods, type WorkerMember } from './prima
 /** Maximum size of a stored value. Larger values would delay the requests behind them on the channel. */
 const maxValueBytes = 1024 * 1024
 
-/** The result while the primary does not respond. No entry is ever stored under the empty mark. */
+/** The result of a lookup while the primary does not respond. No entry is ever stored under the empty mark. */
 const unavailable: CacheLookup = { mark: '' }
 
 /** The result cache (F13, B10). Caches nothing while the primary does not respond. */
@@ -27,7 +27,7 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
     },
     async put(group, key, answer, now) {
       const { maxEntries, maxBytes } = limits
-      // A value that is too large is not stored, but it still replaces the previous entry.
+      // A value that is too large is not stored, but the previous entry is still removed.
       const stored = answer.bytes.length > maxValueBytes ? { ...answer, bytes: Buffer.alloc(0), ttlMs: 0 } : answer
       usage = (await primary.request('put', group, key, stored, now, { maxEntries, maxBytes })) ?? usage
     },

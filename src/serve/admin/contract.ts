@@ -11,8 +11,8 @@ export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
 
 /**
- * The events sent by GET events. `event:` is the key below, `data:` the value. The stream starts with one event of each
- * kind.
+ * The events sent by GET events. `event:` is one of the keys below, `data:` its value. The stream starts with one event
+ * of each kind.
  */
 export interface AdminEvents {
   /** Sent once a second. */

@@ -25,7 +25,7 @@ export const scopesRule = 'auth.jwt.scopes'
 export const insufficientScope = (sentence: string, header: string): HttpError =>
   HttpError.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: scopesRule })
 
-/** Adds to a 401 where OAuth clients can get a token. Returns other errors unchanged. */
+/** Adds to a 401 error the information where OAuth clients get a token. Returns other errors unchanged. */
 export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {
   const header = thrown instanceof HttpError ? thrown.details.headers?.['WWW-Authenticate'] : undefined
   if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalid)) return thrown

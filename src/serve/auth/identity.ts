@@ -31,7 +31,7 @@ export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =
   one.admin === other.admin &&
   (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))
 
-/** Interval between checks, and so how long a stream may outlive its credential. */
+/** Interval between checks of a credential. A stream can outlive its credential by this time. */
 const checkMs = 5_000
 
 interface AuthenticatedStream {

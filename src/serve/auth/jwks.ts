@@ -122,7 +122,10 @@ function parsed(text: string) {
   }
 }
 
-/** Requires TLS or a loopback address: if someone tampers with the keys, they can impersonate anyone. */
+/**
+ * Requires TLS or a loopback address: someone who could replace the provider's keys in transit could impersonate
+ * anyone.
+ */
 function checkAddress(url: string): void {
   const { protocol, hostname } = new URL(url)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)

@@ -8,7 +8,9 @@ import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, i
 import type { AuthIdentity } from './identity.ts'
 import { createKeySet, type PublishedKeys } from './jwks.ts'
 
-/** Accepted signature algorithms. All are asymmetric: with others, the public key would be enough to sign a token. */
+/**
+ * Accepted signature algorithms. All are asymmetric: with a symmetric one, the public key could be used to sign tokens.
+ */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],

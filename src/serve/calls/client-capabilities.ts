@@ -42,7 +42,7 @@ export const missingCapabilityError = (missing: Capabilities): HttpError => {
   return new HttpError(400, modernErrors.missingCapability, sentence, { data: { requiredCapabilities: missing } })
 }
 
-/** A client that declares elicitation without modes supports forms. */
+/** Whether a capability is implied: a client that declares elicitation without modes supports forms. */
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
 

@@ -67,7 +67,10 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       return { members: [...page, ...end], missing: view.missing() }
     },
 
-    /** `inspect` runs after the policy has allowed the tool and before the tool runs. It throws to reject the call. */
+    /**
+     * Calls a tool. `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject
+     * the call.
+     */
     async callTool(received: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
       const served = await access
         .view(caller)

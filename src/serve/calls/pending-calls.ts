@@ -16,7 +16,7 @@ interface PendingCall {
   readonly id: string
   readonly call: ResumableCall
   readonly owner: CallOwner
-  /** How often the call has been suspended. Each suspension has its own state. */
+  /** Number of times that the call has been suspended. Each suspension has its own state. */
   round: number
   timer: Disposable | undefined
 }

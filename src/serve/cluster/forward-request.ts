@@ -32,7 +32,7 @@ interface ForwardRequestOptions {
 
 /**
  * Forwards a request to another replica, which authenticates it again. Resolves with false only if that replica never
- * received the request. Also resolves with true if the client has disconnected.
+ * received the request. If the client has disconnected, resolves with true.
  */
 export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> {
   const { request, response, body, address, membership } = handed

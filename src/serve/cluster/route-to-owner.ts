@@ -29,7 +29,7 @@ interface RoutedRequest {
 
 /** Maximum number of hops, to break forwarding loops. After that, a replica handles the request itself. */
 const maxHops = 3
-/** Maximum cached heirs; as many as the sessions that one replica may hold. */
+/** Maximum number of entries in `heirs`; as many as the sessions that one replica may hold. */
 const maxHeirs = 10_000
 
 /**

@@ -10,8 +10,8 @@ import type { ReceivedRequest } from './request.ts'
 /** Reads JSON request bodies, and bounds the memory that they take until their requests are answered. */
 export interface RequestBodies {
   /**
-   * Fails as early as possible with an HttpError. `identity` is undefined before authentication. `limit` overrides
-   * `server.maxBody`.
+   * Reads a body. Fails as early as possible with an HttpError. `identity` is undefined before authentication. `limit`
+   * overrides `server.maxBody`.
    */
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }

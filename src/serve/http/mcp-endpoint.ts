@@ -117,8 +117,8 @@ export function createMcpEndpoint(options: {
   }
 
   /**
-   * The caller of one request, because the address and the agent may differ between requests of a session. Errors carry
-   * the request's id.
+   * The caller of one request: the address and the agent may differ between requests of a session. Errors carry the
+   * request's id.
    */
   const callerOf = (session: HttpSession, request: ReceivedRequest, id?: Id): Caller => {
     try {

@@ -20,7 +20,7 @@ export class BufferedResponse extends ServerResponse {
   declare _keepAliveTimeout: number
   declare readonly _last: boolean
 
-  /** Whether a socket timeout means that the client has stalled, if there is unsent data. */
+  /** Whether the client counts as stalled if the socket times out while there is unsent data. */
   limited = false
   readonly #request: BufferedRequest
   readonly #line: Line

@@ -13,7 +13,7 @@ export interface RequestEnvelope {
   readonly logLevel: LogLevel | undefined
 }
 
-/** Whether a message claims to use the stateless protocol. Only this key decides. */
+/** Whether a message claims to use the stateless protocol. Only the presence of the version in `_meta` decides this. */
 export const claims = (params: Params): boolean => isObject(params._meta) && metaKeys.protocolVersion in params._meta
 
 /** Whether the claim is valid. A valid claim counts even if the method name is a legacy one. */

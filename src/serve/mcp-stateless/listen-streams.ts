@@ -17,7 +17,7 @@ export interface ListenSink {
 
 const maxStreams = 1_024
 
-/** One principal may hold at most this fraction (one half) of all streams, so that it cannot lock out others. */
+/** Divisor for the limit per principal: each may hold half of all streams, so that it cannot lock out others. */
 const parts = 2
 
 /**

@@ -43,7 +43,7 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unk
     const value = valueAt(args, declared.path)
     const text = headerText(value)
     const given = textOf(headers[declared.header])
-    // Ignore a header whose argument is missing.
+    // A header whose argument is missing is ignored. An integer beyond 2^53 is checked separately.
     if (text === undefined) {
       checkLongNumber(declared.header, given, value)
       continue

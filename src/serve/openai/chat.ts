@@ -40,7 +40,8 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
     for await (const event of events) {
       last = event.kind
       held.push(...encode(event))
-      // Do not start the stream with a stage event: stage events come at once, before anything can fail.
+      // Do not start the stream with a stage event: it comes at once, and a failure after it should still set the HTTP
+      // status.
       if (stream || event.kind !== 'stage') begin()
       await drained(response)
       if (response.destroyed) return

@@ -32,7 +32,7 @@ export interface CompletionsOptions {
 /** Maximum number of answers in progress. Each keeps a conversation in memory for minutes. */
 const maxAnswers = 256
 
-/** One principal may have at most this fraction (one half) of the answers, so that it cannot lock out others. */
+/** Divisor for the limit per principal: each may have half of all answers, so that it cannot lock out others. */
 const parts = 2
 
 /** Handles POST /v1/chat/completions. Rejects with the error to send. */

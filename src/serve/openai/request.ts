@@ -125,8 +125,8 @@ const never = () => false
 
 /**
  * Parameters that would change the answer but are not supported. They are rejected, because ignoring them would
- * silently give a different answer. All other unknown parameters (seed, top_p, user, metadata …) are ignored, as by
- * other compatible servers.
+ * silently give a different answer. All other unknown parameters (seed, top_p, user, metadata …) are ignored, as other
+ * compatible servers do.
  */
 const members: Readonly<Record<string, Unsupported>> = {
   n: { harmless: (value) => value === 1, instead: 'only one answer per request is supported: omit it' },

@@ -59,7 +59,8 @@ const reasons: Readonly<Record<ChatEnd['reason'], string>> = {
   length: 'length',
   calls: 'tool_calls',
   filtered: 'content_filter',
-  // The OpenAI API has no reason for a limit of rounds. `length` also means that the answer is incomplete.
+  // The OpenAI API has no finish reason for the maximum number of rounds. `length` also means that the answer is
+  // incomplete.
   steps: 'length',
 }
 
