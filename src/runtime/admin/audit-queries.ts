@@ -12,7 +12,7 @@ import type { AdminContext } from './context.ts'
 
 /**
  * Searches and verifies the audit log in a worker thread. If there is an archive in PostgreSQL, searches use the
- * archive.
+ * archive while it can be reached.
  */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
