@@ -5,7 +5,7 @@ import type { EnvVars } from '../config/interpolate.ts'
 import { folder, isFile } from '../config/locate.ts'
 import { homeOf } from '../core/home.ts'
 
-/** Determines where clients keep their files. */
+/** What the paths of client files depend on. */
 export interface HostEnvironment {
   readonly env: EnvVars
   readonly cwd: string
@@ -18,7 +18,7 @@ export interface ClientFile {
   readonly scope: 'user' | 'project'
 }
 
-/** Linux follows XDG. */
+/** The folder where applications keep their settings. On Linux it follows the XDG specification. */
 function settingsFolder({ env, platform }: HostEnvironment): string {
   const home = homeOf(env)
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')
@@ -28,7 +28,7 @@ function settingsFolder({ env, platform }: HostEnvironment): string {
 
 const clineName = 'cline_mcp_settings.json'
 
-/** Per client, the most likely file first. */
+/** Paths of the user-level files. For a client with several paths, the most likely one comes first. */
 function userFiles(around: HostEnvironment): Record<ClientKind, readonly string[]> {
   const { env, platform } = around
   const home = homeOf(env)
@@ -56,7 +56,7 @@ function userFiles(around: HostEnvironment): Record<ClientKind, readonly string[
   }
 }
 
-/** Not every client has a project file. */
+/** File names inside a project, for clients that support project files. */
 const projectNames: Partial<Record<ClientKind, readonly string[]>> = {
   'claude-code': ['.mcp.json'],
   cursor: [join('.cursor', 'mcp.json')],
@@ -67,7 +67,7 @@ const projectNames: Partial<Record<ClientKind, readonly string[]>> = {
   zed: [join('.zed', 'settings.json')],
 }
 
-/** All possible files, whether they exist or not. */
+/** All possible paths of client files, whether the files exist or not. */
 export function clientFiles(around: HostEnvironment, clients: readonly ClientKind[] = clientKinds): ClientFile[] {
   const user = userFiles(around)
   const all = clients.flatMap((client): ClientFile[] => [
@@ -78,16 +78,16 @@ export function clientFiles(around: HostEnvironment, clients: readonly ClientKin
       scope: 'project' as const,
     })),
   ])
-  // In the home folder, the project file and the user file can be the same.
+  // A project in the home folder can have the same path for its project file and the user file; keep the first.
   return all.filter(({ path }, index) => all.findIndex((other) => other.path === path) === index)
 }
 
-/** An existing file with its servers. */
+/** An existing client file with the servers read from it. */
 export interface FoundFile extends ClientFile {
   readonly content: ServersFile
 }
 
-/** Searches the files of all clients by default. */
+/** Returns the existing files of the given clients; of all clients by default. */
 export async function discover(around: HostEnvironment, clients?: readonly ClientKind[]): Promise<FoundFile[]> {
   const found: FoundFile[] = []
   for (const file of clientFiles(around, clients)) {

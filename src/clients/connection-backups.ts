@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import type { ClientKind } from '../config/import/client-kind.ts'
 import { FileProblem, type FileSnapshot, readSnapshot, remove, replaceFile } from './file.ts'
 
-/** A record of our change to a client's file, for undo. */
+/** A record of Toolway's change to a client's file, needed to undo it. */
 interface Connection {
   readonly version: 1
   readonly client: ClientKind
   readonly path: string
   readonly existed: boolean
   readonly mode: number
-  /** Hashes of the original file and of our version. */
+  /** Hashes of the original content and of the content that Toolway wrote. */
   readonly before: string
   readonly after: string
-  /** Folders created for it, innermost first. */
+  /** Folders created for the file, innermost first. */
   readonly folders: readonly string[]
   readonly at: string
 }
@@ -22,17 +22,17 @@ interface Connection {
 export type ConnectionBackups = ReturnType<typeof createConnectionBackups>
 
 interface UndoResult {
-  /** False if there was no file originally, so it was deleted. */
+  /** True if the original file was restored; false if there was none, so Toolway's file was deleted. */
   readonly restored: boolean
   readonly forced: boolean
-  /** Where the discarded content was saved. */
+  /** Path where the discarded content was saved. */
   readonly kept?: string
 }
 
 const hashOf = (bytes: Buffer | undefined): string =>
   bytes === undefined ? 'none' : createHash('sha256').update(bytes).digest('hex')
 
-/** Writes and restores clients' files; backups are in `folder`. */
+/** Writes and restores clients' files. Backups are kept in `folder`. */
 export function createConnectionBackups(folder: string, now: () => number) {
   const stem = (client: ClientKind, path: string) =>
     join(folder, `${client}-${createHash('sha256').update(path).digest('hex').slice(0, 12)}`)
@@ -61,13 +61,14 @@ export function createConnectionBackups(folder: string, now: () => number) {
   }
 
   return {
-    /** Backs up the old content, then writes; returns the path of the backup. */
+    /** Backs up the current content, then writes the new one. Returns the path of the backup. */
     async write(client: ClientKind, before: FileSnapshot, content: string): Promise<{ readonly backup: string }> {
       const { path } = before
       const bytes = Buffer.from(before.mark + content)
       const backup = `${stem(client, path)}.backup`
       const earlier = await recorded(client, path)
-      // On a repeated connect, keep the first backup: undo restores the state before the first one.
+      // If Toolway wrote the current content, keep the first backup, so that undo restores the state before the first
+      // connect.
       const first = earlier && earlier.after === hashOf(before.bytes) ? earlier : undefined
       if (!first) await keep(backup, before.bytes ?? Buffer.alloc(0))
       const record: Connection = {
@@ -89,7 +90,7 @@ export function createConnectionBackups(folder: string, now: () => number) {
       return { backup }
     },
 
-    /** Restores the original file; `force` also discards later changes. */
+    /** Restores the original file. Fails if the file has changed since, unless `force` is set. */
     async undo(client: ClientKind, path: string, force: boolean): Promise<UndoResult> {
       const record = await recorded(client, path)
       if (!record) throw new FileProblem(`Nothing to undo: Toolway has not changed ${path}.`)
@@ -129,7 +130,7 @@ async function putBack({ existed, mode, folders }: Connection, found: FileSnapsh
   }
   await remove(found)
   for (const folder of folders) {
-    // Keep the folder if it is no longer empty.
+    // Stop at a folder that is not empty: it and its parents are in use.
     const gone = await rmdir(folder).then(
       () => true,
       () => false,

@@ -8,9 +8,9 @@ export type ClientTransport =
   | {
       readonly kind: 'http'
       readonly url: string
-      /** Without the credential. */
+      /** Headers other than the credential. */
       readonly headers: Readonly<Record<string, string>>
-      /** Absent if the gateway requires none. */
+      /** Absent if the gateway does not require a token. */
       readonly token?: TokenLocation
     }
 
@@ -24,14 +24,14 @@ interface TokenLocation {
 
 type Http = Extract<ClientTransport, { kind: 'http' }>
 
-/** How a client writes the entry for Toolway. */
+/** The format of the entry for Toolway in a client's file. */
 interface EntryFormat {
   /** Path of the servers section. */
   readonly servers: readonly string[]
   readonly stdio: (way: Extract<ClientTransport, { kind: 'stdio' }>) => object
   /** Absent if the client supports stdio only. */
   readonly http?: (way: Http, bearer: string | undefined) => object
-  /** A reference to a token in a variable or file; absent if unsupported. */
+  /** Formats a reference to a token in a variable or file; absent if the client does not support references. */
   readonly reference?: (token: TokenLocation) => string | undefined
 }
 
@@ -119,10 +119,10 @@ export function entryFor(client: ClientKind, label: string, way: ClientTransport
   return shape.http(way, bearer)
 }
 
-/** Toolway's name in clients' files. */
+/** The name of the entry for Toolway in clients' files. */
 export const ownName = 'toolway'
 
-/** Edits a client's file; all other text stays the same. */
+/** A client's file as text. Edits change only the servers section. */
 export interface ClientText {
   readonly servers: Section
   /** Path of the servers section. */
@@ -141,7 +141,7 @@ export function clientText(client: ClientKind, file: string, text: string): Clie
   }
 }
 
-/** Newer OpenCode files have servers one level deeper. */
+/** Path of the servers section. Newer OpenCode files nest servers one level deeper. */
 function serversPath(client: ClientKind, whole: Section): readonly string[] {
   const { servers } = shapes[client]
   const deeper = [...servers, 'servers']

@@ -2,21 +2,21 @@ import { mkdir, readFile, readlink, realpath, rm, stat } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { writeAtomic } from '../lib/atomic-write.ts'
 
-/** A file's state when read; writes fail if it has changed since. */
+/** A file's state when it was read. Writing fails if the file has changed since. */
 export interface FileSnapshot {
   readonly path: string
-  /** The path with symbolic links resolved; writing keeps the links. */
+  /** The path with symbolic links resolved. Writes go to this path, so that links are preserved. */
   readonly target: string
   /** Undefined if the file does not exist. */
   readonly bytes: Buffer | undefined
   readonly mode: number
   readonly owner: { readonly uid: number; readonly gid: number } | undefined
-  /** Without the byte order mark. */
+  /** The content without the byte order mark. */
   readonly text: string
   readonly mark: string
 }
 
-/** Far above any real settings file. */
+/** Maximum size of a client's file; far above any real one. */
 const maxBytes = 64 * 1024 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -34,7 +34,7 @@ function because(path: string, doing: string, thrown: unknown): FileProblem {
   return new FileProblem(`${path} cannot be ${doing}: ${reasons[code ?? ''] ?? code ?? String(thrown)}.`)
 }
 
-/** Follows symbolic links. A missing file is not an error. */
+/** Reads a file, following symbolic links. A missing file is not an error. */
 export async function readSnapshot(path: string): Promise<FileSnapshot> {
   try {
     const target = await targetOf(path)
@@ -53,7 +53,7 @@ export async function readSnapshot(path: string): Promise<FileSnapshot> {
   }
 }
 
-/** Resolves links, even if the last one points to a missing file. */
+/** Resolves symbolic links, even if the last one points to a missing file. */
 async function targetOf(path: string): Promise<string> {
   try {
     return await realpath(path)
@@ -74,8 +74,8 @@ function decoded(path: string, bytes: Buffer): { text: string; mark: string } {
 }
 
 /**
- * Replaces the file atomically; keeps its mode, owner and links. Fails if it has changed since the snapshot. Returns
- * the folders that it created.
+ * Replaces the file atomically and preserves its mode, owner and symbolic links. Fails if the file has changed since
+ * the snapshot. Returns the folders that were created.
  */
 export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<readonly string[]> {
   await refuseChanged(before)
@@ -89,7 +89,7 @@ export async function replaceFile(before: FileSnapshot, bytes: Buffer): Promise<
   }
 }
 
-/** Fails if the file has changed since the snapshot. */
+/** Deletes the file. Fails if it has changed since the snapshot. */
 export async function remove(before: FileSnapshot): Promise<void> {
   await refuseChanged(before)
   await rm(before.target, { force: true }).catch((thrown) => {
@@ -113,7 +113,7 @@ function foldersFrom(first: string, last: string): string[] {
   return folders
 }
 
-/** A file that cannot be read, edited or restored; nothing was lost. `hint` says what to do. */
+/** The error for a file that cannot be read, edited or restored. The file is unchanged. `hint` says what to do. */
 export class FileProblem extends Error {
   override readonly name = 'FileProblem'
   readonly hint: string | undefined

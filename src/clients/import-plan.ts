@@ -11,18 +11,21 @@ export interface ImportOptions {
   readonly known: ReadonlyMap<string, ServerDefinition>
   readonly find: FindSecrets
   readonly keep: StoreSecret
-  /** Returns variables and files that a definition refers to and that do not exist. */
+  /** Returns the variables and files that a definition refers to but that do not exist. */
   readonly missing: (definition: ServerDefinition) => readonly string[]
 }
 
 export interface PlannedServer extends MergedServer {
-  /** Missing variables and files; the server stays disabled until they exist, so that the others can run. */
+  /**
+   * Missing variables and files. The server is imported as disabled while any are missing, because an enabled one would
+   * make the whole configuration invalid.
+   */
   readonly waiting: readonly string[]
 }
 
 export interface ImportPlan {
   readonly added: readonly PlannedServer[]
-  /** Servers already in the configuration, by their names there. */
+  /** Servers that are already in the configuration, by their configured names. */
   readonly present: readonly string[]
   readonly notes: readonly string[]
   /** Number of secrets replaced by references. */
@@ -59,11 +62,14 @@ export async function planImport(found: readonly FoundServer[], options: ImportO
   return { added: [...added.values()], present, notes, secrets }
 }
 
-/** Clients do not share the servers they start, so a stateful one must stay per caller. */
+/**
+ * Sets `session: caller` for stateful servers. Each client starts its own processes, so such a server expects one
+ * caller.
+ */
 const withSession = (definition: ServerDefinition): ServerDefinition =>
   definition.session === undefined && keepsState(definition) ? { ...definition, session: 'caller' } : definition
 
-/** Order of keys in the output; other keys follow in their original order. */
+/** Order of the keys in the output. Keys not listed come last, in their original order. */
 const order = ['description', 'command', 'args', 'env', 'envFile', 'cwd', 'url', 'transport', 'headers', 'auth']
 
 /** Orders the keys and drops default values. */
@@ -103,13 +109,13 @@ export interface FoundServer {
 interface MergedServer {
   readonly name: string
   readonly definition: ServerDefinition
-  /** In the order found. */
+  /** Where the server was found, in order of discovery. */
   readonly origins: readonly Origin[]
 }
 
 export const called = ({ client, path }: Origin): string => (client ? clientLabels[client] : path)
 
-/** Merges identical servers. A different server with the same name gets another name and a note. */
+/** Merges identical servers. A different server with the same name is renamed, with a note. */
 export function merge(found: readonly FoundServer[]) {
   const merged = new Map<string, MergedServer>()
   const notes: string[] = []
@@ -131,7 +137,7 @@ export function merge(found: readonly FoundServer[]) {
   return { servers: [...merged.values()], notes }
 }
 
-/** Enabled in one place means enabled; the longer timeout wins. */
+/** Merges a repeated definition. The server is enabled if either definition enables it; the longer timeout wins. */
 function joined(twin: MergedServer, definition: ServerDefinition, origin: Origin): MergedServer {
   const { disabled: _, timeout: __, ...rest } = twin.definition
   const disabled = twin.definition.disabled === true && definition.disabled === true
@@ -148,7 +154,7 @@ function longer(one: unknown, other: unknown): unknown {
   return length(one) >= length(other) ? one : other
 }
 
-/** The name itself if it is free, otherwise with the origin as a suffix. */
+/** Returns `name` if it is free; otherwise appends the origin as a suffix. */
 function freeName(name: string, { client, path }: Origin, taken: (name: string) => boolean): string {
   if (!taken(name)) return name
   const suffix = client ?? (path.replace(/^.*[\\/]|\.\w+$/g, '').replace(/[^\w-]+/g, '-') || 'imported')
@@ -160,8 +166,8 @@ function freeName(name: string, { client, path }: Origin, taken: (name: string) 
 }
 
 /**
- * Prepares a server for the configuration file `into`. An implied working folder is kept only where it may matter: for
- * project servers and for commands with relative paths.
+ * Prepares a server for the configuration file `into`. If the source file only implies the working folder, `cwd` is
+ * written only where it may matter: for project servers and for commands with relative paths.
  */
 export function adaptServer(server: ReadServer, origin: Origin, into: string): FoundServer {
   const { cwd, ...rest } = server.definition

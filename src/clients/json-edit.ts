@@ -6,7 +6,7 @@ interface Style {
   readonly unit: string
 }
 
-/** Edits JSON with or without comments; all other text stays the same. */
+/** Edits JSON with or without comments. Text outside the edited entry stays the same. */
 export function jsonText(text: string) {
   const faults: ParseError[] = []
   const root = parseTree(text, faults, { allowTrailingComma: true, allowEmptyContent: true })
@@ -108,7 +108,7 @@ interface Token {
   readonly end: number
 }
 
-/** Commas and comments between two members. */
+/** Commas and comments between the offsets `from` and `to`. */
 function between(text: string, from: number, to: number): Token[] {
   return [...text.slice(from, to).matchAll(/,|\/\/[^\r\n]*|\/\*.*?\*\//gs)].map(({ 0: token, index }) => ({
     kind: token === ',' ? 'comma' : 'comment',
@@ -126,7 +126,7 @@ function removed(text: string, section: Node, index: number): string {
   const without = text.slice(0, from) + text.slice(to)
   const before = children[index - 1]
   const leading = before && commaIn(text, endOf(before), property.offset)
-  // Removing the last member also removes the comma before it, unless the file uses trailing commas.
+  // After removing the last member, also remove the comma before it, unless the file uses trailing commas.
   if (comma !== undefined || leading === undefined) return without
   return without.slice(0, leading) + without.slice(leading + 1)
 }
@@ -134,7 +134,7 @@ function removed(text: string, section: Node, index: number): string {
 const commaIn = (text: string, from: number, to: number): number | undefined =>
   between(text, from, to).find(({ kind }) => kind === 'comma')?.start
 
-/** Extends the range to the whole line if nothing else is on it. */
+/** Extends the range to whole lines if they contain nothing else. Otherwise adds the spaces that follow the range. */
 function wholeLines(text: string, from: number, to: number): [number, number] {
   const start = text.lastIndexOf('\n', from - 1) + 1
   const feed = text.indexOf('\n', to)

@@ -3,25 +3,28 @@ import { dirname, join } from 'node:path'
 import type { ServerDefinition } from '../config/import/read-servers.ts'
 import type { Path } from '../config/tree.ts'
 
-/** A range of text in a definition that must not be copied. */
+/** The location of a secret in a server definition. The secret must not be copied to the configuration. */
 export interface SecretSpan {
   readonly path: Path
   readonly start: number
   readonly end: number
-  /** The variable, header or option that holds it. */
+  /** The variable, header or option that contains the secret. */
   readonly key: string
 }
 
-/** Finds the secrets of a server. Passed in, because the redaction code decides what looks like a secret. */
+/**
+ * Finds the secrets in a server definition. It is passed in as a function because the redaction code decides what looks
+ * like a secret.
+ */
 export type FindSecrets = (definition: ServerDefinition) => readonly SecretSpan[]
 
-/** Returns a reference to the stored secret. */
+/** Stores a secret and returns a reference to it. */
 export type StoreSecret = (secret: string, server: string, key: string) => Promise<string>
 
-/** Shorter secrets may occur in other text by chance. */
+/** Minimum length of secrets that are also replaced elsewhere; shorter ones may occur in other text by chance. */
 const unmistakable = 8
 
-/** Replaces each secret with a reference, including repetitions elsewhere in the definition. */
+/** Replaces each secret with a reference, also where it is repeated elsewhere in the definition. */
 export async function withoutSecrets(
   server: string,
   definition: ServerDefinition,
@@ -63,7 +66,7 @@ export function textAt(definition: ServerDefinition, { path, start, end }: Secre
   return String(found).slice(start, end)
 }
 
-/** Changes values only, not keys. */
+/** Applies `change` to every string value, but not to keys. */
 function mapTexts(value: unknown, change: (text: string, path: Path) => string, path: Path = []): unknown {
   if (typeof value === 'string') return change(value, path)
   if (Array.isArray(value)) return value.map((item, index) => mapTexts(item, change, [...path, index]))
@@ -71,7 +74,7 @@ function mapTexts(value: unknown, change: (text: string, path: Path) => string, 
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, mapTexts(part, change, [...path, key])]))
 }
 
-/** Variables without a default, which must be set before the definition works. */
+/** Names of referenced variables that have no default. They must be set before the definition works. */
 export const variablesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{(?:env:)?([A-Za-z_]\w*)\}/g)
 
 export const filesIn = (value: unknown): string[] => namesIn(value, /(?<!\$)\$\{file:([^}]+)\}/g)
@@ -90,10 +93,12 @@ interface SecretFile {
   readonly secret: string
 }
 
-/** Assigns each secret a file in `folder`; references use the path `spelt`. Does not write anything. */
+/**
+ * Assigns each secret a file in `folder`. References use `spelt` as the path of the folder. Does not write any files.
+ */
 export function fileSecretStore(folder: string, spelt: string) {
   const taken = new Map<string, string>()
-  /** Files to write; excludes files that already contain the secret. */
+  /** Files to write. Existing files that already contain the secret are not listed. */
   const files: SecretFile[] = []
   const keep: StoreSecret = async (secret, server, key) => {
     const stem = `${server}.${key}`.replace(/[^\w.-]+/g, '-').slice(0, 120)
@@ -118,7 +123,7 @@ async function present(path: string): Promise<string | undefined> {
   }
 }
 
-/** Assigns each secret a variable that the user sets; nothing is copied. */
+/** Assigns each secret a variable, which the user must set. The secret itself is not stored. */
 export function variableSecretStore() {
   const taken = new Map<string, string>()
   const keep: StoreSecret = async (secret, server, key) => {
@@ -132,7 +137,10 @@ export function variableSecretStore() {
   return { keep }
 }
 
-/** Keeps a name such as API_TOKEN; other keys are too common and get the server's name as a prefix. */
+/**
+ * Candidate variable names. A specific key such as API_TOKEN is used as it is; other keys are too common, so they get
+ * the server's name as a prefix.
+ */
 function* namesFor(server: string, key: string): Iterable<string> {
   if (/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$/.test(key)) yield key
   const long = variableName(`${server}_${key}`)
@@ -146,7 +154,7 @@ const variableName = (text: string): string =>
     .replace(/[^A-Z0-9]+/g, '_')
     .replace(/^(\d)/, '_$1')
 
-/** Only the owner can read the files. Never overwrites an existing file. */
+/** Writes files that only the owner can read. Never overwrites an existing file. */
 export async function writeSecrets(files: readonly SecretFile[]): Promise<void> {
   for (const { path, secret } of files) {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 })

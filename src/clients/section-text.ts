@@ -12,8 +12,8 @@ import { addServers, documentOf, type NewServer, removeServer, replaceServer } f
 export type Section = Readonly<Record<string, unknown>>
 
 /**
- * Edits a section of a JSON or TOML file; all other text stays the same. `find` returns the path of the section in the
- * parsed file. A missing section counts as empty.
+ * Edits one section of a JSON or TOML file. Text outside the section stays the same. `find` returns the path of the
+ * section in the parsed file. A missing section counts as empty.
  */
 export function sectionText(file: string, text: string, find: (whole: Section) => readonly string[]) {
   const syntax = extname(file) === '.toml' ? toml : json
@@ -30,7 +30,7 @@ export function sectionText(file: string, text: string, find: (whole: Section) =
       for (const [name, entry] of Object.entries(set)) changed = syntax.set(changed, [...path, name], entry)
       const kept = Object.entries(members).filter(([name]) => !without.includes(name))
       const wanted = { ...Object.fromEntries(kept), ...set }
-      // Verify the result: the edited text must parse to exactly the intended content.
+      // Return the text only if it parses to exactly the intended content.
       if (says(syntax, changed, replacedAt(whole, path, wanted))) return changed
       throw new FileProblem('it cannot be edited safely because of its formatting', 'Change it by hand.')
     },
@@ -84,7 +84,7 @@ function replacedAt(whole: unknown, [key, ...rest]: readonly string[], value: Se
   return { ...section, [key]: replacedAt(section[key], rest, value) }
 }
 
-/** Normalizes for comparison: ignores prototypes and treats empty sections as absent. */
+/** Normalizes a value for comparison: ignores prototypes and treats empty sections as absent. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain)
   if (!isRecord(value) || value instanceof Date) return typeof value === 'bigint' ? String(value) : value
@@ -95,7 +95,7 @@ function plain(value: unknown): unknown {
   )
 }
 
-/** Edits the servers of a configuration; all other text stays the same. */
+/** A configuration as text. Edits change only `mcpServers`. */
 export interface ServersText {
   readonly names: readonly string[]
   set(server: NewServer): string
@@ -103,7 +103,7 @@ export interface ServersText {
   remove(name: string): string
 }
 
-/** Supports all three syntaxes, with the servers in `mcpServers`. */
+/** Supports YAML, JSON and TOML. */
 export function serversText(path: string, text: string): ServersText {
   if (syntaxOf({ path, text }) === 'yaml') return yamlServers(text)
   const { members, edited } = sectionText(path, text, () => ['mcpServers'])

@@ -9,7 +9,7 @@ interface Part {
   readonly end: number
 }
 
-/** Edits tables; all other text stays the same. */
+/** Edits tables of a TOML file. Text outside the edited table stays the same. */
 export function tomlText(text: string) {
   try {
     parse(text)
@@ -19,7 +19,7 @@ export function tomlText(text: string) {
   const eol = text.includes('\r\n') ? '\r\n' : '\n'
   const { tables, statements } = partsIn(text)
   const below = (parts: readonly Part[], path: readonly string[]) => parts.filter((part) => isBelow(part.path, path))
-  /** Removes the table at `path` and its subtables, in any notation. */
+  /** Returns the text without the table at `path` and its subtables, in any notation. */
   const without = (path: readonly string[]): string => {
     const own = below(tables, path)
     const alone = below(statements, path).filter(
@@ -36,7 +36,8 @@ export function tomlText(text: string) {
       const table = [`[${path.map(word).join('.')}]`, ...lines, ''].join(eol)
       const rest = without(path)
       const [first] = below(tables, path)
-      // Append instead if a part was under another header: a table inserted there would capture the keys that follow.
+      // Replace in place only if nothing before the table was removed. Otherwise append: keys that follow could end up
+      // in the new table.
       if (first && rest.startsWith(text.slice(0, first.start))) {
         const follows = rest.slice(first.start)
         return `${rest.slice(0, first.start)}${table}${follows.trim() === '' || /^\s*\r?\n/.test(follows) ? '' : eol}${follows}`
@@ -53,7 +54,7 @@ const isBelow = (path: readonly string[], above: readonly string[]): boolean =>
 
 const word = (key: string): string => (/^[\w-]+$/.test(key) ? key : JSON.stringify(key))
 
-/** TOML writes strings and lists like JSON, but tables differently. */
+/** Formats a value on one line. TOML writes strings and lists like JSON, but tables differently. */
 function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -62,7 +63,7 @@ function inline(value: unknown): string {
     .join(', ')} }`
 }
 
-/** Tables, without trailing comments and blank lines, and each `key = value` with its full path. */
+/** Finds the tables, without trailing comments and blank lines, and each `key = value` with its full path. */
 function partsIn(text: string): { readonly tables: readonly Part[]; readonly statements: readonly Part[] } {
   const headers: Part[] = []
   const statements: Part[] = []
@@ -80,17 +81,17 @@ function partsIn(text: string): { readonly tables: readonly Part[]; readonly sta
   return { tables, statements }
 }
 
-/** The end of the last line that is neither blank nor a comment. */
+/** The end of the last line before `limit` that is neither blank nor a comment. */
 function bodyEnd(text: string, from: number, limit: number): number {
   const lines = text.slice(from, limit).split(/(?<=\n)/)
   while (lines.length > 0 && /^\s*(#.*)?\s*$/.test(lines.at(-1) as string)) lines.pop()
   return from + lines.join('').length
 }
 
-/** Skips multi-line strings and lists: their lines may look like headers. */
+/** Matches strings and comments as a whole, because their content may look like a header or a line end. */
 const token = /"{3}(?:\\.|(?!"{3}).)*"{3,}|'{3}(?:(?!'{3}).)*'{3,}|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*|[[\]{}]|\n/gs
 
-/** Logical lines: a value that spans several lines is one. */
+/** Splits the text into logical lines. A value that spans several lines belongs to one logical line. */
 function linesIn(text: string): { readonly start: number; readonly end: number }[] {
   const lines: { start: number; end: number }[] = []
   let depth = 0

@@ -17,7 +17,7 @@ import { FileProblem } from './file.ts'
 export interface NewServer {
   readonly name: string
   readonly definition: ServerDefinition
-  /** Written above the entry; says where it comes from. */
+  /** Written above the entry; says where the server was imported from. */
   readonly comment?: string
 }
 
@@ -96,7 +96,7 @@ function inserted(text: string, root: ParsedNode | null, servers: readonly NewSe
   if (isSeq(value) || (isScalar(value) && value.value !== null)) {
     throw new FileProblem('its mcpServers is not a section', 'Add the servers by hand.')
   }
-  // The section is empty, `null` or `{}`: replace it.
+  // The section is empty, `null` or `{}`: replace its value.
   const line = text.indexOf('\n', end)
   const rest = text.slice(end, line < 0 ? text.length : line + 1)
   const before = `${text.slice(0, start).trimEnd()}${rest.trim() === '' ? '' : ` ${rest.trim()}`}`
@@ -117,7 +117,7 @@ const memberOf = ({ items }: YAMLMap, name: string): YamlEntry | undefined =>
 
 const endOf = ({ key, value }: YamlEntry): number => value?.range[1] ?? key.range[1]
 
-/** After the entry's last line and any comments indented as part of it. */
+/** The offset after the entry's last line and the comments below it that are indented deeper than its key. */
 function endOfEntry(text: string, entry: YamlEntry, indent: number): number {
   const end = endOf(entry)
   const lineAfter = (offset: number) => {
@@ -135,10 +135,10 @@ function endOfEntry(text: string, entry: YamlEntry, indent: number): number {
 const splice = (text: string, at: number, block: string, eol: string): string =>
   `${text.slice(0, at)}${at > 0 && text[at - 1] !== '\n' ? eol : ''}${block}${text.slice(at)}`
 
-/** Preserves all other text byte for byte. */
+/** Replaces one entry and preserves all other text byte for byte. */
 export const replaceServer = (text: string, server: NewServer): string => changed(text, server.name, server)
 
-/** Preserves all other text byte for byte. */
+/** Removes one entry and preserves all other text byte for byte. */
 export const removeServer = (text: string, name: string): string => changed(text, name)
 
 function changed(text: string, name: string, server?: NewServer): string {
@@ -162,7 +162,10 @@ function withinBraces(text: string, { items }: YAMLMap, entry: YamlEntry, server
   return text.slice(0, before ? endOf(before) : start) + text.slice(end)
 }
 
-/** Remove our own comment together with its server. Other comments stay: they may concern more than this server. */
+/**
+ * The comment that an import wrote above a server. It is removed together with the server. Other comments stay, because
+ * they may not be about this server only.
+ */
 const ownComment = /(?<=^|\n)[ \t]*# (?:from|disabled until there is) [^\n]*\n$/
 
 function withinLines(
@@ -178,11 +181,11 @@ function withinLines(
   const tail = text.slice(endOfEntry(text, entry, indent.length))
   if (server) return head + serversBlock([server], indent).replaceAll('\n', eolOf(text)) + tail
   if (map.items.length > 1) return head + withoutDoubledGap(head, tail)
-  // An empty section would be null, so write `{}`.
+  // A section without entries would be parsed as null, so write `{}`.
   const colon = text.indexOf(':', (section.key as ParsedNode).range[1]) + 1
   return `${head.slice(0, colon)} {}${head.slice(colon)}${tail}`
 }
 
-/** Keeps one of the blank lines before and after a removed entry. */
+/** Avoids two blank lines in a row where an entry was removed. */
 const withoutDoubledGap = (head: string, tail: string): string =>
   /\n[ \t]*\r?\n$/.test(head) ? tail.replace(/^[ \t]*\r?\n/, '') : tail

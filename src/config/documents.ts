@@ -15,13 +15,13 @@ interface ReadOptions {
   readonly env: EnvVars
   readonly cwd: string
   readonly home: string
-  /** Reject empty files: an editor may be in the middle of saving one. */
+  /** Rejects empty files, because an editor may be in the middle of saving one. */
   readonly whileRunning: boolean
-  /** Unsaved file contents by path; they replace what is on disk. */
+  /** Unsaved file contents by path; used instead of the files on disk. */
   readonly drafts?: ReadonlyMap<string, string>
 }
 
-/** Reads files and their rules; throws one ConfigError with all parse errors. */
+/** Reads configuration files and the rules file that belongs to them. Throws one ConfigError with all parse errors. */
 export async function readDocuments(paths: readonly string[], options: ReadOptions) {
   const { env, cwd } = options
   const documents = await readAll(paths, options)
@@ -33,12 +33,12 @@ export async function readDocuments(paths: readonly string[], options: ReadOptio
   const rules = rulesPath === undefined ? [] : await readAll([rulesPath], options)
   const paired = rules.length > 0 || documents.some(({ dialect }) => dialect === 'gateway-rules')
   const last = documents.findLastIndex(({ dialect }) => takesRules(dialect))
-  // Insert the rules right after their servers, so that later files still override them.
+  // Insert the rules right after the servers they apply to, so that later files still override them.
   const all = documents.toSpliced(last + 1, 0, ...rules)
   return { documents: all.map((one) => finished(one, paired)), warnings }
 }
 
-/** Do not rename servers that have rules: the rules match by name. */
+/** Gives imported servers plain names, except those with rules, because rules refer to servers by name. */
 function finished(document: ConfigDocument, paired: boolean): ConfigDocument {
   const { dialect, tree } = document
   if (paired && takesRules(dialect)) return { ...document, tree: withCallerSessions(tree) }
@@ -72,7 +72,7 @@ async function readAll(
   return documents
 }
 
-/** Paths where rules for these files may be. */
+/** Paths where the rules for these configuration files may be. */
 export const rulePlaces = (places: readonly string[], env: EnvVars, cwd: string): string[] =>
   env.GATEWAY_RULES ? [resolve(cwd, env.GATEWAY_RULES)] : places.map((path) => join(dirname(path), rulesName))
 

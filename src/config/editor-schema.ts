@@ -12,7 +12,7 @@ interface JsonSchema {
 export function editorSchema(): object {
   const schema = z.toJSONSchema(configSchema, {
     io: 'input',
-    // Editors may reject the `secret` keyword, which is internal.
+    // Omit the internal keyword `secret`, which editors may reject.
     override: ({ jsonSchema }) => void delete jsonSchema.secret,
   }) as unknown as JsonSchema
   const server = schema.properties.mcpServers?.additionalProperties.properties ?? {}

@@ -17,7 +17,10 @@ import {
   withoutMember,
 } from './tree.ts'
 
-/** Merges each server's `envFile` into its `env`; existing keys in `env` win. A change of `files` requires a reload. */
+/**
+ * Merges each server's `envFile` into its `env`; existing keys in `env` win. The returned `files` must be watched,
+ * because a change there requires a reload.
+ */
 export async function withEnvFiles(tree: BranchNode, env: EnvVars, home: string) {
   const problems: ConfigProblem[] = []
   const read = new Map<LeafNode, { readonly path: string; readonly variables: NodeJS.Dict<string> }>()
@@ -57,7 +60,7 @@ function envFileOf(server: BranchNode): LeafNode | undefined {
 function withVariables(server: BranchNode, named: LeafNode, variables: NodeJS.Dict<string>): BranchNode {
   const rest = withoutMember(server, 'envFile')
   const written = find(server, ['env'])
-  // The schema reports an `env` that is not a section.
+  // Leave an `env` that is not a section unchanged: the schema reports it.
   if (written !== undefined && written.kind !== 'branch') return rest
   const env = new Map<string, TreeMember>()
   for (const [name, value] of Object.entries(variables)) {

@@ -9,7 +9,7 @@ export type EnvVars = Readonly<Record<string, string | undefined>>
 
 type Found = { readonly text: string } | { readonly fault: string }
 
-/** Value sources besides the environment. A scheme without a provider is reported as invalid. */
+/** Sources of values other than the environment. A reference whose scheme has no provider is reported as invalid. */
 interface Providers {
   file?(path: string): Found
   exec?(command: string): Found
@@ -41,14 +41,14 @@ export function expand(text: string, env: EnvVars, providers: Providers = {}): F
   }
 }
 
-/** Escapes `${`, so that the text is literal. */
+/** Escapes `${`, so that the text is taken literally. */
 export const escapeVariables = (text: string): string => text.replaceAll('${', () => '$${')
 
 /** The text between the braces of each `${…}`. */
 export const referencesIn = (text: string): string[] =>
   [...text.matchAll(/(?<!\$)\$\{([^}]*)\}/g)].map(([, body = '']) => body)
 
-/** The name of the variable; undefined for `file:`, `exec:` and invalid references. */
+/** The variable named by a reference; undefined for `file:`, `exec:` and invalid references. */
 export const variableOf = (body: string): string | undefined => variable.exec(body)?.[1]
 
 function meaning(body: string, env: EnvVars, providers: Providers): Found {
@@ -65,21 +65,21 @@ function meaning(body: string, env: EnvVars, providers: Providers): Found {
 }
 
 function foreign(body: string): string {
-  // Hide the default value: it may be a secret.
+  // Do not show the default value: it may be a secret.
   const written = `\${${body.replace(/:-.*/s, ':-…')}}`
   if (body.startsWith('input:')) return `${written} is a prompt of an editor; write a variable such as \${NAME} instead`
   return `${written} is not a variable; write \${NAME}, \${NAME:-default}, \${env:NAME}, \${file:PATH} or \${exec:COMMAND}, or $\${ for the literal text`
 }
 
-/** Looks up the output of a command by its text and the file that contains it. */
+/** Returns the output of a command, given its command line and the configuration file that contains it. */
 export type RunCommand = (line: string, file: string) => Found
 
-/** Expands the variables of a document. Disabled sections may use unset variables. */
+/** Expands the variables of a document. Unset variables are not reported in disabled sections. */
 export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: RunCommand) {
   const problems: ConfigProblem[] = []
-  /** Files read for `${file:PATH}`; a change of one requires a reload. */
+  /** Files read for `${file:PATH}`. A change to one of them requires a reload. */
   const files = new Set<string>()
-  /** Values from files, commands and variables with secret names; never log or store them. */
+  /** Values from files, commands and variables with secret names. They must never be logged or stored. */
   const secrets = new Set<string>()
   const secret = (found: Found): Found => {
     if ('text' in found) secrets.add(found.text)
@@ -104,7 +104,7 @@ export function interpolate(tree: BranchNode, env: EnvVars, home = '', run?: Run
       return { ...leaf, value: finish(expansion.text), ...(expansion.text !== leaf.value && { variables: 'filled' }) }
     }
     if (!disabled) problems.push(problemAt(leaf.at, expansion.fault, { key: keyPath(path) }))
-    // `left` keeps validation from reporting a second problem for the same value.
+    // `left` prevents validation from reporting a second problem for the same value.
     return { ...leaf, variables: 'left' }
   }
 
@@ -132,7 +132,7 @@ export function isDisabled(part: ConfigTree, env: EnvVars = {}): boolean {
   return says('disabled', true) || says('enabled', false)
 }
 
-/** Larger than any key or certificate, so a larger file is a mistake. */
+/** Maximum size of a secret file. No key or certificate is that large, so a larger file is a mistake. */
 const maxBytes = 64 * 1024
 
 const reasons: Readonly<Record<string, string>> = {

@@ -19,16 +19,16 @@ import { configWarnings } from './warnings.ts'
 
 export interface LoadedConfig {
   readonly config: Config
-  /** In merge order. */
+  /** The files that were read, in merge order. */
   readonly files: readonly { readonly path: string; readonly dialect: ConfigDialect }[]
-  /** Files to watch: those that were read or searched for, rules and secrets. */
+  /** Paths to watch: configuration files that were read or searched for, rules, and files with secrets. */
   readonly places: readonly string[]
-  /** Values from files, commands, secret variables and proxy URLs; never log or store them. */
+  /** Values from files, commands, secret variables and proxy URLs. They must never be logged or stored. */
   readonly secrets: readonly string[]
   readonly notes: readonly string[]
-  /** Valid but probably unintended settings. */
+  /** Messages about settings that are valid but probably unintended. */
   readonly warnings: readonly string[]
-  /** Reports a problem found after loading at its location in the files. */
+  /** Describes a problem found after loading, with its location in the files. */
   problemAt(path: Path, message: string): ConfigProblem
 }
 
@@ -37,9 +37,9 @@ interface LoadConfigOptions {
   readonly paths?: readonly string[]
   readonly env: EnvVars
   readonly cwd: string
-  /** Reject an empty file: an editor may be in the middle of saving it. */
+  /** Rejects an empty file, because an editor may be in the middle of saving it. */
   readonly whileRunning?: boolean
-  /** Unsaved file contents by path; they replace what is on disk. */
+  /** Unsaved file contents by path; used instead of the files on disk. */
   readonly drafts?: ReadonlyMap<string, string>
 }
 
@@ -57,7 +57,8 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   const own = documents.reduce((base, { tree }) => merge(base, tree), nothing)
   const merged = withDefaultAgent(own, documents, env)
   const complete = await withEnvFiles(merged, env, home)
-  // Do not run commands from another program's file that was found automatically: any repository can contain one.
+  // Do not run commands from another program's file that was found automatically: any cloned repository can contain
+  // one.
   const named = paths.length > 0 || Boolean(env.TOOLWAY_CONFIG || env.GATEWAY_MCP_CONFIG)
   const trusted = new Set(documents.map(({ path }) => path).filter((path) => named || isOwnFile(path)))
   const filled = interpolate(complete.tree, env, home, await runCommands(complete.tree, env, trusted))
@@ -89,7 +90,7 @@ export async function loadConfig(options: LoadConfigOptions): Promise<LoadedConf
   return loaded
 }
 
-/** Applies TOOLWAY_DEFAULT_AGENT; GATEWAY_DEFAULT_AGENT applies only with a gateway rules file. */
+/** Applies TOOLWAY_DEFAULT_AGENT. GATEWAY_DEFAULT_AGENT applies only if there is a gateway rules file. */
 function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[], env: EnvVars): BranchNode {
   const ruled = documents.some(({ dialect }) => dialect === 'gateway-rules')
   const name = env.TOOLWAY_DEFAULT_AGENT ? 'TOOLWAY_DEFAULT_AGENT' : ruled ? 'GATEWAY_DEFAULT_AGENT' : undefined
@@ -100,7 +101,7 @@ function withDefaultAgent(tree: BranchNode, documents: readonly ConfigDocument[]
   return merge(tree, branch(at, [['defaults', member(branch(at, [['agent', member(value)]]))]]))
 }
 
-/** Merges objects and replaces everything else; null removes a value. */
+/** Merges sections. Other values in `over` replace those in `base`; null removes a value. */
 function merge(base: BranchNode, over: BranchNode): BranchNode {
   const members = new Map(base.members)
   for (const [key, entry] of over.members) {
@@ -115,7 +116,7 @@ const overlay = (base: ConfigTree, over: ConfigTree): ConfigTree =>
 
 type Checked = z.output<typeof configSchema>
 
-/** Fills in folders that depend on the location of the configuration. */
+/** Sets the folders whose defaults depend on the location of the configuration. */
 function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[], env: EnvVars, home: string): Config {
   const state = join(folder(env.XDG_STATE_HOME, join(home, '.local', 'state')), 'toolway')
   const path = config.stores.path ?? join(state, nameOf(paths))
@@ -128,11 +129,13 @@ function withFolders(config: Checked, tree: ConfigTree, paths: readonly string[]
   }
 }
 
-/** State goes to the user's state folder, one subfolder per configuration, not into the project. */
+/** Name of the configuration's subfolder in the user's state folder. State is not stored in the project. */
 const nameOf = (paths: readonly string[]): string =>
   paths.length === 0 ? 'default' : createHash('sha256').update(paths.join('\n')).digest('hex').slice(0, 12)
 
-/** A program's default working folder is that of the file that names it, not the gateway's. */
+/**
+ * Sets the default working folder of programs: the folder of the file that defines the server, not that of the gateway.
+ */
 function withWorkingFolders(servers: Checked['mcpServers'], tree: ConfigTree): Checked['mcpServers'] {
   const placed = Object.entries(servers).map(([name, server]) => {
     if (server.transport !== 'stdio' || server.cwd !== undefined) return [name, server] as const

@@ -8,7 +8,7 @@ import type { SourceFile } from './tree.ts'
 
 interface LocatedConfig {
   readonly paths: readonly string[]
-  /** All paths that were searched; a change in any of them may change the configuration. */
+  /** All paths that were searched. A change to any of them may change the configuration. */
   readonly places: readonly string[]
   readonly warnings: readonly string[]
 }
@@ -16,8 +16,8 @@ interface LocatedConfig {
 const ownNames = ['yaml', 'yml', 'json', 'jsonc', 'toml'].map((extension) => `toolway.${extension}`)
 
 /**
- * Uses the first of: the named files, TOOLWAY_CONFIG, GATEWAY_MCP_CONFIG, the first file found in this folder, then in
- * the user's configuration folder. If there is none, the defaults apply.
+ * Uses the first of these that is given or exists: the named files, TOOLWAY_CONFIG, GATEWAY_MCP_CONFIG, a file in the
+ * current folder, a file in the user's configuration folder. If there is none, no file is read and the defaults apply.
  */
 export async function locate(
   named: readonly string[],
@@ -51,7 +51,7 @@ export async function locate(
   return { paths: [], places, warnings: [] }
 }
 
-/** The XDG specification says to ignore relative paths. */
+/** Returns `named` if it is an absolute path. The XDG specification says to ignore relative paths. */
 export const folder = (named: string | undefined, otherwise: string): string =>
   named !== undefined && isAbsolute(named) ? named : otherwise
 
@@ -60,7 +60,7 @@ async function existing(paths: readonly string[]): Promise<string[]> {
   return paths.filter((_, index) => found[index])
 }
 
-/** An inaccessible file counts as existing, so that reading it reports an error. */
+/** Whether a file exists. An inaccessible file counts as existing, so that reading it reports an error. */
 export async function isFile(path: string): Promise<boolean> {
   try {
     return !(await stat(path)).isDirectory()
@@ -70,7 +70,7 @@ export async function isFile(path: string): Promise<boolean> {
   }
 }
 
-/** Far above any real configuration. */
+/** Maximum size of a configuration file; far above any real one. */
 const maxBytes = 8 * 1024 * 1024
 
 const reasons: Readonly<Record<string, string>> = {
@@ -87,7 +87,7 @@ export async function readSource(path: string): Promise<SourceFile | ConfigProbl
     const facts = await stat(path)
     if (facts.isDirectory()) return fileProblem(path, reasons.EISDIR as string)
     if (facts.size > maxBytes) return tooLarge(path)
-    // A device reports no size and may be endless, so limit the read too.
+    // Limit the read as well, because a device reports no size and may be endless.
     const bytes = await buffer(createReadStream(path, { end: maxBytes }))
     return bytes.length > maxBytes ? tooLarge(path) : decode(path, bytes)
   } catch (thrown) {
@@ -100,7 +100,7 @@ const tooLarge = (path: string) => fileProblem(path, `this file is larger than $
 
 function decode(path: string, bytes: Buffer): SourceFile | ConfigProblem {
   try {
-    // The decoder drops a byte order mark.
+    // The decoder removes a byte order mark.
     return { path, text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
   } catch {
     return fileProblem(path, 'this file is not UTF-8 text; save it as UTF-8')

@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { type BranchNode, type LeafNode, mapLeaves, matchesPath } from './tree.ts'
 
-/** Keys that contain paths. Arguments of programs stay as written. */
+/** Keys whose values are paths. Paths in the arguments of programs are not resolved. */
 const pathKeys = [
   'mcpServers.*.cwd',
   'mcpServers.*.guards.*.roots.*',
@@ -31,6 +31,9 @@ function absolute({ at, variables }: LeafNode, path: string, home: string): stri
 export const inHome = (path: string, home: string): string | undefined =>
   path === '~' || path.startsWith('~/') ? resolve(home, `.${path.slice(1)}`) : undefined
 
-/** Whether a path depends on the folder of its file. A path that starts with a variable counts as not relative. */
+/**
+ * Whether a path depends on the folder of the file that contains it. A path that starts with a variable counts as not
+ * relative.
+ */
 export const isRelative = (path: string): boolean =>
   path !== '' && !isAbsolute(path) && !/^~(\/|$)|^\$\{|^[A-Za-z]:[\\/]/.test(path)

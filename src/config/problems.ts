@@ -3,10 +3,10 @@ import type { SourceLocation } from './tree.ts'
 
 export interface ConfigProblem {
   readonly file: string
-  /** 1-based; absent if the problem concerns the whole file. */
+  /** Counted from 1; absent if the problem concerns the whole file. */
   readonly line?: number
   readonly column?: number
-  /** Key path; empty if no key is involved. */
+  /** Path of the key; empty if the problem does not concern a key. */
   readonly key: string
   /** What is wrong and how to fix it. */
   readonly message: string
@@ -20,10 +20,10 @@ export interface ConfigProblem {
 type Facts = Partial<Pick<ConfigProblem, 'key' | 'expected' | 'found' | 'suggestion'>>
 
 const secretWords = /token|secret|passw|key|auth|bearer|cookie|credential|env\b|headers|:\/{0,2}[^/\s]*@/i
-/** Keys look like long runs of letters and digits. */
+/** Matches long runs of letters and digits, which may be keys. */
 const secretLook = /(?=[\w+/=-]*\d)(?=[\w+/=-]*[a-z])[\w+/=-]{20,}/i
 
-/** Errors end up in logs and issue trackers, so they must not quote secrets. */
+/** Whether a text may contain a secret. Such text is not quoted, because errors end up in logs and issue trackers. */
 export const mayHoldSecret = (text: string): boolean =>
   text.length > 200 || secretWords.test(text) || secretLook.test(text)
 
@@ -41,7 +41,7 @@ export function problemAt(place: SourceLocation, message: string, facts: Facts =
     column: place.offset - lineStart + 1,
     ...facts,
     key,
-    // Users of another dialect search for the key they wrote.
+    // Name the key as it is written in the file too: in another dialect it differs from Toolway's key.
     message: key.startsWith(place.key) ? message : `${message} (written as ${place.key})`,
     ...(shown && { excerpt }),
   }
@@ -49,7 +49,7 @@ export function problemAt(place: SourceLocation, message: string, facts: Facts =
 
 export const fileProblem = (file: string, message: string): ConfigProblem => ({ file, key: '', message })
 
-/** Compiler style: location, key, message, then the line with a caret. */
+/** Formats problems like a compiler: location, key, message, then the source line with a caret. */
 function formatProblems(problems: readonly ConfigProblem[], cwd?: string): string {
   return problems.map((problem) => formatProblem(problem, cwd)).join('\n')
 }
@@ -61,12 +61,12 @@ function formatProblem({ file, line, column, key, message, excerpt }: ConfigProb
   const head = `${place}: ${key === '' ? '' : `${key}: `}${message}`
   if (line === undefined || column === undefined || excerpt === undefined) return head
   const gutter = String(line)
-  // Keep tabs so that the caret lines up.
+  // Keep tabs, so that the caret is below the right column.
   const indent = excerpt.slice(0, column - 1).replace(/[^\t]/g, ' ')
   return `${head}\n  ${gutter} | ${excerpt}\n  ${' '.repeat(gutter.length)} | ${indent}^`
 }
 
-/** Keeps the order of files and sorts the problems of each by position. */
+/** Keeps the order of the files and sorts the problems of each file by position. */
 function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
   const files = [...new Set(problems.map(({ file }) => file))]
   const offset = ({ line = 0, column = 0 }: ConfigProblem) => line * 1e6 + column
@@ -76,7 +76,7 @@ function inOrder(problems: readonly ConfigProblem[]): ConfigProblem[] {
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
   readonly problems: readonly ConfigProblem[]
-  /** Referenced files; changing one may fix the problem. */
+  /** Files that the configuration refers to. Changing one of them may fix the problem. */
   readonly places: readonly string[]
 
   constructor(problems: readonly ConfigProblem[], places: readonly string[] = []) {

@@ -3,17 +3,17 @@ import { type Config, configSchema } from './schema.ts'
 import type { Path } from './tree.ts'
 
 /**
- * How a setting is secret, as the schema marks it with `.meta({ secret: … })`. This is the only list of secret settings:
- * redaction, the admin API, imports and error messages all read these marks.
+ * The kind of secret that a setting contains. The schema marks secret settings with `.meta({ secret: … })`. This is the
+ * only list of secret settings: redaction, the admin API, imports and error messages all use these marks.
  *
  * - `true`: a credential.
- * - `digest`: the hash of a credential; it reveals nothing, but is not shown.
+ * - `digest`: the hash of a credential. It does not reveal the credential, but it is not shown either.
  * - `address`: a URL that may contain a credential in any part.
  * - `publicAddress`: a URL with a public path; its user name, password and query are not shown.
- * - `variables`, `headers`: named values; a value is secret by its name or its look.
+ * - `variables`, `headers`: named values; the name or the look of a value tells whether it is secret.
  * - `words`: a command or its arguments, which may contain credentials.
  * - `payload`: JSON that is redacted like the arguments of a call.
- * - `section`: holds credentials; changes inside are reported without values.
+ * - `section`: a section with credentials; changes in it are reported without values.
  */
 export type SecretKind =
   | true
@@ -44,7 +44,7 @@ interface SchemaDefinition {
   readonly element?: Schema
 }
 
-/** In schema order. */
+/** Returns all secret settings of a configuration, in the order of its keys. */
 export function* secretSettings(config: Config): Generator<SecretSetting> {
   yield* settingsIn(config, [configSchema], [])
 }
@@ -59,11 +59,14 @@ function* settingsIn(value: unknown, schemas: readonly Schema[], path: Path): Ge
   }
 }
 
-/** Undefined if the setting is not secret. Any string works as a server name in the path. */
+/**
+ * The kind of secret at a path; undefined if the setting is not secret. In the path, any string can stand for a server
+ * name.
+ */
 export const secretKindAt = (path: Path): SecretKind | undefined =>
   kindOf(path.reduce<readonly Schema[]>(childrenOf, [configSchema]))
 
-/** The keys a schema declares at a path; empty where any key is allowed. */
+/** The keys that a schema declares at a path. Empty if any key is allowed there. */
 export function knownKeysAt(schema: Schema, path: Path): string[] {
   const definitions = path.reduce<readonly Schema[]>(childrenOf, [schema]).flatMap(unwrap)
   return [...new Set(definitions.flatMap(({ shape }) => Object.keys(shape ?? {})))]
@@ -86,7 +89,7 @@ const childrenOf = (schemas: readonly Schema[], key: string | number): readonly 
     return child ? [child] : []
   })
 
-/** Unwraps defaults, optionals and transforms; a union yields all its options. */
+/** Removes wrappers (defaults, optionals and transforms). A union yields all its options. */
 function unwrap(schema: Schema): SchemaDefinition[] {
   const definition = definitionOf(schema)
   const inner = definition.innerType ?? definition.in

@@ -7,14 +7,15 @@ import { type BranchNode, mapLeaves } from './tree.ts'
 
 type CommandOutcome = ReturnType<RunCommand>
 
-/** Larger than any key or certificate. */
+/** Maximum size of a command's output. No key or certificate is that large. */
 const maxBytes = 64 * 1024
 const usualMs = 5_000
 
 /**
- * Runs a command and returns its output without the final line break. It runs without a shell, so arguments are not
- * interpreted; without stdin, so it cannot wait for input; and in its own process group, so its children end with it.
- * Error messages never contain the output. `folder` is that of the configuration file.
+ * Runs a command and returns its output without the final line break. The command runs without a shell, so its
+ * arguments are not interpreted; without stdin, so it cannot wait for input; and in its own process group, so its child
+ * processes are killed with it. Error messages never contain the output. `folder` is the folder of the configuration
+ * file.
  */
 export async function runSecretCommand(
   { line, folder }: { readonly line: string; readonly folder: string },
@@ -68,7 +69,7 @@ export async function runSecretCommand(
   return promise
 }
 
-/** Splits at spaces. Single and double quotes group words; there are no escapes. */
+/** Splits a command line at spaces. Single and double quotes group words; there are no escapes. */
 export function wordsOf(line: string): readonly string[] | undefined {
   const part = /\s*((?:[^\s"']|"[^"]*"|'[^']*')+)/y
   const words: string[] = []
@@ -81,26 +82,26 @@ export function wordsOf(line: string): readonly string[] | undefined {
   return words[0] === '' ? undefined : words
 }
 
-/** Kills the process group. */
+/** Kills the process group. On Windows, kills only the process itself. */
 function end(pid: number | undefined): void {
   if (pid === undefined) return
   try {
     process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
   } catch {
-    // It has already exited.
+    // The process has already exited.
   }
 }
 
 /**
- * Why a program must not run for a secret: other users can change it, a folder on its path, or a file among its
- * arguments, such as an interpreter's script. Undefined if it is safe.
+ * Returns why a program must not be run to get a secret: other users can change the program, a folder on its path, or a
+ * file among its arguments, such as an interpreter's script. Undefined if it is safe.
  */
 async function changeableByOthers(words: readonly string[], folder: string, env: EnvVars): Promise<string | undefined> {
   // Windows has no file modes to check.
   if (process.platform === 'win32') return undefined
   const [program = '', ...args] = words
   const found = program.includes('/') ? resolve(folder, program) : await searched(program, env)
-  // A missing program is skipped here; spawn reports it.
+  // Ignore a missing program: spawn reports it.
   const files = [found, ...args.map((word) => resolve(folder, word))].filter((path) => path !== undefined)
   for (const path of files) {
     if (!isFile(path)) continue
@@ -126,12 +127,12 @@ async function searched(program: string, env: EnvVars): Promise<string | undefin
 
 const isFile = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isFile() === true
 
-/** Checks the file and all folders above it: write access to a folder allows replacing what is in it. */
+/** Checks the file and all folders above it, because write access to a folder allows replacing what is in it. */
 function faultOnPath(file: string): string | undefined {
   let below: Stats | undefined
   for (let path = file; ; path = dirname(path)) {
     const found = lstatSync(path)
-    // The mode of a symbolic link is meaningless; the caller checks its target as well.
+    // Skip symbolic links, whose mode is meaningless. The caller checks the target as well.
     if (!found.isSymbolicLink() && othersCanWrite(found) && !isProtected(found, below)) {
       const mode = (found.mode & 0o7777).toString(8)
       return `other users can change ${path} (mode ${mode}); run chmod go-w on it`
@@ -145,13 +146,16 @@ const othersCanWrite = ({ mode, uid, gid }: Stats): boolean =>
   (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !isTrustedGroup(uid, gid))
 
 /**
- * Members of root's group and of the macOS admin group (which owns Homebrew) can become root anyway. A group with the
- * user's own number is that user's private group, on systems that have those.
+ * Whether write access for this group is acceptable. Members of root's group and of the macOS admin group (which owns
+ * Homebrew) can become root anyway. A group whose number equals the user's is usually that user's private group.
  */
 const isTrustedGroup = (uid: number, gid: number): boolean =>
   gid === 0 || (process.platform === 'darwin' && gid === 80) || (gid === uid && uid === process.getuid?.())
 
-/** In a folder with the sticky bit, such as /tmp, only the owner of a file can replace it. */
+/**
+ * Whether the sticky bit protects `below`. In a folder with that bit, such as /tmp, only the owner of a file can
+ * replace it.
+ */
 const isProtected = (folder: Stats, below: Stats | undefined): boolean =>
   below !== undefined && (folder.mode & 0o1000) !== 0 && (below.uid === 0 || below.uid === process.getuid?.())
 
@@ -160,7 +164,7 @@ const foreign =
 
 /**
  * Runs all commands in `${exec:COMMAND}` concurrently, each once, before the configuration is interpolated. Only
- * commands in `trusted` files run: other files may come from any checked-out repository.
+ * commands in `trusted` files run, because other files may come from any cloned repository.
  */
 export async function runCommands(
   tree: BranchNode,
@@ -169,7 +173,7 @@ export async function runCommands(
 ): Promise<RunCommand | undefined> {
   if (!namesCommands(tree)) return undefined
   const wanted = new Map<string, { readonly line: string; readonly file: string }>()
-  // This pass only collects the commands of enabled sections; the resulting values are discarded.
+  // This pass only collects the commands in enabled sections; the interpolated tree is discarded.
   interpolate(tree, env, '', (line, file) => {
     wanted.set(keyOf(line, file), { line, file })
     return { text: 'x' }

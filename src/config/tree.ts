@@ -1,10 +1,10 @@
-/** A file, or an environment variable treated as one. */
+/** A configuration file, or an environment variable that is treated as one. */
 export interface SourceFile {
   readonly path: string
   readonly text: string
 }
 
-/** Where a value was written. It survives translation and merging, so errors point at the original text. */
+/** Where a value was written. Translation and merging preserve it, so that errors point at the original text. */
 export interface SourceLocation {
   readonly file: SourceFile
   readonly offset: number
@@ -18,11 +18,11 @@ export interface LeafNode {
   readonly kind: 'leaf'
   readonly at: SourceLocation
   readonly value: Scalar
-  /** The original spelling, so that 1.10 stays 1.10 where text is expected. */
+  /** The value as spelled in the file, so that 1.10 does not become 1.1 where text is expected. */
   readonly written: string
-  /** Applied after interpolation, for dialects that convert the whole value. */
+  /** Converts the value after interpolation, for dialects whose values differ from Toolway's. */
   readonly finish?: (text: string) => string
-  /** `filled`: expanded. `left`: not expanded, because the section is disabled or expansion failed. */
+  /** `filled`: variables were expanded. `left`: they were not, because a variable is missing or invalid. */
   readonly variables?: 'filled' | 'left'
 }
 
@@ -64,7 +64,7 @@ export const list = (at: SourceLocation, items: readonly ConfigTree[]): ListNode
 
 export const member = (value: ConfigTree, at: SourceLocation = value.at): TreeMember => ({ at, value })
 
-/** Formats as `mcpServers.files.args[0]`; keys with other characters are quoted. */
+/** Formats a path such as `mcpServers.files.args[0]`. Keys with special characters are quoted. */
 export function keyPath(path: Path): string {
   let written = ''
   for (const part of path) {
@@ -91,7 +91,7 @@ export function scalarAt(tree: ConfigTree | undefined, path: Path): Scalar | und
   return found?.kind === 'leaf' ? found.value : undefined
 }
 
-/** The location of the key at this path, or of its nearest existing ancestor. */
+/** The location of the key at this path. If the key does not exist, the location of its nearest existing ancestor. */
 export function locationOf(tree: ConfigTree, path: Path): SourceLocation {
   let current: ConfigTree | undefined = tree
   let place = tree.at
@@ -122,7 +122,7 @@ export function mapLeaves(
   return mapMembers(tree, (value, key) => mapLeaves(value, change, [...path, key]))
 }
 
-/** Replaces the values of a section. */
+/** Applies `change` to each value of a section. */
 export const mapMembers = (
   section: BranchNode,
   change: (value: ConfigTree, key: string, at: SourceLocation) => ConfigTree,
@@ -132,13 +132,15 @@ export const mapMembers = (
     [...section.members].map(([key, { at, value }]) => [key, { at, value: change(value, key, at) }] as const),
   )
 
-/** `*` matches any one part. */
+/** Whether a path matches a pattern. `*` matches any single part. */
 export function matchesPath(pattern: string, path: Path): boolean {
   const parts = pattern.split('.')
   return parts.length === path.length && parts.every((part, index) => part === '*' || part === String(path[index]))
 }
 
-/** Drops members with a null value, so that an empty section counts as absent. */
+/**
+ * Converts a tree to plain values. Members with a null value are dropped, so that an empty section counts as absent.
+ */
 export function toPlain(tree: ConfigTree, path: Path = []): unknown {
   if (tree.kind === 'leaf') return tree.value
   if (tree.kind === 'list') return tree.items.map((item, index) => toPlain(item, [...path, index]))

@@ -6,9 +6,9 @@ import type { Path } from './tree.ts'
 const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8)
 loopback.addAddress('::1', 'ipv6')
-// The IPv4 rule also matches IPv4-mapped addresses.
+// The IPv4 subnet also matches IPv4-mapped IPv6 addresses.
 
-/** Names other than localhost count as not loopback: they may resolve to anything. */
+/** Whether a host is loopback. Host names other than localhost are not, because they may resolve to any address. */
 export function isLoopback(host: string): boolean {
   const family = isIP(host)
   return family === 0 ? host.toLowerCase() === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4')
@@ -19,7 +19,8 @@ export const isOpenToOthers = ({ auth, server }: Pick<Config, 'auth' | 'server'>
 
 /**
  * Throws if other machines could use the gateway without a credential and `server.allowUnauthenticated` is not set.
- * Pass the effective configuration: `--host` and keys that apply only after a restart differ from the files.
+ * Pass the effective configuration, which can differ from the files: `--host` overrides `server.host`, and some keys
+ * apply only after a restart.
  */
 export function refuseUnauthenticated({
   config,

@@ -20,7 +20,7 @@ import {
 
 type Outcome = { readonly config: z.output<typeof configSchema> } | { readonly problems: readonly ConfigProblem[] }
 
-/** Keys whose values are text: numbers and flags keep their spelling, so 1.10 stays 1.10. */
+/** Keys whose values are text. Numbers and booleans there keep their spelling, so that 1.10 does not become 1.1. */
 const textKeys = ['mcpServers.*.args.*', 'mcpServers.*.env.*', 'mcpServers.*.headers.*', 'sinks.*.headers.*']
 
 export const asText = (part: LeafNode, path: Path): LeafNode =>
@@ -36,7 +36,7 @@ export function validate(document: ConfigTree): Outcome {
   if (parsed.success) return { config: parsed.data }
   const unknown = unknownValues(tree)
   const faulty = parsed.error.issues.filter(({ path }) => unknown.has(placeKey(path as Path)))
-  // The value of an unexpanded variable is unknown, so validate as if the key were missing.
+  // The value of an unexpanded variable is unknown, so validate again as if these keys were missing.
   if (faulty.length > 0) return validate(without(tree, new Set(faulty.map(({ path }) => placeKey(path as Path)))))
   return { problems: problemsOf(parsed.error.issues, tree, configSchema) }
 }
@@ -79,7 +79,7 @@ function problemsOf(issues: readonly Issue[], tree: ConfigTree, schema: z.core.$
   return issues.flatMap((issue) => {
     const path = issue.path as Path
     if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(tree, schema, path, key))
-    // Do not report a misspelt `command` as missing too.
+    // Do not also report a misspelt `command` as missing.
     if (issue.code === 'custom' && misspelt.has(keyPath(path))) return []
     return [wrongValue(issue, tree, path)]
   })
@@ -117,7 +117,7 @@ function expectation(issue: Issue): string {
   if (options) return options.length === 1 ? String(options[0]) : `one of ${options.join(', ')}`
   if (issue.code === 'too_small')
     return `a list with at least ${issue.minimum === 1 ? 'one item' : `${issue.minimum} items`}`
-  // Our own messages already state the expectation; zod's start with "Invalid input".
+  // Messages defined in the schema already say what is expected; zod's own messages start with "Invalid input".
   if (!issue.message.startsWith('Invalid input')) return issue.message
   return issue.code === 'invalid_type' ? (kinds[issue.expected] ?? issue.expected) : 'another value'
 }
@@ -136,7 +136,7 @@ function suggest(issue: Issue, tree: ConfigTree, path: Path): string | undefined
   return nearMiss(String(found.value), options.map(String))
 }
 
-/** The nearest valid server name; undefined if the name is valid or nothing remains of it. */
+/** The most similar valid server name. Undefined if the name is already valid or has no valid characters. */
 export function plainName(name: string): string | undefined {
   const plain = name
     .replace(/[^A-Za-z0-9_.-]+/g, '-')
@@ -145,7 +145,7 @@ export function plainName(name: string): string | undefined {
   return plain === '' || plain === name ? undefined : plain
 }
 
-/** A value as error messages show it: never an expanded variable or a likely secret. */
+/** Describes a value for error messages, without revealing an expanded variable or a likely secret. */
 function shown(tree: ConfigTree, path: Path): string {
   const found = find(tree, path)
   if (found === undefined) return 'nothing'

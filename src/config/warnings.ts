@@ -4,7 +4,9 @@ import type { Config, ServerConfig } from './schema.ts'
 import { type ConfigTree, find, keyPath } from './tree.ts'
 import { isOpenToOthers } from './unauthenticated.ts'
 
-/** Warns about valid but probably unintended settings. The policy module checks rules and limits. */
+/**
+ * Returns warnings about settings that are valid but probably unintended. The policy module checks rules and limits.
+ */
 export function configWarnings(config: Config, tree: ConfigTree): string[] {
   return [
     ...openToAll(config),
@@ -16,7 +18,7 @@ export function configWarnings(config: Config, tree: ConfigTree): string[] {
   ]
 }
 
-/** Allowed by `server.allowUnauthenticated`; still worth a warning. */
+/** Warns about a gateway open to other machines, even though `server.allowUnauthenticated` permits it. */
 function openToAll(config: Config): string[] {
   if (!isOpenToOthers(config)) return []
   return [`auth.token is none and server.host is ${config.server.host}: anyone who can reach it may use every tool`]
@@ -27,7 +29,7 @@ function unknownModel({ models, chat }: Config): string[] {
   return [`chat.model: model ${chat.model} is not defined in models`]
 }
 
-/** Headers do not apply to a started program; arguments and environment do not apply to a URL. */
+/** Warns about settings without effect: headers of a started program, and arguments and environment of a URL. */
 function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, { transport }]) => {
     const unused = transport === 'stdio' ? ['headers'] : ['args', 'env', 'cwd']
@@ -43,7 +45,7 @@ function withoutEffect({ mcpServers }: Config, tree: ConfigTree): string[] {
   })
 }
 
-/** All local users can list processes with their arguments (B6). */
+/** Warns about secrets in arguments, because all local users can list processes with their arguments (B6). */
 function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
   return Object.entries(mcpServers).flatMap(([name, server]) => {
     if (server.transport !== 'stdio' || server.disabled) return []
@@ -59,7 +61,9 @@ function inArguments({ mcpServers }: Config, tree: ConfigTree): string[] {
   })
 }
 
-/** The reference in an argument that yields a secret: by its kind, its name, or the option it belongs to. */
+/**
+ * The reference in an argument that yields a secret, recognized by its scheme, its name, or the option it belongs to.
+ */
 function secretAt(args: readonly string[], index: number, written: ConfigTree | undefined): string | undefined {
   if (written?.kind !== 'leaf') return undefined
   const word = String(written.value)
@@ -74,14 +78,19 @@ function secretAt(args: readonly string[], index: number, written: ConfigTree | 
   return found && `\${${variableOf(found) ?? found.replace(/(?<=^\w+:).*/s, '…')}}`
 }
 
-/** Without declared read tools, the cache holds at most resources and prompts, where servers allow it. */
+/**
+ * Warns if no tool is known to be read-only: the cache then stores at most resources and prompts, where servers allow
+ * it.
+ */
 function cachesNothing(config: Config): string[] {
   if (!config.cache.enabled || cachedTools(config).length > 0 || Object.keys(config.mcpServers).length === 0) return []
   const help = 'list tools in cache.tools or in readTools of their server, or set trustAnnotations'
   return [`cache.enabled has no effect on tools, because none is known to be read-only; ${help}`]
 }
 
-/** Without `stores.key`, replicas do not share OAuth sign-ins; without Redis, the key has no use. */
+/**
+ * Warns if replicas do not share OAuth sign-ins because `stores.key` is missing, or if the key is unused without Redis.
+ */
 function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
   const sharing = redis && !redis.disabled
   if (!sharing) return key === undefined ? [] : ['stores.key has no effect without stores.redis']
@@ -95,7 +104,7 @@ function unshared({ stores: { redis, key }, mcpServers }: Config): string[] {
 
 const usesOAuth = (server: ServerConfig): boolean => server.transport !== 'stdio' && server.auth?.type === 'oauth'
 
-/** Describes which tools are cached and why; empty if the cache is off. */
+/** Describes which tools are cached and why. Empty if the cache is disabled. */
 export function cachedTools({ cache, mcpServers }: Pick<Config, 'cache' | 'mcpServers'>): readonly string[] {
   if (!cache.enabled) return []
   const servers = Object.entries(mcpServers).filter(([, { disabled }]) => !disabled)

@@ -2,23 +2,23 @@ import { type FSWatcher, statSync, watch } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Clock } from '../core/clock.ts'
 
-/** Events come in bursts; wait this long before checking the files. */
+/** Delay between a change event and the check of the files, because events come in bursts. */
 const soonMs = 20
 
-/** Files are written in several steps; report a change once the files were stable for this long. */
+/** How long files must be stable before a change is reported, because files are written in several steps. */
 const quietMs = 100
 
-/** Polling interval, for missing folders and for file systems without change events. */
+/** Polling interval, for folders that do not exist yet and for file systems without change events. */
 const lookMs = 2_000
 
 /**
- * Calls `changed` when a file appears, disappears or changes. Watches folders, because editors replace files and
- * mounted configurations swap whole folders behind a link. Any event triggers a check of the files.
+ * Calls `changed` when a file appears, disappears or changes. Watches folders instead of files, because editors replace
+ * files, and mounted configurations swap whole folders behind a link. Any event triggers a check of the files.
  */
 export function watchFiles(first: readonly string[], clock: Clock, changed: () => void) {
   let places = first
   const watchers = new Map<string, FSWatcher>()
-  /** The state last reported, and the state last observed. */
+  /** `reported` is the state at the last call of `changed`; `seen` is the state at the last check. */
   let reported = places.map(markOfFile)
   let seen = reported
   let pending: Disposable | undefined
@@ -70,7 +70,8 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
     /** Replaces the list of watched files. */
     follow(next: readonly string[]): void {
       if (same(next, places)) return
-      // Keep the marks of files that were already watched, so that no change is missed. New files were just read.
+      // Keep the marks of files that were already watched, so that no change is missed. New files have just been read,
+      // so their current marks are right.
       const marks = (known: readonly string[]) => next.map((path) => known[places.indexOf(path)] ?? markOfFile(path))
       reported = marks(reported)
       seen = marks(seen)
@@ -95,7 +96,7 @@ export function watchFiles(first: readonly string[], clock: Clock, changed: () =
 
 const same = (one: readonly string[], other: readonly string[]): boolean => one.join('\n') === other.join('\n')
 
-/** Metadata that changes with the content. */
+/** Identifies the content of a file by metadata that changes with it. */
 function markOfFile(path: string): string {
   try {
     const facts = statSync(path, { bigint: true, throwIfNoEntry: false })

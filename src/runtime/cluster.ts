@@ -11,17 +11,17 @@ export interface ClusterOptions {
   readonly pubSub: PubSub | undefined
   readonly breakers: Pick<Breakers, 'onChange' | 'hint'>
   readonly current: CurrentServers
-  /** In this process only. */
+  /** Reloads in this process only. */
   reload(): Promise<void>
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Keeps replicas and workers in step (B10): reloads, open breakers, and changed lists are published to all. */
+/** Keeps replicas and workers in sync (B10): reloads, open breakers and changed lists are published to all of them. */
 export interface Cluster extends Disposable {
-  /** Reloads everywhere; settles when it is done here. */
+  /** Reloads in all processes. Settles when this process is done. */
   reload(): Promise<void>
-  /** Publishes the lists of a server when they change. */
+  /** Publishes the lists of a server whenever they change. */
   watch(name: string, server: UpstreamServer): void
 }
 
@@ -40,7 +40,7 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
   const changes = breakers.onChange((server, state) => {
     const transport = current().servers.get(server)?.builtFrom.config.transport
     const named = referenceTo(server, current)
-    // Each replica starts its own process, so its failures do not concern the others.
+    // Each replica runs its own process of a stdio server, so a failure there says nothing about other replicas.
     if (state !== 'open' || !named || transport === undefined || transport === 'stdio') return
     pubSub.publish('breaker', JSON.stringify(named))
   })
@@ -57,23 +57,29 @@ export function createCluster({ pubSub, breakers, current, reload, clock, log }:
 }
 
 interface ListsMessage extends ServerReference {
-  /** Digests of the new lists: a replica that already has them need not refresh. */
+  /** Digests of the new lists. A replica that already has the same lists need not refresh. */
   readonly lists: readonly string[]
 }
 
-/** Many replicas report the same change, and the server often notifies each of them directly within this time. */
+/**
+ * Delay before a refresh. Many replicas report the same change, and within this time the server itself often notifies
+ * each of them.
+ */
 const debounceMs = 250
 
 interface ListBroadcastOptions extends Pick<ClusterOptions, 'current' | 'clock' | 'log'> {
   readonly pubSub: PubSub
 }
 
-/** Publishes lists that changed here, and refreshes servers whose lists changed elsewhere (F4, B10). */
+/** Publishes lists that changed in this process, and refreshes servers whose lists changed in another (F4, B10). */
 function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptions): Omit<Cluster, 'reload'> {
-  /** Digests received and not handled yet, by server. */
+  /** By server, the digests that were received but not handled yet. */
   const received = new Map<string, Set<string>>()
   const timers = new Map<string, Disposable>()
-  /** Being refreshed because of a message: the other replicas already have the result, so it is not published. */
+  /**
+   * Servers being refreshed because of a message. Their changes are not published, because other replicas already have
+   * them.
+   */
   const refreshing = new Set<UpstreamServer>()
 
   const refreshSoon = (reference: ServerReference) => {
@@ -83,13 +89,13 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
 
   const refresh = async (reference: ServerReference) => {
     const { server, builtFrom } = findServer(reference, current) ?? {}
-    // A message that arrives during a refresh may be newer than its result.
+    // Refresh again later: the lists may have changed after the current refresh read them.
     if (server && refreshing.has(server)) return refreshSoon(reference)
     const lists = received.get(reference.server) ?? new Set()
     received.delete(reference.server)
     timers.delete(reference.server)
     if (!server) return
-    // Do not wake an idle process; its lists are refreshed when it starts.
+    // Do not start an idle process just to refresh its lists; they are refreshed when it starts.
     if (builtFrom?.config.transport === 'stdio' && server.control.connections === 0) return
     const others = [...server.kinds().values()].filter((source) => !lists.has(digestOf(source.entries())))
     if (others.length === 0) return
@@ -112,10 +118,10 @@ function createListBroadcast({ pubSub, current, clock, log }: ListBroadcastOptio
     watch(name, server) {
       const changedLists = createListTracker(server)
       server.onChange(() => {
-        // An operator paused it here, so its lists are empty only in this process.
+        // Do not publish the lists of a server that an operator has paused: they are empty only in this process.
         const lists = server.control.paused ? [] : changedLists()
         const named = referenceTo(name, current)
-        // Ignore a server that a reload has replaced.
+        // Ignore changes of a server that a reload has replaced.
         const isCurrent = current().servers.get(name)?.server === server
         if (lists.length === 0 || !named || !isCurrent || refreshing.has(server)) return
         pubSub.publish('lists', JSON.stringify({ ...named, lists } satisfies ListsMessage))
@@ -133,7 +139,7 @@ export type CurrentServers = () => Pick<Generation, 'servers' | 'origins'>
 
 interface ServerReference {
   readonly server: string
-  /** A digest of its command or URL: another replica may have another server of this name. */
+  /** A digest of the server's command or URL, because another replica may have a different server with this name. */
   readonly origin: string
 }
 
@@ -142,7 +148,7 @@ function referenceTo(server: string, current: CurrentServers): ServerReference |
   return origin && { server, origin: origin.hash }
 }
 
-/** Undefined if this replica does not have the same server. */
+/** Finds the referenced server; undefined if this replica does not have the same one. */
 function findServer({ server, origin }: ServerReference, current: CurrentServers): ConfiguredServer | undefined {
   return current().origins.get(server)?.hash === origin ? current().servers.get(server) : undefined
 }

@@ -6,22 +6,22 @@ import type { Tool } from '../tools/define-tool.ts'
 import type { GatewayStatus } from '../tools/meta/index.ts'
 import type { ProcessState } from './process-state.ts'
 
-/** Everything needed to build a generation: process state and access to the current generation. */
+/** Everything needed to build a generation: the state of the process and access to the current generation. */
 export interface GenerationContext extends ProcessState {
   readonly access: Access
   servedUri(server: string, uri: string): string
-  /** Removes the secrets of the current configuration. */
+  /** Removes the secrets of the current configuration from a text. */
   redact(text: string): string
   policy(): Policy
-  /** Undefined if the caller may not see it. */
+  /** The state of the gateway; undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  /** Tools that the embedding program registered, served with the native ones. */
+  /** Tools registered by the embedding program. They are served with the native ones. */
   readonly tools: readonly Tool[]
-  /** Writes to standard output; undefined if that is the connection to a client. */
+  /** Writes to standard output. Undefined if standard output is the connection to a client. */
   readonly print: ((text: string) => void) | undefined
 }
 
-/** Built from a part of the configuration, and reused by the next generation while that part stays the same. */
+/** A part built from some of the settings. The next generation reuses it while those settings stay the same. */
 export interface Reusable<T> {
   readonly value: T
   readonly builtFrom: unknown

@@ -9,7 +9,7 @@ import { pinned, readBody } from '../tools/native/fetch/guarded-get.ts'
 import { type GenerationContext, type Reusable, reuseOrCreate } from './context.ts'
 import { moduleFile } from './package-paths.ts'
 
-/** Models, and the sandbox for programs of agents. Each is reused until its own settings change. */
+/** Models, and the sandbox that runs agents' programs. Each is reused until its own settings change. */
 export interface Engines {
   readonly models: Reusable<Models>
   readonly executor: Reusable<Executor>
@@ -50,7 +50,7 @@ export function openExecutor(
   })
 }
 
-/** Loads the sandbox with the first program: most gateways never run one. */
+/** Loads the sandbox when the first program runs, because most gateways never run one. */
 function lazyExecutor(load: () => Promise<Executor>): Executor {
   let loading: Promise<Executor> | undefined
   const executor = () => {
@@ -69,8 +69,9 @@ function lazyExecutor(load: () => Promise<Executor>): Executor {
 const maxBytes = 1024 * 1024
 
 /**
- * Fetches from hosts of `sandbox.allowNetwork` on behalf of programs. Only a host listed by its exact name may have a
- * private address: anyone can point a name that matches a pattern at our network.
+ * Fetches from the hosts in `sandbox.allowNetwork` on behalf of programs. A host may have a private address only if it
+ * is listed by its exact name: anyone can register a name that matches a pattern and point it at the operator's
+ * network.
  */
 const sandboxFetch =
   (allowed: readonly string[], clock: Clock): SandboxFetch =>

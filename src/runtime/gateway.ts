@@ -59,42 +59,46 @@ import type { SharedServices } from './workers/worker.ts'
 export interface GatewayOptions {
   readonly log: Log
   readonly clock?: Clock
-  /** Loads the configuration again; without it, `reload` applies the one given. */
+  /** Loads the configuration again. Without it, `reload` applies the first configuration again. */
   readonly load?: () => Promise<LoadedConfig>
-  /** Reload when a file of the configuration changes; otherwise only by `reload`. */
+  /** Reloads when a file of the configuration changes. Otherwise only `reload` does. */
   readonly watch?: boolean
-  /** Set if this process is a worker. */
+  /** Services of the primary process; set if this process is a worker. */
   readonly shared?: SharedServices | undefined
-  /** Tools created with `defineTool`; they run in this process and are served as part of server `native`. */
+  /** Tools created with `defineTool`. They run in this process and are served as tools of the server `native`. */
   readonly tools?: readonly Tool[]
-  /** Writes to standard output, for the sink `stdout`; absent if that is the connection to a client. */
+  /** Writes to standard output, for the sink `stdout`. Absent if standard output is the connection to a client. */
   readonly print?: (text: string) => void
 }
 
-/** A running Toolway: `Access` for calls, and the servers that clients connect to. */
+/** A running Toolway: `Access` for calls, and the endpoints that clients connect to. */
 export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
   /** Chat with the models and tools of the current configuration. */
   readonly chat: Chat
   /** The current configuration; a reload replaces it. */
   readonly loaded: LoadedConfig
-  /** The local user, who needs no credential. */
+  /** The local user as a caller, who needs no credential. */
   readonly local: Caller
   localAs(agent: string | undefined): Caller
   /** The bearer token for HTTP clients; undefined if none is required. */
   readonly token: string | undefined
   /**
-   * Whether an agent may use a tool, and by which rule; the tool in any spelling. Errors suggest similar names. A caller
-   * that is not authenticated may be refused the agent.
+   * Says whether an agent may use a tool, and which rule decides. `tool` can be spelled in any way that a call accepts;
+   * errors suggest similar names. With `authenticated: false`, rejects if callers without a credential may not act as
+   * the agent.
    */
   why(agent: string, tool: string, options?: { readonly authenticated?: boolean }): Promise<Why>
-  /** All servers and their health, regardless of policy: for the operator. */
+  /** All servers and their health, regardless of policy. Meant for the operator. */
   servers(): readonly ServerSummary[]
-  /** Refreshes the lists of all servers; settles when each has succeeded or failed. */
+  /** Refreshes the lists of all servers. Settles when each refresh has succeeded or failed. */
   refresh(): Promise<void>
-  /** Counts the current generation and older ones with calls in progress. */
+  /** Number of generations: the current one and older ones with calls in progress. */
   generations(): number
   reloadStatus(): ReloadStatus
-  /** Reloads here and in other replicas. An invalid configuration changes nothing. Never rejects: see the status. */
+  /**
+   * Reloads in this and all other replicas. An invalid configuration changes nothing. Never rejects; failures are in
+   * the status.
+   */
   reload(): Promise<ReloadStatus>
   listen(): Promise<HttpServer>
   /** Serves one client over stdio, until its input ends. */
@@ -104,8 +108,9 @@ export interface Gateway extends Access, ProgramAccess, AsyncDisposable {
 const everyKind: ReadonlySet<Kind> = new Set(['tool', 'resource', 'template', 'prompt'])
 
 /**
- * The composition root. `ProcessState` lives as long as the process, a `Generation` as long as a configuration and its
- * calls; `Access` runs each call in the current generation, and everything that serves clients holds only `Access`.
+ * The composition root. `ProcessState` lives as long as the process; a `Generation` lives until its configuration is
+ * replaced and its last call has finished. `Access` runs each call in the current generation. Everything that serves
+ * clients refers to `Access` only, never to a generation.
  */
 export async function createGateway(first: LoadedConfig, options: GatewayOptions): Promise<Gateway> {
   const { log, clock = systemClock, load = async () => first } = options
@@ -170,7 +175,10 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
   const history = createReloadHistory()
   const configAudit = createConfigAudit(processState.audit, await keptAuditKey(config.stores.path), context.redact)
   let serving = false
-  /** Records start and stop in the audit log, only if clients are served: commands such as `toolway tools` are not. */
+  /**
+   * Records start and stop in the audit log. Called only when clients are served, so commands such as `toolway tools`
+   * are not recorded.
+   */
   const startServing = () => {
     if (serving) return
     serving = true
@@ -184,7 +192,8 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     current: () => current().loaded,
     load: () =>
       load().catch((thrown: unknown) => {
-        // Also watch files that are missing, such as secrets: they may appear without a change of the configuration.
+        // Also watch the files that the configuration refers to, such as secrets: a missing one may appear without a
+        // change of the configuration.
         if (thrown instanceof ConfigError) files?.follow([...watchedFiles(current()), ...thrown.places])
         throw thrown
       }),
@@ -250,14 +259,14 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
     },
     async listen() {
       refuseUnauthenticated(current().loaded)
-      // Serialize the tool list before the first request.
+      // Serialize the tool list now, so that the first request need not wait for it.
       current().catalog.view(localAs(undefined)).page('tool')
       const authenticate: Authenticate = (...params) => current().inboundAuth.authenticate(...params)
       const { shared } = options
       const page = shared?.pages(processState.metrics.page) ?? processState.metrics.page
       const metrics = config.telemetry.metrics ? page : undefined
       const adminRoutes = async (open: ListeningServer) => {
-        // Loaded with the first request of the dashboard or admin API: most clients are programs.
+        // Import the module with the first request to the dashboard or admin API, because many gateways never get one.
         const { createAdminRoutes } = await import('./admin/index.ts')
         const own = { access, authenticate, config: config.server, startedAt, version, folder: dashboard }
         const reloading = { ...reload, now: cluster.reload, history }
@@ -311,7 +320,7 @@ export async function createGateway(first: LoadedConfig, options: GatewayOptions
 
 const info = { name: 'toolway', version }
 
-/** Built by tooling/build-web.ts. */
+/** The dashboard's files, built by tooling/build-web.ts. */
 const dashboard = fileURLToPath(packageFile('web/dist'))
 
 const local: Omit<Caller, 'agent'> = {

@@ -13,7 +13,10 @@ import { version } from './package-paths.ts'
 import type { ReloadStatus } from './reload.ts'
 import { serversOf } from './upstream-servers.ts'
 
-/** For `toolway why` and the dashboard; `tool` in any spelling that resolves. */
+/**
+ * Explains whether an agent may use a tool, for `toolway why` and the dashboard. `tool` can be in any spelling that
+ * resolves.
+ */
 export async function explainDecision(
   { policy, catalog, token, inboundAuth, loaded }: Generation,
   { agent: name, tool, authenticated }: { agent: string; tool: string; authenticated: boolean },
@@ -22,7 +25,8 @@ export async function explainDecision(
   const credential = authenticated || token !== undefined ? operator : await inboundAuth.authenticate(undefined)
   const agent = policy.agents.size === 0 ? name : policy.agentOf(credential, name)
   const view = catalog.view({ ...operator, agent })
-  // Lookups do not wait for servers that are closed to the agent, but the operator may ask about their tools.
+  // Lookups do not wait for the lists of servers that the agent may not use. Wait for them here, because the operator
+  // may ask about their tools.
   const { entry } = await view.resolve('tool', tool).catch(async (thrown) => {
     if (!ToolwayError.from(thrown).kind.denial) throw thrown
     await catalog.ready()
@@ -34,7 +38,7 @@ export async function explainDecision(
   return { agent, server: entry.server, tool: entry.name, ...explanation, considered }
 }
 
-/** For `get_gateway_status` (G5). */
+/** The result of `get_gateway_status` (G5). */
 export function gatewayStatus(
   { loaded: { config, files }, warnings }: Generation,
   reload: ReloadStatus,
@@ -61,7 +65,7 @@ export const offersTo = (caller: Caller, generation: Generation): Offers =>
       .map((server) => advice(server, generation)),
   )
 
-/** Omits quarantined instructions. */
+/** What a server offers, without quarantined instructions. */
 function advice({ name, capabilities, instructions }: UpstreamServer, { pins }: Generation): ServerOffers {
   const { usable } = pins.checkServer(name, instructions)
   return { name, capabilities, instructions: usable ? withoutHidden(instructions) : '' }
@@ -75,7 +79,10 @@ function mayUseSome(caller: Caller, server: UpstreamServer, { policy: { decide, 
 
 export type ToolInvocation = readonly [caller: Caller, tool: string, args: Readonly<Record<string, unknown>>]
 
-/** The sandbox environment that a call of `execute_code` names. Synchronous for calls that name none. */
+/**
+ * The sandbox environment named by a call of `execute_code`. Returns undefined, not a promise, for calls without that
+ * argument.
+ */
 export const environmentOf = (
   generation: Generation,
   ...call: ToolInvocation
@@ -87,7 +94,7 @@ async function lookUpEnvironment(
   [caller, tool, args]: ToolInvocation,
 ): Promise<string | undefined> {
   const view = catalog.view(caller)
-  // Calls of unknown tools fail later, in the pipeline.
+  // Ignore unknown tools here: the call fails later, in the pipeline.
   const { entry } = (await view.resolve('tool', tool).catch(() => undefined)) ?? {}
   if (entry?.server !== 'native' || entry.name !== codeTool) return undefined
   return environmentAsked(caller, args, loaded.config.sandbox.languages as readonly Language[])

@@ -44,9 +44,9 @@ import type { CurrentSettings, ProcessState } from './process-state.ts'
 import { buildServers, type ConfiguredServers, createListTracker, serversOf } from './upstream-servers.ts'
 
 /**
- * Everything built from one configuration. Its life: `prepareConfig`, `buildGeneration`, `startGeneration`, and
+ * Everything built from one configuration. Its life cycle is `prepareConfig`, `buildGeneration`, `startGeneration`, and
  * `disposeGeneration` once its last call has finished. Servers and other parts whose settings have not changed are
- * shared with the generation before.
+ * shared with the previous generation.
  */
 export interface Generation extends PreparedConfig, Engines, Omit<CurrentSettings, 'loaded' | 'servers'> {
   readonly warnings: readonly string[]
@@ -56,24 +56,27 @@ export interface Generation extends PreparedConfig, Engines, Omit<CurrentSetting
   readonly servers: ConfiguredServers
   readonly inboundAuth: InboundAuth
   readonly chat: Chat & AsyncDisposable
-  /** Removes the secrets of the configuration from texts. */
+  /** Removes the secrets of the configuration from text. */
   readonly redactor: Redactor
 }
 
-/** A configuration with everything that is loaded for it asynchronously. */
+/** A configuration together with everything that must be loaded asynchronously for it. */
 export interface PreparedConfig extends ChosenTraces {
   readonly loaded: LoadedConfig
-  /** The bearer token of clients; undefined if none is required. */
+  /** The bearer token that clients must send; undefined if none is required. */
   readonly token: string | undefined
   readonly pins: Pins
-  /** A digest of each server's command or URL, for pins and for other replicas. */
+  /** A digest of each server's command or URL. Pins and other replicas use it to recognize the server. */
   readonly origins: ReadonlyMap<string, ServerOrigin>
-  /** Verifies JWTs; loaded only if `auth.jwt` is set. */
+  /** Creates the verifier of JWTs. Loaded only if `auth.jwt` is set. */
   readonly createVerifier: typeof CreateVerifier | undefined
   readonly plugins: Reusable<Plugins>
 }
 
-/** The async step before `buildGeneration`. Reuses pins, plugins and traces of the generation before where it can. */
+/**
+ * The asynchronous step before `buildGeneration`. Reuses pins, plugins and traces of the previous generation where
+ * possible.
+ */
 export async function prepareConfig(
   loaded: LoadedConfig,
   { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
@@ -93,7 +96,7 @@ export async function prepareConfig(
   return { loaded, token: token === 'none' ? undefined : token, pins, origins, createVerifier, plugins, ...traced }
 }
 
-/** Has no side effects: if it throws, the generation before stays in place untouched. */
+/** Builds a generation without side effects: if this throws, the previous generation stays in place unchanged. */
 export function buildGeneration(prepared: PreparedConfig, context: GenerationContext, before?: Generation): Generation {
   const { loaded, token, pins, traces, warnings: traceWarnings } = prepared
   const { config } = loaded
@@ -185,14 +188,14 @@ export function buildGeneration(prepared: PreparedConfig, context: GenerationCon
 export interface GenerationListeners {
   current(): Generation
   readonly cache: Pick<Cache, 'invalidate'>
-  /** The lists that callers see may have changed. */
+  /** Called when the lists that callers see may have changed. */
   readonly changed: ChangeListener
-  /** A server that the generation before does not have. */
+  /** Called for each server that the previous generation does not have. */
   serverAdded(name: string, server: UpstreamServer): void
   readonly log: Log
 }
 
-/** Starts new servers and logs new warnings. */
+/** Starts the servers that are new in this generation and logs new warnings. */
 export async function startGeneration(
   next: Generation,
   before: Generation | undefined,
@@ -209,14 +212,14 @@ export async function startGeneration(
   await Promise.all(added.map(([, { server }]) => server.start()))
 }
 
-/** Closes everything that no other generation shares. */
+/** Closes everything that is not shared with another generation. */
 export async function disposeGeneration(generation: Generation, alive: readonly Generation[]): Promise<void> {
   const { catalog, servers, inboundAuth, pins, traces, chat, models, executor, plugins } = generation
   catalog[Symbol.dispose]()
   await chat[Symbol.asyncDispose]()
   const shared = new Set(alive.flatMap(serversOf))
   const unused = serversOf({ servers }).filter((server) => !shared.has(server))
-  // In parallel: each may have to wait for a process that is slow to exit.
+  // Close them in parallel, because each may have to wait for a process that is slow to exit.
   await Promise.all(unused.map((server) => server[Symbol.asyncDispose]()))
   for (const key of ['models', 'executor', 'plugins'] as const) {
     const { value } = { models, executor, plugins }[key]
@@ -239,7 +242,7 @@ interface InboundAuth {
   readonly config: Config['auth']
 }
 
-/** Reused while its settings stay the same. */
+/** Creates authentication of callers, or reuses the previous one if its settings have not changed. */
 function createInboundAuth(
   { loaded: { config }, token, createVerifier }: PreparedConfig,
   context: GenerationContext,
@@ -253,7 +256,7 @@ function createInboundAuth(
   return { config: auth, authenticate: createAuthenticate({ token, keys, verify, clock }) }
 }
 
-/** Loads the chat code with the first request: most gateways only proxy calls. */
+/** Loads the chat code with the first request, because most gateways only proxy calls. */
 function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   let opening: Promise<Chat & AsyncDisposable> | undefined
   const open = () => {
@@ -271,7 +274,7 @@ function lazyChat(options: CreateChatOptions): Chat & AsyncDisposable {
   }
 }
 
-/** Logs only what is new since the configuration before. */
+/** Logs the warnings and cached tools that are new compared with the previous configuration. */
 function announce({ warnings, loaded }: Generation, before: Generation | undefined, log: Log): void {
   const cached = cachedTools(loaded.config)
   if (cached.length > 0 && cached.join() !== (before && cachedTools(before.loaded.config).join())) {
@@ -280,8 +283,8 @@ function announce({ warnings, loaded }: Generation, before: Generation | undefin
   for (const warning of warnings) if (!before?.warnings.includes(warning)) log.warn({}, warning)
 }
 
-// These are separate functions because closures of one function share a scope: a listener that outlives a generation
-// must not keep the generation before it in memory.
+// These are separate functions because closures created in one function share its scope: a listener that outlives its
+// generation must not keep the previous generation in memory.
 
 function watchPins(pins: Pins, { cache, current }: GenerationListeners): void {
   pins.onChange((changed) => {

@@ -26,7 +26,10 @@ export interface LocalSourcesOptions {
   readonly plugins: Plugins
 }
 
-/** Tools that run in the gateway: meta-tools, native tools (with those of plugins and of the program), sinks. */
+/**
+ * Tools that run in the gateway: meta-tools, native tools (including those of plugins and of the embedding program) and
+ * sinks.
+ */
 export function createLocalSources(options: LocalSourcesOptions, context: GenerationContext): readonly Source[] {
   const { config, policy, plugins } = options
   const { access, clock, log, print } = context
@@ -65,19 +68,19 @@ async function parseModelAnswer(
   schema: Readonly<Record<string, unknown>>,
   restore: (value: unknown) => unknown,
 ): Promise<ParsedAnswer> {
-  // Loaded on demand: few gateways ask a model for JSON.
+  // Load the module on demand, because few gateways ask a model for JSON.
   const { repair } = await import('../chat/repair/repair.ts')
   const repaired = repair(text, { accepts: () => true })
   if ('unreadable' in repaired) return { problem: repaired.unreadable }
   const value = restore(repaired.value)
   const { compile } = await import('../policy/arguments/compile.ts')
   const compiled = compile(schema)
-  // A schema that cannot be compiled is not the model's fault.
+  // If the schema cannot be compiled, accept the answer: an unusable schema is not the model's fault.
   const problems = 'unfit' in compiled ? [] : compiled.check(value)
   return problems.length === 0 ? { value } : { problem: `does not match the schema: ${sentenceOf(problems)}` }
 }
 
-/** Throws `PluginsRefused` if a plugin cannot be loaded. */
+/** Loads plugins. Throws `PluginsRefused` if one cannot be loaded. */
 export function openPlugins(
   paths: readonly string[],
   { clock, log }: Pick<ProcessState, 'clock' | 'log'>,
@@ -97,7 +100,7 @@ export async function reuseOrLoadPlugins(
   return { value, builtFrom: await stateOf(paths, value.places) }
 }
 
-/** Compared to detect changed files. */
+/** The list of plugins and the metadata of their files, compared to detect changes. */
 async function stateOf(paths: readonly string[], places: readonly string[]): Promise<unknown> {
   const files = await Promise.all(places.map((place) => stat(place).catch(() => undefined)))
   return [paths, files.map((file) => file && [file.mtimeMs, file.size, file.ino])]

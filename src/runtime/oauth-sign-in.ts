@@ -14,13 +14,13 @@ export type { GrantSummary as KeptGrant, OAuth } from '../upstream/oauth/oauth.t
 
 type OAuthContext = Pick<OAuthOptions, 'clock' | 'log'>
 
-/** Tokens are in Redis or in the state folder; the gateway and the CLI share them. */
+/** OAuth for servers. Tokens are stored in Redis or in the state folder, and shared by the gateway and the CLI. */
 export function createServerOAuth(safe: RedisSafe | undefined, { stores }: Config, context: OAuthContext): OAuth {
   const { vault, locks } = safe ?? { vault: fileVault(stores.path), locks: fileLocks(stores.path) }
   return createOAuth({ vault, locks, placeOf, ...context })
 }
 
-/** For CLI commands, which have no open Redis connection. */
+/** OAuth for CLI commands. Opens a Redis connection if needed, because commands do not have one. */
 export async function openOAuth(config: Config, context: OAuthContext): Promise<OAuth & AsyncDisposable> {
   const { redis, key } = config.stores
   await using open = new AsyncDisposableStack()
@@ -37,7 +37,7 @@ export interface SignInOptions {
   readonly oauth: OAuth
   readonly server: string
   readonly config: ServerConfig
-  /** Whose grant it is, for servers with one per user. */
+  /** The user who gets the grant, for servers with one grant per user. */
   readonly principal?: string | undefined
   browse(url: string, issuer: string): void | Promise<void>
   readonly withinMs: number
@@ -45,7 +45,7 @@ export interface SignInOptions {
   readonly signal: AbortSignal
 }
 
-/** Signs in to a server from this machine; the browser is redirected to a temporary loopback port. */
+/** Signs in to a server from this machine. The browser is redirected to a temporary port on loopback. */
 export async function signIn(
   options: SignInOptions,
 ): Promise<{ readonly issuer: string; readonly scopes: readonly string[] }> {

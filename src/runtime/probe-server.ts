@@ -21,28 +21,28 @@ import { openPlugins } from './local-sources.ts'
 import type { OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 
-/** The result of connecting to a server once, outside of any gateway. */
+/** The result of connecting to a server once, without a gateway. */
 export interface ProbeResult {
   /** The transport that worked, or the last one tried. */
   readonly transport: ServerConfig['transport']
-  /** Duration of each step in milliseconds; absent if it was not reached. */
+  /** Duration of each step in milliseconds. Absent if the step was not reached. */
   readonly startMs?: number | undefined
   readonly handshakeMs?: number
   readonly listMs?: number
   readonly era?: 'legacy' | 'modern'
   readonly protocolVersion?: string
-  /** The name and version that it reports. */
+  /** The name and version that the server reports. */
   readonly calls?: string
   readonly tools?: readonly string[]
   /** Names of tools with `readOnlyHint`. */
   readonly hintedReads?: readonly string[]
   /** The number of resources, templates and prompts. */
   readonly others?: number
-  /** Lists that it declares but failed to return. */
+  /** Lists that the server declares but failed to return. */
   readonly missing?: readonly string[]
   /** Warnings that the gateway would log. */
   readonly remarks: readonly string[]
-  /** The last lines of output that are not protocol messages. */
+  /** The last lines of output that are not protocol messages, on stderr and on stdout. */
   readonly stderr: readonly string[]
   readonly stdout: readonly string[]
   readonly failure?: ProbeFailure
@@ -55,12 +55,12 @@ export interface ProbeFailure {
   /** HTTP status. */
   readonly status?: number | undefined
   readonly timedOut: boolean
-  /** Set if the server only needs a sign-in: the reason. */
+  /** Set if the server only needs a sign-in; says why. */
   readonly signIn?: string | undefined
 }
 
 export interface ServerProber extends AsyncDisposable {
-  /** Rejects only if the signal is aborted; failures are part of the result. */
+  /** Rejects only if `signal` is aborted. Failures are part of the result. */
   probe(name: string, config: ServerConfig, withinMs: number, signal: AbortSignal): Promise<ProbeResult>
 }
 
@@ -78,9 +78,9 @@ const hasReadOnlyHint = ({ annotations }: Definition): boolean =>
 const identity = { name: 'toolway', version }
 const maxLines = 50
 
-/** Connects to servers for `toolway doctor`, and leaves no process or file behind. */
+/** Connects to servers for `toolway doctor`. Leaves no process or file behind. */
 export function createServerProber({ redact, oauth, clock, log }: ServerProberOptions): ServerProber {
-  // Not in the state folder, which may be the broken part.
+  // Do not use the state folder, which may be what is broken.
   const folder = join(tmpdir(), `toolway-probe-${randomUUID()}`)
   const orphanReaper = createOrphanReaper(folder, log, clock)
   return {
@@ -150,7 +150,7 @@ export async function probePlugins(
   }
 }
 
-/** Runs test programs to detect what the sandbox supports on this machine. */
+/** Runs test programs to find out what the sandbox supports on this machine. */
 export async function probeSandbox(
   config: Config['sandbox'],
   context: Pick<ServerProberOptions, 'clock' | 'log'>,
@@ -159,14 +159,17 @@ export async function probeSandbox(
   return await executor.probe()
 }
 
-/** Times the last start: a server that exits during protocol detection is started twice, and writes everything twice. */
+/**
+ * Measures the last start of the process. A server that exits during protocol detection is started twice and writes all
+ * its output twice; `linesBefore` tells how many lines to skip.
+ */
 function stopwatch(orphanReaper: OrphanReaper, lines: () => number) {
   let last: { readonly begun: number; readonly started: number } | undefined
   let linesBefore = 0
   return {
     startMs: () => last && last.started - last.begun,
     startedAt: () => last?.started,
-    // If the buffer has wrapped, no line of the first start is left.
+    // If the line buffer has wrapped, it contains no lines of the first start.
     linesBefore: () => (lines() > linesBefore ? linesBefore : 0),
     orphanReaper: {
       ...orphanReaper,
@@ -228,12 +231,12 @@ function sentenceOf(thrown: unknown): string {
   return `The server returned an error: ${message} (${code}).`
 }
 
-/** The first code in a chain of causes; of an aggregate, that of its first error. */
+/** The first error code in a chain of causes. For an aggregate error, follows the first of its errors. */
 function codeOf(thrown: unknown): string | undefined {
   for (let error = thrown, depth = 0; error instanceof Error && depth < 8; depth++) {
     if (error instanceof AggregateError) error = error.errors[0]
     const { code, cause } = error as NodeJS.ErrnoException & { cause?: unknown }
-    // Codes of our own errors are less specific than those of their causes.
+    // Skip the codes of Toolway's own errors, which are less specific than those of their causes.
     if (typeof code === 'string' && !(error instanceof ToolwayError)) return code
     error = cause
   }

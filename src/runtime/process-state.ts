@@ -35,10 +35,10 @@ import { createServerOAuth, type OAuth } from './oauth-sign-in.ts'
 import { version } from './package-paths.ts'
 import type { SharedServices } from './workers/worker.ts'
 
-/** State that outlives configurations: open logs and stores, counters, caches. */
+/** State that outlives a configuration: open logs and stores, counters and caches. */
 export interface ProcessState extends AsyncDisposable {
   readonly audit: AuditLog
-  /** The audit records of all replicas (`stores.postgres`). */
+  /** The audit records of all replicas; undefined unless `stores.postgres` is set. */
   readonly archive: PostgresAudit | undefined
   /** Aggregates denials by principal, so that they do not fill the audit log. */
   readonly refusals: Refusals
@@ -51,7 +51,7 @@ export interface ProcessState extends AsyncDisposable {
   readonly calls: RecentCalls
   readonly observers: readonly Observer[]
   readonly seal: Seal
-  /** Membership in the cluster or among the workers; undefined if this is the only process. */
+  /** Membership among replicas or workers; undefined if this is the only process. */
   readonly membership: Pick<RedisMembership, keyof Membership | 'join'> | undefined
   readonly pubSub: PubSub | undefined
   /** Leases on resources that only one replica may hold. */
@@ -60,15 +60,15 @@ export interface ProcessState extends AsyncDisposable {
   /** Conversations that wait for results of client-side tools. */
   readonly clientToolState: ClientToolState
   readonly oauth: OAuth
-  /** Detected features of model servers. */
+  /** The detected features of each model server. */
   readonly profiles: ReturnType<typeof createProfiles>
-  /** Records child processes, so that orphans of a killed gateway can be found. */
+  /** Records child processes, so that those of a gateway that was killed can be found and ended. */
   readonly orphanReaper: OrphanReaper
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Settings that a reload may change, read from the current generation. */
+/** Settings that a reload may change. They are read from the current generation. */
 export interface CurrentSettings {
   readonly loaded: { readonly config: Config }
   readonly servers: ReadonlyMap<string, { readonly server: UpstreamServer }>
@@ -79,7 +79,7 @@ export interface CurrentSettings {
     readonly servers: ReadonlyMap<string, number>
     readonly agent: (agent: string) => number | undefined
   }
-  /** Memoized, for names that recur in every record. */
+  /** Redacts a name. Memoized, because the same names recur in every record. */
   redactName(text: string): string
 }
 
@@ -90,7 +90,10 @@ export interface ProcessStateOptions extends Required<Pick<Readings, 'sessions' 
   readonly log: Log
 }
 
-/** Opened with the first configuration; settings that a reload may change are read from `current`. */
+/**
+ * Opens the state with the settings of the first configuration. Settings that a reload may change are read from
+ * `current`.
+ */
 export async function openProcessState(
   config: Config,
   current: () => CurrentSettings,
@@ -100,7 +103,7 @@ export async function openProcessState(
   const redact = (text: string) => current().redactName(text)
   await using open = new AsyncDisposableStack()
   const own: { audit?: AuditLog } = {}
-  // Opened before the audit log, so closed after it: the last records are archived too.
+  // Open the archive before the audit log. Then it is closed after the log, so that the last records are archived too.
   const archive = open.use(await openArchive(config, { lane: () => own.audit?.status().lane, clock, log }))
   const audit = open.use(
     await openAuditLog({
@@ -160,7 +163,7 @@ export async function openProcessState(
     stats,
     calls,
     observers: [metrics.observer, stats.observer, calls.observer],
-    // Opened after the audit log, so closed before it: it writes its counts when it closes.
+    // Open this after the audit log. Then it is closed before the log, so that it can write its last counts.
     refusals: open.use(createRefusals({ audit, clock })),
     buckets: shared?.buckets ?? local,
     breakers: open.use(createBreakers({ configOf: (server) => current().breakerOf(server), clock, log })),
@@ -180,14 +183,14 @@ export async function openProcessState(
   return { ...processState, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
 
-/** Undefined unless `stores.redis` is set. */
+/** Connects to Redis; undefined unless `stores.redis` is set. */
 async function openRedis({ redis, key }: Config['stores'], options: Omit<RedisStoresOptions, 'url' | 'key'>) {
   if (redis === undefined || redis.disabled) return undefined
   const { openRedisStores } = await import('../stores/redis/stores.ts')
   return openRedisStores({ url: redis.url, key, ...options })
 }
 
-/** Undefined unless `stores.postgres` is set. */
+/** Opens the audit archive; undefined unless `stores.postgres` is set. */
 async function openArchive({ stores, audit }: Config, options: Pick<PostgresAuditOptions, 'lane' | 'clock' | 'log'>) {
   const { postgres } = stores
   if (postgres === undefined || postgres.disabled) return undefined

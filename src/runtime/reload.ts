@@ -17,7 +17,7 @@ import {
 
 export interface ReloadAttempt {
   readonly at: string
-  /** Absent if it succeeded. */
+  /** Absent if the reload succeeded. */
   readonly error?: string
   readonly difference?: ConfigDifference
 }
@@ -25,7 +25,7 @@ export interface ReloadAttempt {
 export interface ReloadStatus {
   readonly attempts: number
   readonly successes: number
-  /** Kept after a success: compare the times. */
+  /** The last error. A later success does not clear it, so compare `last_error_at` with `last_success_at`. */
   readonly last_error: string | null
   readonly last_error_at: string | null
   readonly last_success_at: string | null
@@ -34,7 +34,7 @@ export interface ReloadStatus {
 }
 
 export interface Reload {
-  /** Loads and applies the configuration. Never rejects: see `status`. */
+  /** Loads and applies the configuration. Never rejects; the outcome is in `status`. */
   now(): Promise<void>
   status(): ReloadStatus
 }
@@ -42,7 +42,7 @@ export interface Reload {
 export interface ReloadOptions {
   current(): LoadedConfig
   load(): Promise<LoadedConfig>
-  /** Applies it completely or throws. */
+  /** Applies a configuration completely, or throws and changes nothing. */
   apply(loaded: LoadedConfig): Promise<void>
   /** Receives a description of each attempt; `mayShow` says which values it may contain. */
   readonly history?: ReloadHistory
@@ -54,7 +54,7 @@ export interface ReloadOptions {
 
 const maxAttempts = 20
 
-/** Applies changed configurations, one at a time; if one is invalid, the current one stays (G8). */
+/** Applies changed configurations, one at a time. If one is invalid, the current configuration stays active (G8). */
 export function createReload(options: ReloadOptions): Reload {
   const { current, load, apply, history: events, mayShow = () => false, clock, log } = options
   let attempts = 0
@@ -109,7 +109,7 @@ export function createReload(options: ReloadOptions): Reload {
 
   return {
     now() {
-      // A change during a reload starts another one after it.
+      // If a reload is running, run another one afterwards: the files may have changed since the first one read them.
       if (running) again = true
       else running = run()
       return running
@@ -125,7 +125,10 @@ export function createReload(options: ReloadOptions): Reload {
   }
 }
 
-/** A missing file would drop its rules, and a fallback in its place may have none. */
+/**
+ * Throws if a configuration file has disappeared: its rules would be dropped, and a file found in its place may have
+ * none.
+ */
 function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
   const gone = before.files.find(({ path }) => !after.files.some((file) => file.path === path) && !existsSync(path))
   if (gone) throw new Error(`${gone.path} is missing; restore it (with {} in it for the defaults), or restart`)
@@ -135,7 +138,7 @@ function requireFiles(before: LoadedConfig, after: LoadedConfig): void {
 export interface ReloadOutcome {
   readonly at: number
   readonly ok: boolean
-  /** Null if it succeeded. */
+  /** Null if the reload succeeded. */
   readonly error: string | null
   /** Sentences such as `server memory added`. */
   readonly changes: readonly string[]
@@ -172,7 +175,7 @@ export function createListeners<Event>() {
       for (const listener of listeners) listener(event)
     },
     on(listener: (event: Event) => void): Disposable {
-      // Wrapped: the same function may be registered twice.
+      // Wrap the listener, so that the same function can be registered twice.
       const own = (event: Event) => listener(event)
       listeners.add(own)
       return { [Symbol.dispose]: () => void listeners.delete(own) }
@@ -188,7 +191,9 @@ interface ConfigAudit {
   stopped(config: Config): Promise<void>
 }
 
-/** The hash is keyed with `secret`: a configuration contains passwords, and a plain hash would allow guessing them. */
+/**
+ * The hash is keyed with `secret`: a configuration contains passwords, and a plain hash would let someone guess them.
+ */
 export function createConfigAudit(audit: Audit, secret: string, redact: (text: string) => string): ConfigAudit {
   const hashOf = (config: Config) => createHmac('sha256', secret).update(JSON.stringify(config, sorted)).digest('hex')
 
@@ -203,7 +208,7 @@ export function createConfigAudit(audit: Audit, secret: string, redact: (text: s
       audit.begin({ ...subject, arguments: args })?.catch(() => {})
       return audit.end({ ...subject, ...how, latency_ms: 0 })?.catch(() => {})
     } catch {
-      // The audit log reports its own failures; they do not stop a reload.
+      // Ignore failures of the audit log, which reports them itself; they must not stop a reload.
       return undefined
     }
   }
@@ -219,19 +224,19 @@ export function createConfigAudit(audit: Audit, secret: string, redact: (text: s
   }
 }
 
-/** Sorts keys, so that equal configurations have equal hashes. */
+/** Sorts the keys of objects, so that equal configurations have equal hashes. */
 const sorted = (_: string, value: unknown): unknown =>
   typeof value !== 'object' || value === null || Array.isArray(value)
     ? value
     : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** A call finishes in the generation in which it started. */
+/** The generations in use. A call finishes in the generation in which it started. */
 export interface Generations<G> extends AsyncDisposable {
-  /** New calls run in this one. */
+  /** The generation in which new calls run. */
   readonly current: G
-  /** Not disposed of yet; the current one first. */
+  /** Generations that are not disposed of yet, the current one first. */
   readonly alive: readonly G[]
-  /** Runs work in the current generation and keeps it from being disposed of meanwhile. */
+  /** Runs work in the current generation, which is not disposed of until the work has finished. */
   run<T>(work: (generation: G) => Promise<T>): Promise<T>
   replace(next: G): void
 }
@@ -239,17 +244,17 @@ export interface Generations<G> extends AsyncDisposable {
 interface Slot<G> {
   readonly generation: G
   running: number
-  /** Replaced, and the grace period is over. */
+  /** True once the generation has been replaced and the grace period is over. */
   old: boolean
 }
 
-/** Time for calls that have looked up an entry but have not started yet. */
+/** How long a replaced generation stays open for calls that have looked up an entry but have not started yet. */
 const graceMs = 1_000
 
-/** Disposes of a replaced generation when its last call has finished. */
+/** Manages generations. A replaced one is disposed of when its last call has finished. */
 export function createGenerations<G>(options: {
   readonly first: G
-  /** Called once for each generation, after it has left `alive`. */
+  /** Called once for each generation, after it was removed from `alive`. */
   dispose(generation: G): Promise<void>
   readonly clock: Clock
 }): Generations<G> {

@@ -25,8 +25,8 @@ export const serversOf = ({ servers }: { readonly servers: ConfiguredServers }):
   [...servers.values()].map(({ server }) => server)
 
 /**
- * Reuses servers of the generation before whose settings have not changed. A separate function, so that no closure of
- * the new generation keeps the one before in memory.
+ * Builds the servers of a generation and reuses those of the previous one whose settings have not changed. This is a
+ * separate function so that no closure of the new generation keeps the previous one in memory.
  */
 export const buildServers = (
   config: Config,
@@ -79,7 +79,7 @@ function buildServer(
   }
 }
 
-/** Loopback under any name, with our own port and path. */
+/** Whether a server's URL is this gateway: a loopback address with the gateway's own port and path. */
 export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): boolean {
   if (server.transport === 'stdio' || port === 0) return false
   const { hostname, port: theirs, pathname } = new URL(server.url)
@@ -88,8 +88,8 @@ export function isOurselves(server: ServerConfig, { port, path }: HttpConfig): b
 }
 
 /**
- * Returns a function that returns the digests of all lists that changed since its last call. The first list of a kind of
- * client is not a change; health is ignored.
+ * Returns a function that returns the digests of all lists that changed since its last call. When the list for a kind
+ * of client first appears, that is not a change. Changes of health are ignored.
  */
 export function createListTracker(server: Pick<UpstreamServer, 'kinds'>): () => readonly string[] {
   const before = new Map<string, string>()
@@ -104,7 +104,7 @@ export function createListTracker(server: Pick<UpstreamServer, 'kinds'>): () => 
 
 const digests = new WeakMap<readonly Entry[], string>()
 
-/** Memoized: a list is the same array until it changes. */
+/** A digest of a list. Memoized, because a list is the same array until it changes. */
 export function digestOf(entries: readonly Entry[]): string {
   const known = digests.get(entries)
   if (known !== undefined) return known

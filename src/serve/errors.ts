@@ -8,7 +8,7 @@ import { refusedResult } from '../core/result.ts'
 import type { Pieces } from '../wire/bytes.ts'
 import { errorBytes, type Id, resultBytes } from '../wire/message.ts'
 
-/** A JSON-RPC message that violates MCP: an unknown method or invalid params. */
+/** The error for a JSON-RPC message that violates MCP: an unknown method or invalid params. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
   readonly code: number
@@ -48,7 +48,7 @@ export function errorResponse(id: Id, method: string, thrown: unknown, log: Log)
   return { message: [message], headers: failure.headers }
 }
 
-/** For errors thrown before a request becomes a call. */
+/** Converts an error that was thrown before a request became a call. */
 export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   if (thrown instanceof HttpError) return thrown
   if (thrown instanceof ProtocolError) return new HttpError(400, thrown.code, thrown.message, { id })
@@ -58,7 +58,7 @@ export function toHttpError(thrown: unknown, log: Log, id?: Id): HttpError {
   return HttpError.of(code, message, { id, headers, rule, server, retryAfterMs })
 }
 
-/** Logs unexpected errors with their cause, which callers do not see. */
+/** Converts an error to a ToolwayError. Unexpected errors are logged with their cause, which callers do not see. */
 function ours(thrown: unknown, what: string, log: Log): ToolwayError {
   const error = ToolwayError.from(thrown)
   if (error.code === 'INTERNAL') log.error({ what, cause: error.cause ?? error }, 'request failed unexpectedly')
@@ -67,17 +67,17 @@ function ours(thrown: unknown, what: string, log: Log): ToolwayError {
 
 type Sender = Partial<Pick<Caller, 'principal' | 'address'>>
 
-/** Audits a message that violates the protocol (F11); it never becomes a call. */
+/** Audits a message that violates the protocol (F11). Such a message never becomes a call. */
 export function recordMalformed(access: Pick<Access, 'rejected'>, sender: Sender, detail: string): void {
   const { principal, address } = sender
   access.rejected({ code: 'INVALID_ARGUMENTS', malformed: true, detail, principal, address })
 }
 
-/** For endpoints other than MCP's. */
+/** Whether an error means that the request is malformed. For endpoints other than the MCP endpoint. */
 export const isUnreadableRequest = ({ status }: HttpError): boolean =>
   status === 400 || status === 413 || status === 415
 
-/** Audits the error if it means that the request violates the protocol. */
+/** Audits an error if it means that the request violates the protocol. */
 export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Sender, thrown: unknown): void {
   const cause = thrown instanceof ToolwayError ? thrown.cause : thrown
   if (cause instanceof ProtocolError || (cause instanceof HttpError && isMalformed(cause))) {
@@ -85,7 +85,10 @@ export function recordIfMalformed(access: Pick<Access, 'rejected'>, sender: Send
   }
 }
 
-/** Errors with a Toolway code are recorded where they are thrown. */
+/**
+ * Whether an error means that the request violates the protocol. Errors with a Toolway code do not count, because they
+ * are recorded where they are thrown.
+ */
 const isMalformed = ({ status, code, details: { data } }: HttpError): boolean =>
   [400, 404, 406, 413, 415].includes(status) &&
   code !== rpcCodes.session &&
@@ -97,13 +100,13 @@ interface HttpErrorDetails {
   readonly id?: Id | null
   readonly data?: unknown
   readonly headers?: HttpHeaders
-  /** The rejected credential is genuine, but expired or issued for another audience. */
+  /** Set if the rejected credential is genuine, but expired or issued for another audience. */
   readonly genuine?: true | undefined
 }
 
 type CodedDetails = Omit<HttpErrorDetails, 'data'> & Pick<ErrorDetails, 'rule' | 'server' | 'retryAfterMs'>
 
-/** Rejects an HTTP request before it becomes a call. */
+/** The error for an HTTP request that is rejected before it becomes a call. */
 export class HttpError extends Error {
   override readonly name = 'HttpError'
   readonly status: number
@@ -117,7 +120,7 @@ export class HttpError extends Error {
     this.details = details
   }
 
-  /** The error code determines the status, JSON-RPC code, data and Retry-After. */
+  /** Creates an error whose code determines the status, JSON-RPC code, data and Retry-After header. */
   static of(code: ErrorCode, message: string, details: CodedDetails = {}): HttpError {
     const { id, headers, genuine, ...told } = details
     const { kind, data } = new ToolwayError(code, message, told)
@@ -138,7 +141,7 @@ export const shuttingDown = (id?: Id): HttpError =>
     headers: { Connection: 'close' },
   })
 
-/** Sends a JSON-RPC error, unless `bodyOf` encodes it differently. */
+/** Sends an error response. The body is a JSON-RPC error, unless `bodyOf` encodes it differently. */
 export function sendHttpError(response: ServerResponse, refusal: HttpError, clock: Clock, bodyOf = rpcError): void {
   if (response.destroyed) return
   if (response.headersSent) {
@@ -160,7 +163,7 @@ function rpcError({ code, message, details: { id = null, data } }: HttpError): B
   return errorBytes(id, data === undefined ? { code, message } : { code, message, data })
 }
 
-/** Smaller bodies are read to the end, so that the connection can be reused. */
+/** Maximum size of a rejected body that is read to the end, so that the connection can be reused. */
 const spared = 64 * 1024
 
 function hasMoreToSend(request: IncomingMessage): boolean {
@@ -172,7 +175,10 @@ function hasMoreToSend(request: IncomingMessage): boolean {
 const lingerMs = 1_000
 const lingerBytes = 8 * 1024 * 1024
 
-/** Closing while the client is sending destroys the response in transit, so first discard more of the body. */
+/**
+ * Discards more of the body before the connection is closed: if it were closed while the client is sending, the client
+ * might lose the response.
+ */
 function linger(response: ServerResponse, clock: Clock): void {
   const request = response.req
   let left = lingerBytes
@@ -189,7 +195,7 @@ function linger(response: ServerResponse, clock: Clock): void {
   request.on('data', onData).once('close', finish).resume()
 }
 
-/** stdio ignores status and headers. */
+/** A response that is ready to be sent. stdio ignores status and headers. */
 export interface EncodedResponse {
   readonly message: Pieces
   readonly status?: number

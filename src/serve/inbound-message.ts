@@ -20,14 +20,14 @@ export interface InboundRequest {
   readonly text?: ParamsText
 }
 
-/** The original bytes of params: servers get what the caller wrote, unless it had to be changed (V5). */
+/** The original bytes of params. Servers get what the caller wrote, except for members that had to be changed (V5). */
 export interface ParamsText {
-  /** One object without duplicate members, and its parsed value. */
+  /** One JSON object without duplicate members; `value` is its parsed value. */
   readonly bytes: Buffer
   readonly value: Params
-  /** Set if parsing has located them. */
+  /** The bytes of `arguments`; set if parsing has located them. */
   readonly arguments: Buffer | undefined
-  /** Whether every number is exact as a double. */
+  /** Whether every number can be represented exactly as a double. */
   readonly exact: boolean
 }
 
@@ -56,14 +56,14 @@ export type InboundMessage = InboundRequest | InboundNotification | InboundRespo
 
 const none: Params = Object.freeze({})
 
-/** Requests are parsed once, and all later code uses the parsed value. */
+/** Parses a message. Requests are parsed only once, and all later code uses the parsed value. */
 export const readInbound = (bytes: Buffer): InboundMessage | UnreadableMessage =>
   (bytes.length <= small ? readPlain(bytes) : undefined) ?? readCarefully(bytes)
 
-/** Messages up to this size are parsed whole. Larger client responses are passed on unparsed. */
+/** Maximum size of messages that are parsed whole. Larger responses of clients are passed on unparsed. */
 const small = 64 * 1024
 
-/** The fast path for ordinary requests. Returns undefined for everything else, which `readCarefully` diagnoses. */
+/** A fast path for ordinary requests. Returns undefined for everything else, which `readCarefully` then reads. */
 function readPlain(bytes: Buffer): InboundRequest | undefined {
   const message = parsed(bytes)
   if (!isObject(message)) return undefined
@@ -83,7 +83,7 @@ function readPlain(bytes: Buffer): InboundRequest | undefined {
   return { kind: 'request', id, method, params, text }
 }
 
-/** Copies a slice that would retain a much larger buffer. */
+/** The bytes of a span. They are copied if the slice would keep a much larger buffer in memory. */
 function kept(bytes: Buffer, span: JsonSpan | undefined): Buffer | undefined {
   if (span === undefined) return undefined
   const part = toCleanLine(bytes.subarray(span[0], span[1]))
@@ -103,8 +103,8 @@ function parsed(bytes: Buffer): unknown {
 const isPlainId = (id: unknown): id is Id => typeof id === 'string' || Number.isSafeInteger(id)
 
 /**
- * Parsers disagree on which duplicate key counts, so a server might run something other than what was checked here.
- * Also true if the value is nested too deeply.
+ * Whether an object has duplicate keys. Parsers disagree on which of them counts, so a server might run something other
+ * than what was checked here. Also true if the value is nested too deeply.
  */
 function hasDuplicateKeys(bytes: Buffer, value: unknown): boolean {
   const { members, depth } = extentOf(bytes)
@@ -138,7 +138,10 @@ function readCarefully(bytes: Buffer): InboundMessage | UnreadableMessage {
   }
 }
 
-/** Returns a member with its original bytes, unless it was changed since. */
+/**
+ * Returns a member of params with its original bytes. If the member was changed since it was received, it is serialized
+ * again.
+ */
 export function memberOf({ params, text }: ReceivedParams, name: string): Json {
   const value = params[name]
   if (text === undefined || value === undefined || text.value[name] !== value) return Json.of(value)
@@ -149,7 +152,7 @@ export function memberOf({ params, text }: ReceivedParams, name: string): Json {
 
 export type ReceivedParams = Pick<InboundRequest, 'params' | 'text'>
 
-/** The bytes are already known to be one well-formed object of bounded depth. */
+/** Parses params. The bytes are already known to be one well-formed object of bounded depth. */
 const parse = (params: Buffer | undefined): Params =>
   params === undefined ? none : (JSON.parse(params.toString('utf8')) as Params)
 
@@ -159,8 +162,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 type Received = Pick<InboundRequest, 'method' | 'params'>
 
 /**
- * Keeps only the members that the client's revision defines (V1). Throws for a member that a server might confuse with
- * one of them. Params of unknown methods stay unchanged, because nothing reads them.
+ * Returns only the members of params that the client's revision defines (V1). Throws if a server might confuse another
+ * member with one of them. Params of unknown methods are returned unchanged, because nothing reads them.
  */
 export function definedParams({ method, params }: Received, scope: Scope, log: Log): Params {
   const level = Object.hasOwn(fromClients, method) ? fromClients[method] : undefined
@@ -179,7 +182,10 @@ export function definedParams({ method, params }: Received, scope: Scope, log: L
   }
 }
 
-/** `definedParams` for notifications: undefined for one to ignore, after calling `malformed` with the reason. */
+/**
+ * Like `definedParams`, but for notifications. If the params are invalid, calls `malformed` with the reason and returns
+ * undefined; the notification must then be ignored.
+ */
 export function definedNotificationParams(
   received: Received,
   scope: Scope,
@@ -197,8 +203,8 @@ export function definedNotificationParams(
 }
 
 /**
- * Copies the trace context of the HTTP headers into `_meta`. A context in `_meta` takes precedence: it belongs to this
- * message and not to its transport (F16).
+ * Copies the trace context of the HTTP headers into `_meta`. A context that is already in `_meta` takes precedence,
+ * because it belongs to this message and not only to its transport (F16).
  */
 export function withTraceContext(
   inbound: InboundMessage | UnreadableMessage,

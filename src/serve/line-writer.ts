@@ -13,18 +13,18 @@ export function createLineWriter(output: Writable, input: Readable) {
     open = false
     resolve()
   }
-  // EPIPE means that the reader has closed its end.
+  // An error such as EPIPE means that the reader has closed its end.
   output.on('error', gone).on('close', gone)
   output.on('drain', () => input.resume())
 
-  /** Writes a response, and pauses the input while the reader is behind. */
+  /** Writes a response. Pauses the input while the reader is behind. */
   const write = (message: Buffer) => {
     if (open && !output.write(Buffer.concat([toOneLine(message), lineEnd]))) input.pause()
   }
 
   return {
     write,
-    /** Writes a message that may be lost; returns false if the reader is too far behind. */
+    /** Writes a message that may be lost. Returns false, without writing, if the reader is too far behind. */
     offer(message: Buffer): boolean {
       if (!open || output.writableLength > maxUnread) return false
       write(message)

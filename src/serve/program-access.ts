@@ -7,25 +7,28 @@ import { ServerError, ToolwayError } from '../core/errors.ts'
 import { Json } from '../core/json.ts'
 import type { Content, ResultBody } from '../core/result.ts'
 
-/** Access for the program that embeds the gateway, through the same pipeline as for other callers. */
+/** Access for the program that embeds the gateway. Calls go through the same pipeline as those of other callers. */
 export interface ProgramAccess {
   /** Lists the tools that the agent may use. Waits up to `discovery.listDeadline` for servers that are starting. */
   list(options?: ListOptions): Promise<readonly ListedTool[]>
   /**
-   * Runs a tool, named in any known spelling, and returns its result, including one with `isError`. Rejects with a
-   * `ToolwayError`, which has a `code`, if the call is denied or fails, and with a `ServerError` if the server responds
-   * with an error.
+   * Runs a tool and returns its result, even one with `isError`. The tool can be named in any known spelling. Rejects
+   * with a `ToolwayError`, which has a `code`, if the call is denied or fails, and with a `ServerError` if the server
+   * responds with an error.
    */
   call(tool: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>
-  /** Runs independent calls concurrently, like `execute_tools`. Results are in order. Rejects only if cancelled. */
+  /**
+   * Runs independent calls concurrently, like `execute_tools`. Results are in the order of the calls. Rejects only if
+   * cancelled.
+   */
   batch(calls: readonly BatchCall[], options?: CallOptions): Promise<BatchResult>
 }
 
 /** The identity that policy, limits, cache and audit use. */
 export interface ActingAs {
-  /** By default chosen as for a client that names none. */
+  /** The agent. By default, it is chosen as for a client that does not name one. */
   readonly agent?: string | undefined
-  /** The user that the program acts for, `local` by default. Caches and sessions are kept per principal. */
+  /** The user on whose behalf the program acts; `local` by default. Caches and sessions are kept per principal. */
   readonly principal?: string | undefined
 }
 
@@ -37,9 +40,9 @@ export interface ListOptions extends ActingAs {
 export interface CallOptions extends ActingAs {
   /** Overrides the tool's timeout. */
   readonly timeoutMs?: number | undefined
-  /** Cancels the call, also at the server. */
+  /** When aborted, cancels the call, also at the server. */
   readonly signal?: AbortSignal | undefined
-  /** Receives the tool's progress; for a batch, the number of finished calls. */
+  /** Receives the tool's progress. For a batch, receives the number of finished calls. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
@@ -49,12 +52,12 @@ export interface Progress {
   readonly message?: string
 }
 
-/** A tool as clients see it, and its origin. */
+/** A tool as clients see it, together with its server. */
 export interface ListedTool extends Definition {
-  /** The name for `call`. */
+  /** The name to pass to `call`. */
   readonly name: string
   readonly server: string
-  /** The name that its server uses. */
+  /** The tool's name on its server. */
   readonly tool: string
 }
 
@@ -151,14 +154,20 @@ export function programAccess({ access, localAs }: ProgramAccessOptions): Progra
   }
 }
 
-/** Servers' errors are passed on unchanged, with a numeric code; Toolway errors have a string code. */
+/**
+ * The error of one call in a batch. Errors of servers are passed on unchanged, with a numeric code; Toolway's errors
+ * have a string code.
+ */
 function errorOf(thrown: unknown): { readonly code: string | number; readonly message: string } {
   if (thrown instanceof ServerError) return thrown.error.value
   const { data, message } = ToolwayError.from(thrown)
   return { ...data, message }
 }
 
-/** Keeps the process running: the gateway's timers do not, so a program that only waits would exit before a timeout. */
+/**
+ * Keeps the process running. The gateway's timers do not, so a program that only waits for a call would exit before the
+ * timeout.
+ */
 function holdOpen(): Disposable {
   const timer = setInterval(() => {}, 2 ** 31 - 1)
   return { [Symbol.dispose]: () => clearInterval(timer) }
@@ -166,7 +175,7 @@ function holdOpen(): Disposable {
 
 const cancelled = () => new ToolwayError('CANCELLED', 'The program cancelled this call.')
 
-/** Follows the program's signal, but aborts with a ToolwayError as the reason. */
+/** A signal that aborts with the program's signal, but with a ToolwayError as the reason. */
 function cancelledBy(signal: AbortSignal | undefined): Disposable & { readonly signal: AbortSignal } {
   const controller = new AbortController()
   const abort = () => controller.abort(cancelled())

@@ -28,14 +28,14 @@ import { createSession, listChangedNotifications, type Session } from './session
 /** How long calls in flight may continue after the client has closed its end. */
 const graceMs = 2_000
 
-/** Serves one client over a pair of streams; resolves when the input has ended and the calls in flight are answered. */
+/** Serves one client over a pair of streams. Resolves when the input has ended and the calls in flight are answered. */
 export async function serveStdio(options: {
   readonly input: Readable
   readonly output: Writable
   readonly access: Access
   readonly info: GatewayInfo
   readonly caller: Caller
-  /** Maximum JSON values per message. */
+  /** Maximum number of JSON values per message. */
   readonly maxValues?: number
   readonly clock: Clock
   readonly log: Log
@@ -47,7 +47,7 @@ export async function serveStdio(options: {
   const statelessRequests = createStatelessStdio({ protocol: stateless, access, caller, writer, log })
   const answering = new Set<Promise<void>>()
   let session: Session | undefined
-  /** Send no notifications before the initialize result. */
+  /** Whether the initialize result was sent. No notifications are sent before it. */
   let welcomed = false
 
   const malformed = (fault: string) => recordMalformed(access, caller, fault)
@@ -71,7 +71,7 @@ export async function serveStdio(options: {
     }
   }
 
-  /** Requests share the stream, so cancelling one closes nothing. */
+  /** The channel of one request. All requests share the stream, so cancelling one does not close anything. */
   const newChannel = (): ResponseChannel => ({ owner: undefined, send: writer.offer, abandon() {} })
 
   const answer = async (current: Session, request: InboundRequest) => {

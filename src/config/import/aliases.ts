@@ -4,7 +4,7 @@ import { knownKeysAt } from '../schema-lookup.ts'
 import { type BranchNode, branch, type ConfigTree, leaf, member, type TreeMember } from '../tree.ts'
 import { inverted, mapText, type TranslationReport } from './shape.ts'
 
-/** Other clients' server keys with descriptions for the editor schema. */
+/** Server keys used by other clients, with their descriptions for the editor schema. */
 export const serverAliases: Readonly<Record<string, string>> = {
   type: 'Alias of transport.',
   transportType: 'Alias of transport.',
@@ -36,7 +36,7 @@ const leftAside = ['alwaysAllow', 'autoApprove', 'trust']
 
 const transportOf = (part: ConfigTree): ConfigTree => mapText(part, (name) => transportAliases[name] ?? name)
 
-/** Renames aliases to our keys; locations are kept. */
+/** Renames aliases to Toolway's keys. Source locations are kept. */
 export function normaliseServer(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const members = new Map<string, TreeMember>()
   const tools = new Map<string, TreeMember>()
@@ -65,7 +65,7 @@ export function normaliseServer(server: BranchNode, name: string, report: Transl
   return branch(server.at, members)
 }
 
-/** All accepted server keys; other dialects may use them too. */
+/** All keys accepted in a server, including aliases. They are accepted in other dialects too. */
 export const serverKeys: readonly string[] = [
   ...knownKeysAt(configSchema, ['mcpServers', '*']),
   ...Object.keys({ ...serverAliases, ...serverExtras }),

@@ -17,7 +17,7 @@ import { clientServer } from './client-server.ts'
 import { dependsOnFolder, fingerprint } from './fingerprint.ts'
 import { count, shape, type TranslationReport } from './shape.ts'
 
-/** Claude Code's `~/.claude.json` has servers of the user and of each project. */
+/** Recognizes Claude Code's `~/.claude.json`, which contains the user's servers and those of each project. */
 export const isClaudeCode = (tree: BranchNode): boolean => {
   const projects = find(tree, ['projects'])
   if (projects?.kind !== 'branch') return false
@@ -25,8 +25,8 @@ export const isClaudeCode = (tree: BranchNode): boolean => {
 }
 
 /**
- * Merges identical servers of several projects into one. A different server with the same name gets the project's name
- * as a suffix.
+ * Merges identical servers of several projects into one. If projects define different servers with the same name, the
+ * project's name is appended to the later one.
  */
 export function translateClaudeCode(tree: BranchNode, report: TranslationReport): BranchNode {
   const found = new Map<string, TreeMember>()
@@ -72,7 +72,7 @@ function add(
     return
   }
   if (markOf(known.value) === markOf(entry.value)) {
-    // Enabled in one project means enabled.
+    // A server that is enabled in any project is enabled.
     if (isDisabled(known.value)) found.set(name, entry)
     return
   }
@@ -83,7 +83,7 @@ function add(
   found.set(other, entry)
 }
 
-/** Identity of a server. The folder counts only if the command depends on it. */
+/** Identifies a server for comparison. The working folder is included only if the command depends on it. */
 function markOf(server: ConfigTree): string {
   const { cwd, ...rest } = toPlain(server) as Record<string, unknown>
   return fingerprint(dependsOnFolder(rest) ? { ...rest, cwd } : rest)

@@ -36,16 +36,19 @@ export function kindOf(path: string): ClientKind | undefined {
   return names.find(([pattern]) => pattern.test(place))?.[1]
 }
 
-/** Folders for client files inside a project. */
+/** Folders inside a project that contain client files. */
 const inside = ['.vscode', '.cursor', '.codex', '.gemini', '.zed']
 
-/** Base for relative paths in a client's file and working folder of its servers. */
+/** The working folder of the servers in a client's file, and the base for relative paths in it. */
 export function folderOf(path: string): string {
   const folder = dirname(path)
   return inside.includes(basename(folder)) ? dirname(folder) : folder
 }
 
-/** The editor's workspace folder. For a user-level file it is undefined: only the editor has that information. */
+/**
+ * The editor's workspace folder. Undefined for a user-level file, because only the editor knows which workspace is
+ * open.
+ */
 export function workspaceOf(path: string, home: string): string | undefined {
   const folder = folderOf(path)
   return folder === home || /[/\\]User[/\\](?:profiles[/\\][^/\\]+[/\\])?mcp\.json$/.test(path) ? undefined : folder

@@ -22,7 +22,7 @@ import { count, instead, isFalse, mapText, shape, type TranslationReport } from 
 import { keepsState, statefulNote } from './stateful-servers.ts'
 import type { RewriteVariable } from './variables.ts'
 
-/** Converts a client's server entry to our format. Reports dropped keys, except those in `harmless`. */
+/** Converts a client's server entry to Toolway's format. Reports dropped keys, except those in `harmless`. */
 export function clientServer(
   written: BranchNode,
   name: string,
@@ -51,7 +51,10 @@ export function clientServer(
   return inFolder(withSession(normal, name, report), manner.folder)
 }
 
-/** Clients do not share the servers they start, so a stateful one must stay per caller. */
+/**
+ * Sets `session: caller` for stateful servers. Each client starts its own processes, so such a server expects one
+ * caller.
+ */
 function withSession(server: BranchNode, name: string, report: TranslationReport): BranchNode {
   const command = server.members.get('command')
   if (!command || server.members.has('session')) return server
@@ -60,7 +63,7 @@ function withSession(server: BranchNode, name: string, report: TranslationReport
   return withMember(server, 'session', { at: command.at, value: leaf(command.at, 'caller') })
 }
 
-/** Our `auth` has a `type`; that of clients only describes OAuth. */
+/** Recognizes a client's `auth`, which describes OAuth only. Toolway's own `auth` always has a `type`. */
 const isForeignAuth = (part: ConfigTree): boolean => part.kind === 'branch' && !part.members.has('type')
 
 function unknown(
@@ -79,11 +82,14 @@ function unknown(
     )
 }
 
-/** Adds the client's unit to a bare number; text already has a unit. */
+/** Adds the client's time unit to a bare number. A string already includes its unit. */
 export const inUnit = (part: ConfigTree, unit: 's' | 'ms'): ConfigTree =>
   part.kind === 'leaf' && typeof part.value === 'number' ? instead(part, `${part.value}${unit}`) : part
 
-/** Start programs where the client would. An added `cwd` gets the location of the command. */
+/**
+ * Makes programs start in the folder where the client would start them. An added `cwd` gets the source location of
+ * `command`.
+ */
 function inFolder(server: BranchNode, folder: string | undefined): BranchNode {
   const command = server.members.get('command')
   if (folder === undefined || !command) return server
@@ -101,7 +107,7 @@ function placedIn(server: BranchNode, key: string, folder: string): BranchNode {
 const first = (part: ConfigTree, keys: readonly string[]): ConfigTree | undefined =>
   keys.map((key) => find(part, [key])).find((found) => found !== undefined)
 
-/** Converts a client's `oauth` to our `auth`; undefined if OAuth is disabled. */
+/** Converts a client's `oauth` to Toolway's `auth`; undefined if OAuth is disabled. */
 function oauthOf(part: ConfigTree, server: string, report: TranslationReport): BranchNode | undefined {
   if (isFalse(part) || isFalse(find(part, ['enabled']))) return undefined
   const clientId = first(part, ['clientId', 'client_id', 'CLIENT_ID'])
@@ -117,7 +123,7 @@ function oauthOf(part: ConfigTree, server: string, report: TranslationReport): B
   })
 }
 
-/** Accepts a list, or one text separated by spaces or commas. */
+/** Accepts a list, or a string separated by spaces or commas. */
 function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
   if (part?.kind !== 'leaf' || typeof part.value !== 'string') return part
   return list(
@@ -131,16 +137,16 @@ function scopesOf(part: ConfigTree | undefined): ConfigTree | undefined {
 
 export interface ClientFormat {
   readonly label: string
-  /** Unit of a bare number in `timeout`. Without one, the value must include a unit. */
+  /** Unit of a bare number in `timeout`. Undefined if `timeout` must include its unit. */
   readonly timeout?: 's' | 'ms'
   readonly respell?: RewriteVariable
-  /** Working folder of its servers, if it differs from the file's. */
+  /** Working folder of the client's servers, if it is not the folder of the file. */
   readonly folder?: string
-  /** Only warn about unknown keys, because the client owns the file. */
+  /** Whether unknown keys only cause a warning, because the client owns the file. */
   readonly tolerant: boolean
 }
 
-/** Keys that only matter to the client; dropped silently. */
+/** Keys that only matter to the client. They are dropped without a warning. */
 const harmless: readonly string[] = [
   ...['alwaysLoad', 'dev', 'displayName', 'extensionName', 'gallery', 'icon', 'name', 'remote', 'required', 'source'],
   ...['supports_parallel_tool_calls', 'supportsParallelToolCalls', 'version'],
@@ -155,7 +161,7 @@ const startTimeouts: ReadonlyMap<string, 's' | 'ms'> = new Map([
 const approval =
   'has no effect: the client decides which calls need approval; list tools under approve for approval by Toolway'
 
-/** Meaningful keys that we do not support, and why. */
+/** Keys that matter but that Toolway does not support, each with a warning text. */
 const leftAside: Readonly<Record<string, string>> = {
   authProviderType: 'has no effect: write the credential under headers or auth',
   default_tools_approval_mode: approval,
@@ -172,13 +178,13 @@ interface ClientFile {
   readonly tree: BranchNode
   readonly servers: TreeMember | undefined
   readonly manner: ClientFormat
-  /** The file's name in the note. */
+  /** How the import note names the file. */
   readonly called: string
-  /** Other top-level keys that concern servers. */
+  /** Other top-level keys that concern servers; not counted as ignored settings. */
   readonly known?: readonly string[]
 }
 
-/** Converts a client's servers; its other settings are ignored and counted in a note. */
+/** Converts a client's servers. A note says how many of the client's other settings are ignored. */
 export function clientServers(
   { tree, servers, manner, called, known = [] }: ClientFile,
   report: TranslationReport,
@@ -192,7 +198,7 @@ export function clientServers(
   return mapServers(shaped, (server, name) => clientServer(server, name, manner, report))
 }
 
-/** Drops the servers for which `reasonFor` returns a reason, with a warning each. */
+/** Drops each server for which `reasonFor` returns a reason, with a warning. */
 export function withoutThose(
   servers: TreeMember | undefined,
   reasonFor: (server: BranchNode, name: string) => string | undefined,

@@ -16,10 +16,10 @@ import { folderOf } from './client-kind.ts'
 import { clientServers, inUnit } from './client-server.ts'
 import { instead, mapText, shape, type TranslationReport } from './shape.ts'
 
-/** Codex's `config.toml`: `[mcp_servers.NAME]` beside its other settings. */
+/** Recognizes Codex's `config.toml`, which has `[mcp_servers.NAME]` tables beside other settings. */
 export const isCodex = ({ members }: BranchNode): boolean => members.get('mcp_servers')?.value.kind === 'branch'
 
-/** Settings that name environment variables become `${NAME}`. */
+/** Converts a Codex file. Settings that name environment variables become `${NAME}` references. */
 export function translateCodex(document: BranchNode, report: TranslationReport): BranchNode {
   const tree = mapLeaves(document, (part) => mapText(part, escapeVariables)) as BranchNode
   const named = shape(tree.at, { mcpServers: tree.members.get('mcp_servers') })
@@ -67,7 +67,7 @@ const parts = (section: ConfigTree | undefined): Record<string, TreeMember> =>
 const asVariable = (part: ConfigTree | undefined): LeafNode | undefined =>
   part?.kind === 'leaf' && typeof part.value === 'string' ? instead(part, `\${${part.value}}`) : undefined
 
-/** `env_vars`: names of variables to pass on, or `{name, source}`. */
+/** Converts `env_vars`, a list of variables to pass on to the server, each a name or `{name, source}`. */
 function forwarded(part: ConfigTree | undefined, server: string, report: TranslationReport): [string, LeafNode][] {
   if (part?.kind !== 'list') return []
   return part.items.flatMap((item): [string, LeafNode][] => {

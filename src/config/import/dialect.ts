@@ -13,7 +13,7 @@ import { createReport, type TranslationReport } from './shape.ts'
 import { isVscode, translateVscode } from './vscode.ts'
 import { isZed, translateZed } from './zed.ts'
 
-/** Files of other programs; they usually list Toolway as a server too. */
+/** Formats of files that belong to other programs. These files usually list Toolway as a server too. */
 const foreignDialects = ['mcpServers', 'vscode', 'claude-code', 'codex', 'opencode', 'gemini', 'zed'] as const
 
 export type ConfigDialect =
@@ -27,7 +27,7 @@ export const isForeign = (dialect: ConfigDialect): boolean => (foreignDialects a
 
 export interface Translation extends TranslationReport {
   readonly dialect: ConfigDialect
-  /** In our format; nodes keep their source locations. */
+  /** The document in Toolway's format. Nodes keep their source locations. */
   readonly tree: BranchNode
 }
 
@@ -35,7 +35,7 @@ type Translate = (tree: BranchNode, report: TranslationReport, home: string) => 
 
 type Reader = { readonly dialect: ConfigDialect; readonly translate: Translate }
 
-/** The first match wins. Our own format is last because it accepts anything. */
+/** The first match wins. Toolway's own format is last because it accepts anything. */
 const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => boolean })[] = [
   { dialect: 'mcp-endpoints', recognises: isEndpoints, translate: translateEndpoints },
   { dialect: 'opencode', recognises: isOpencode, translate: translateOpencode },
@@ -50,13 +50,13 @@ const readers: readonly (Reader & { readonly recognises: (tree: BranchNode) => b
   { dialect: 'toolway', recognises: () => true, translate: translateOwn },
 ]
 
-/** A plain file named toolway.* is validated strictly, as our own. */
+/** A plain file named toolway.* is validated strictly, as a Toolway configuration. */
 function translatePlain(tree: BranchNode, report: TranslationReport, home: string): BranchNode {
   const own = basename(tree.at.file.path).startsWith('toolway.')
   return own ? translateOwn(tree, report) : translateMcpJson(tree, report, home)
 }
 
-/** The reader for a known client's file; undefined if the content does not fit that client. */
+/** The reader for the file of a known client; undefined if the content does not match that client's format. */
 function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
   if (kind === 'vscode') {
     return tree.members.has('mcpServers') ? undefined : { dialect: 'vscode', translate: translateVscode }
@@ -65,7 +65,7 @@ function readerOf(kind: ClientKind, tree: BranchNode): Reader | undefined {
     return { dialect: 'claude-code', translate: translateClaudeCode }
   }
   if (isPlainClient(kind)) {
-    // A project's .mcp.json with our own sections is a Toolway configuration.
+    // A project's .mcp.json that has sections of Toolway is a Toolway configuration.
     const fits = kind === 'claude-code' ? isPlain(tree) : isMcpJson(tree)
     return fits ? { dialect: 'mcpServers', translate: (...given) => translateMcpJson(...given, kind) } : undefined
   }
@@ -87,8 +87,8 @@ export function translate(
 const ownName = 'toolway'
 
 /**
- * An editor's file usually lists Toolway as a server. Drop that entry with its variables, so that Toolway does not
- * connect to itself.
+ * An editor's file usually lists Toolway as a server. Drop that entry, including its references to variables, so that
+ * Toolway does not connect to itself.
  */
 function withoutOurselves(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')

@@ -3,7 +3,7 @@ import { normaliseServer, serverKeys } from './aliases.ts'
 import { namedServers, otherSections } from './foreign.ts'
 import { count, isTrue, membersOf, shape, type TranslationReport } from './shape.ts'
 
-/** A file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
+/** Recognizes a file with `mcp_endpoints: [{name, endpoint, auth_token, read_only, enabled}]`. */
 export const isEndpoints = ({ members }: BranchNode): boolean => members.has('mcp_endpoints')
 
 const known = ['endpoint', 'auth_token', 'read_only', 'enabled']
@@ -22,7 +22,7 @@ export function translateEndpoints(tree: BranchNode, report: TranslationReport):
         !isEmpty(auth_token.value) && {
           auth: shape(auth_token.at, { type: leaf(auth_token.at, 'bearer'), token: auth_token }),
         }),
-      // This format has no list of read tools, so rely on the server's annotations.
+      // This format cannot list which tools only read, so trust the server's annotations.
       ...(read_only && { readOnly: read_only, trustAnnotations: rest.trustAnnotations ?? read_only }),
     })
     return normaliseServer(server, name, report)

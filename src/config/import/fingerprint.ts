@@ -1,7 +1,7 @@
-/** Keys that do not identify a server. */
+/** Keys that are ignored when servers are compared. */
 const besides = ['disabled', 'timeout', 'startTimeout', 'description', 'session']
 
-/** Equal for definitions of the same server, regardless of key order. */
+/** Returns the same text for definitions of the same server, regardless of key order. */
 export function fingerprint(definition: Readonly<Record<string, unknown>>): string {
   const kept = Object.entries(definition).filter(([key, value]) => !besides.includes(key) && !isEmpty(value))
   return JSON.stringify(sorted(Object.fromEntries(kept)))
@@ -21,9 +21,9 @@ function sorted(value: unknown): unknown {
   )
 }
 
-/** `.`, `../x`, `server.py`: relative to the working folder. */
+/** Matches paths relative to the working folder, such as `.`, `../x` and `server.py`. */
 const relative = /^\.{1,2}([/\\]|$)|^(?![/\\~$-]|[A-Za-z]:[/\\]|[a-z]+:\/\/|@).*\.(?:[cm]?[jt]s|py|sh|rb|jar|exe)$/
 
-/** A heuristic based on the command and its arguments. */
+/** Guesses from the command and its arguments whether the server depends on its working folder. */
 export const dependsOnFolder = ({ command, args }: Readonly<Record<string, unknown>>): boolean =>
   [command, ...(Array.isArray(args) ? args : [])].some((word) => typeof word === 'string' && relative.test(word))

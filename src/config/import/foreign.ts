@@ -4,10 +4,15 @@ import { type BranchNode, branch, type ConfigTree, type TreeMember } from '../tr
 import { unknownKeyAt } from '../validate.ts'
 import type { TranslationReport } from './shape.ts'
 
-/** Ignoring one of these could allow what the author meant to forbid. */
+/**
+ * Sections that cause an error instead of a warning, because ignoring one could allow what the author meant to forbid.
+ */
 const neverIgnored = ['agents', 'policy', 'auth', 'limits', 'mcpServers']
 
-/** Other sections belong to another program; they are ignored and reported. */
+/**
+ * Reports the sections that are not in `known`. They belong to another program, so they are ignored, except those in
+ * `neverIgnored`.
+ */
 export function otherSections(tree: BranchNode, known: readonly string[], report: TranslationReport): void {
   const ignored: string[] = []
   for (const [key, { at }] of tree.members) {
@@ -25,7 +30,7 @@ export function otherSections(tree: BranchNode, known: readonly string[], report
   }
 }
 
-/** Converts a list of `{name, …}`, which two dialects use. */
+/** Converts a list of `{name, …}` entries, a form that two dialects use for servers. */
 export function namedServers(
   servers: ConfigTree | undefined,
   translate: (name: string, fields: ReadonlyMap<string, TreeMember>, entry: BranchNode) => BranchNode,

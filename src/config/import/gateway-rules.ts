@@ -4,11 +4,16 @@ import { count, membersOf, shape, type TranslationReport } from './shape.ts'
 
 export const rulesName = '.mcp-gateway-rules.json'
 
-/** The rules of an agent gateway: `agents.NAME.allow|deny.servers|tools` and `defaults.deny_on_missing_agent`. */
+/**
+ * Recognizes the rules of an agent gateway: `agents.NAME.allow|deny.servers|tools` and
+ * `defaults.deny_on_missing_agent`.
+ */
 export const isRules = (tree: BranchNode): boolean =>
   basename(tree.at.file.path) === rulesName || find(tree, ['defaults', 'deny_on_missing_agent']) !== undefined
 
-/** This format rejects callers without an agent unless the file says otherwise. */
+/**
+ * Converts a rules file. In this format, callers without an agent are rejected unless `deny_on_missing_agent` is false.
+ */
 export function translateRules(tree: BranchNode, report: TranslationReport): BranchNode {
   const members = membersOf(tree, ['agents', 'defaults', '$schema'], report)
   const defaults = members.get('defaults')
@@ -20,7 +25,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   )
   return shape(tree.at, {
     agents,
-    // In this format a tool needs access to its server and to the tool.
+    // In this format, an agent's `allow.tools` applies only to servers that `allow.servers` also lists.
     policy: shape(tree.at, { toolsNeedServer: leaf(tree.at, true) }),
     defaults: {
       at: defaults?.at ?? tree.at,
@@ -29,7 +34,7 @@ export function translateRules(tree: BranchNode, report: TranslationReport): Bra
   })
 }
 
-/** With gateway rules, sessions are per caller unless a server sets `session`. */
+/** Gives each caller its own connection, except to servers that set `session`. */
 export const withCallerSessions = (tree: BranchNode): BranchNode =>
   mapServers(tree, (server, _, at) =>
     server.members.has('session') ? server : withMember(server, 'session', member(leaf(at, 'caller'))),

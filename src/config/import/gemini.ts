@@ -4,7 +4,7 @@ import { clientServers } from './client-server.ts'
 import type { TranslationReport } from './shape.ts'
 import { bareVariables } from './variables.ts'
 
-/** Settings that only Gemini CLI has. */
+/** Settings that occur only in files of Gemini CLI. */
 const signs = [
   ['selectedAuthType'],
   ['contextFileName'],
@@ -15,11 +15,11 @@ const signs = [
   ['mcp', 'serverCommand'],
 ]
 
-/** Gemini CLI's `settings.json`: `mcpServers` beside its other settings. */
+/** Recognizes Gemini CLI's `settings.json`, which has `mcpServers` beside other settings. */
 export const isGemini = (tree: BranchNode): boolean =>
   find(tree, ['mcpServers'])?.kind === 'branch' && signs.some((path) => find(tree, path) !== undefined)
 
-/** Servers that its lists exclude become disabled. */
+/** Converts Gemini CLI's file. Servers excluded by `mcp.allowed` or `mcp.excluded` become disabled. */
 export function translateGemini(tree: BranchNode, report: TranslationReport): BranchNode {
   const folder = folderOf(tree.at.file.path)
   const manner = { label: 'Gemini CLI', timeout: 'ms', respell: bareVariables, folder, tolerant: true } as const

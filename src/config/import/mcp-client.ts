@@ -22,7 +22,7 @@ import { type Forwarding, readForwarding } from './tool-forwarding.ts'
 
 const sections = ['mcp_client', 'mcp', 'tool_forwarding']
 
-/** A file with `[mcp_client]` and `[tool_forwarding]`, or the smaller one with `[mcp]`. */
+/** Recognizes a file with `[mcp_client]` and `[tool_forwarding]`, or the simpler format with `[mcp]`. */
 export const isMcpClient = ({ members }: BranchNode): boolean =>
   members.has('mcp_client') || members.has('tool_forwarding') || members.get('mcp')?.value.kind === 'branch'
 
@@ -58,10 +58,10 @@ export function translateMcpClient(document: BranchNode, report: TranslationRepo
   return shape(tree.at, { mcpServers: finished, ...read.sections })
 }
 
-/** In a server's entry: all of its tools require an authenticated caller. */
+/** A key of a server entry: if true, all tools of the server require an authenticated caller. */
 const authKey = 'auth_required'
 
-/** Applies the forwarding section to a server; the server's own keys win. */
+/** Applies the `tool_forwarding` section to a server; the server's own keys win. */
 function finishedServer(server: BranchNode, { caches, paths }: Forwarding): BranchNode {
   const kept = withoutMember(server, authKey)
   const trusting =
@@ -71,7 +71,7 @@ function finishedServer(server: BranchNode, { caches, paths }: Forwarding): Bran
   return paths ? withPathGuard(trusting, paths.roots) : trusting
 }
 
-/** In this dialect `"$NAME"` is a variable if it is the whole value. */
+/** Converts a value that is only `"$NAME"` to a variable; in this dialect, `$NAME` within a longer text is literal. */
 function withVariable(part: LeafNode): LeafNode {
   const [, name] = typeof part.value === 'string' ? (/^\$([A-Za-z_]\w*)$/.exec(part.value) ?? []) : []
   return name === undefined ? part : instead(part, `\${${name}}`)
@@ -91,12 +91,12 @@ function serverOf(
 }
 
 const always = ['path', 'paths[]', 'file_path', 'directory', 'dir', 'folder']
-/** Paths only for servers with known folders. */
+/** Argument names that are checked as paths only if the server's folders are known. */
 const withFolders = ['file', 'source', 'destination']
 
 /**
- * Adds a path guard unless the entry has `guards`. The allowed folders are `roots`, otherwise the folders in the
- * server's arguments. If neither is known, any absolute path without traversal is allowed.
+ * Adds a path guard unless the entry has `guards`. The allowed folders are `roots`, or the folders in the server's
+ * arguments if `roots` is undefined. If there are no folders, any absolute path without traversal is allowed.
  */
 function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchNode {
   if (server.members.has('guards')) return server
@@ -111,7 +111,10 @@ function withPathGuard(server: BranchNode, roots: ListNode | undefined): BranchN
   return withMember(server, 'guards', member(list(server.at, [guard])))
 }
 
-/** Absolute or explicitly relative arguments. A name with an extension is a program, not a folder. */
+/**
+ * Returns the arguments that are absolute or explicitly relative paths. A path with a file extension is taken for a
+ * program and omitted.
+ */
 function foldersIn(args: ConfigTree | undefined): readonly ConfigTree[] {
   if (args?.kind !== 'list') return []
   return args.items.filter(

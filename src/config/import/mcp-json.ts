@@ -5,7 +5,7 @@ import { type ClientFormat, clientServers } from './client-server.ts'
 import { count, type TranslationReport } from './shape.ts'
 import { editorVariables } from './variables.ts'
 
-/** Clients that use `{"mcpServers": {…}}`. */
+/** Clients whose file has the form `{"mcpServers": {…}}`. */
 const plainClients = ['claude-code', 'claude-desktop', 'cursor', 'windsurf', 'cline'] as const
 type PlainClient = (typeof plainClients)[number]
 
@@ -14,13 +14,16 @@ export const isPlainClient = (kind: ClientKind): kind is PlainClient =>
 
 const units: Partial<Record<ClientKind, 's' | 'ms'>> = { cline: 's', 'claude-code': 'ms' }
 
-/** A file with one of these is our own; ignoring them could allow what the author meant to forbid. */
+/**
+ * Toolway's sections. A file that contains one is a Toolway configuration: ignoring the section could allow what the
+ * author meant to forbid.
+ */
 const ours = ['agents', 'policy', 'auth', 'limits', 'defaults', 'server', 'version']
 
-/** Also matches files in which the client keeps other settings. */
+/** Recognizes a client's file, even if the client keeps other settings in it. */
 export const isMcpJson = (tree: BranchNode): boolean => isPlain(tree) || !ours.some((key) => find(tree, [key]))
 
-/** `kind` is the client that owns the file, if known. */
+/** Converts a plain file; `kind` is the client that owns it, if known. */
 export function translateMcpJson(
   tree: BranchNode,
   report: TranslationReport,
@@ -40,11 +43,11 @@ export function translateMcpJson(
   return clientServers({ tree, servers: tree.members.get('mcpServers'), manner, called }, report)
 }
 
-/** Only servers, no other settings. */
+/** Whether the file contains only servers and no other settings. */
 export const isPlain = ({ members }: BranchNode): boolean =>
   members.has('mcpServers') && [...members.keys()].every((key) => key === 'mcpServers' || key === '$schema')
 
-/** Reads our own format or a plain `{"mcpServers": …}` file; other clients' server keys are accepted. */
+/** Reads Toolway's own format or a plain `{"mcpServers": …}` file. Server keys of other clients are accepted. */
 export function translateOwn(tree: BranchNode, report: TranslationReport): BranchNode {
   const kind = isPlain(tree) ? 'a plain mcpServers file' : "Toolway's own configuration"
   report.notes.push(`read as ${kind}: ${count(countServers(tree), 'server')}`)

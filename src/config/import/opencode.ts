@@ -3,7 +3,10 @@ import { clientServers, withoutThose } from './client-server.ts'
 import { shape, type TranslationReport } from './shape.ts'
 import { bracedVariables } from './variables.ts'
 
-/** OpenCode's `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under `mcp.servers`. */
+/**
+ * Recognizes OpenCode's `opencode.json`: `{"mcp": {NAME: {"type": "local" | "remote", …}}}`, or the same under
+ * `mcp.servers`.
+ */
 export function isOpencode(tree: BranchNode): boolean {
   if (String(scalarAt(tree, ['$schema'])).includes('opencode.ai')) return true
   return [...entriesOf(tree)].some(({ value }) => typeOf(value) === 'local' || typeOf(value) === 'remote')
@@ -18,7 +21,7 @@ function* entriesOf(tree: BranchNode): Iterable<TreeMember> {
 
 const typeOf = (part: ConfigTree) => scalarAt(part, ['type'])
 
-/** OpenCode writes a command and its arguments as one list, and variables in braces. */
+/** Converts OpenCode's file, which writes a command and its arguments as one list and variables as `{env:NAME}`. */
 export function translateOpencode(tree: BranchNode, report: TranslationReport): BranchNode {
   const section = tree.members.get('mcp')
   const newer = section?.value.kind === 'branch' ? section.value.members.get('servers') : undefined
@@ -30,7 +33,7 @@ export function translateOpencode(tree: BranchNode, report: TranslationReport): 
   return clientServers({ tree, servers, manner, called: "OpenCode's configuration", known: ['mcp'] }, report)
 }
 
-/** Some entries only enable or disable a server that is defined elsewhere. */
+/** Excludes entries that only enable or disable a server defined elsewhere. */
 const reasonFor = ({ members }: BranchNode): string | undefined =>
   members.has('command') || members.has('url')
     ? undefined

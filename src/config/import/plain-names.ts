@@ -4,7 +4,10 @@ import type { TranslationReport } from './shape.ts'
 
 const reserved = ['native', 'sink']
 
-/** Renames servers whose names are not valid here, with a note each. Some clients allow sentences and addresses. */
+/**
+ * Renames servers whose names are not valid in Toolway, with a note for each. Some clients allow names such as
+ * sentences and URLs.
+ */
 export function withPlainNames(tree: BranchNode, report: TranslationReport): BranchNode {
   const servers = tree.members.get('mcpServers')
   if (servers?.value.kind !== 'branch') return tree
@@ -19,7 +22,7 @@ export function withPlainNames(tree: BranchNode, report: TranslationReport): Bra
   return withMember(tree, 'mcpServers', { at: servers.at, value: branch(servers.value.at, renamed) })
 }
 
-/** Prefers the last segment of a path, which is the most specific. */
+/** Returns a valid name. For a path, prefers the last segment, which is the most specific. */
 function usable(name: string): string {
   if (reserved.includes(name)) return `${name}-server`
   const whole = plainName(name)

@@ -21,14 +21,14 @@ import { type ConfigDialect, isForeign, translate } from './dialect.ts'
 import { withPlainNames } from './plain-names.ts'
 import type { TranslationReport } from './shape.ts'
 
-/** A server in our format, with variables and references unexpanded. */
+/** A server in Toolway's format, with variables and references not expanded. */
 export type ServerDefinition = Readonly<Record<string, unknown>>
 
 export interface ReadServer {
   readonly name: string
   readonly definition: ServerDefinition
   readonly key: string
-  /** The folder where it would start; undefined for a URL, or if the file sets `cwd`. */
+  /** The working folder that the source file implies. Undefined for a URL, or if the file sets `cwd`. */
   readonly impliedFolder: string | undefined
   readonly problems: readonly ConfigProblem[]
 }
@@ -37,11 +37,11 @@ export interface ServersFile extends TranslationReport {
   readonly path: string
   readonly dialect: ConfigDialect | undefined
   readonly servers: readonly ReadServer[]
-  /** Other top-level sections of the translated file. */
+  /** Top-level sections of the translated file other than the servers. */
   readonly sections: readonly string[]
 }
 
-/** Reads servers without expanding variables; `kind` is the client that owns the file, if known. */
+/** Reads the servers in a file without expanding variables. `kind` is the client that owns the file, if known. */
 export async function readServers(path: string, home: string, kind?: ClientKind): Promise<ServersFile> {
   const none = { path, dialect: undefined, servers: [], sections: [], notes: [], warnings: [] }
   const source = await readSource(path)
@@ -68,7 +68,7 @@ export async function readServers(path: string, home: string, kind?: ClientKind)
 
 function readServer(name: string, server: BranchNode, problems: readonly ConfigProblem[]): ReadServer {
   const { key } = server.at
-  // The content of an envFile is unknown here and cannot be invalid.
+  // Validate without `envFile`: the file is not read here, and its variables cannot make the server invalid.
   const outcome = validate(interpolate(alone(name, withoutMember(server, 'envFile')), {}).tree)
   return {
     name,
@@ -93,7 +93,7 @@ function impliedFolder(server: BranchNode): string | undefined {
   return cwd.at === command.at ? String(toPlain(cwd.value)) : undefined
 }
 
-/** A value that needs conversion after its variable is expanded cannot be written to another file. */
+/** Reports values that must be converted after their variables are expanded. They cannot be written to another file. */
 function unfinished(server: BranchNode): ConfigProblem[] {
   const found: ConfigProblem[] = []
   mapLeaves(server, (part) => {
@@ -108,7 +108,7 @@ const alone = (name: string, server: BranchNode): BranchNode =>
 
 const pathKeys = ['mcpServers.*.cwd', 'mcpServers.*.envFile', 'mcpServers.*.guards.*.roots.*']
 
-/** Makes a value independent of its file: relative paths become absolute. */
+/** Makes a value independent of the file that contains it: relative paths become absolute. */
 function carried(part: LeafNode, path: Path): LeafNode {
   if (typeof part.value !== 'string') return part
   const { finish, ...rest } = part

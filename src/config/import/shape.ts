@@ -23,7 +23,7 @@ export function shape(
   return branch(at, members)
 }
 
-/** The members of a foreign section; unknown keys are reported as problems. */
+/** Returns the members of another program's section. Unknown keys are removed and reported as problems. */
 export function membersOf(
   section: ConfigTree | undefined,
   known: readonly string[] | undefined,
@@ -40,14 +40,14 @@ export function membersOf(
     const problem = unknownKeyAt(entry.at, key, known)
     report.problems.push(problem)
     members.delete(key)
-    // Use the suggested key, so that a typo is not also reported as a missing key.
+    // Treat the value as that of the suggested key, so that a typo is not also reported as a missing key.
     const { suggestion } = problem
     if (suggestion !== undefined && !members.has(suggestion)) members.set(suggestion, entry)
   }
   return members
 }
 
-/** Negates a flag, also one that a variable provides. */
+/** Negates a boolean, even if a variable provides it. */
 export function inverted(part: ConfigTree): ConfigTree {
   if (part.kind !== 'leaf') return part
   if (typeof part.value === 'boolean') return { ...part, value: !part.value }
@@ -59,22 +59,22 @@ export const isFalse = (part: ConfigTree | undefined): boolean => part?.kind ===
 
 export const isTrue = (part: ConfigTree | undefined): boolean => part?.kind === 'leaf' && part.value === true
 
-/** Changes a text; other values stay the same. */
+/** Applies `change` to a string; other values stay the same. */
 export const mapText = <Part extends ConfigTree>(part: Part, change: (text: string) => string): Part | LeafNode =>
   part.kind === 'leaf' && typeof part.value === 'string' ? instead(part, change(part.value)) : part
 
-/** Replaces the value and keeps the location. */
+/** Replaces the value and keeps the source location. */
 export const instead = (part: LeafNode, value: LeafNode['value']): LeafNode => leaf(part.at, value, part.written)
 
 export interface TranslationReport {
-  /** Shown by `toolway validate`. */
+  /** Messages shown by `toolway validate`. */
   readonly notes: string[]
-  /** What was ignored, and why. */
+  /** Messages that say what was ignored, and why. */
   readonly warnings: string[]
   readonly problems: ConfigProblem[]
 }
 
 export const createReport = (): TranslationReport => ({ notes: [], warnings: [], problems: [] })
 
-/** `1 server`, `3 servers`. */
+/** Formats a count, such as `1 server` or `3 servers`. */
 export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`

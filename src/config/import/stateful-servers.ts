@@ -30,7 +30,7 @@ const stateful: ReadonlySet<string> = new Set([
   'jupyter-mcp-server',
 ])
 
-/** Judged by the command and its arguments. */
+/** Whether the command or an argument names a stateful server. */
 export function keepsState({ command, args }: Readonly<Record<string, unknown>>): boolean {
   const words = [command, ...(Array.isArray(args) ? args : [])]
   return words.some((word) => typeof word === 'string' && namesOf(word).some((name) => stateful.has(name)))
@@ -39,7 +39,10 @@ export function keepsState({ command, args }: Readonly<Record<string, unknown>>)
 export const statefulNote = (name: string): string =>
   `mcpServers.${name} keeps state in its process: each caller gets its own (session: caller)`
 
-/** Package names in a word: `--package=@x/y@1.2`, `mcp/y:latest`, `/usr/lib/node_modules/@x/y/cli.js`. */
+/**
+ * Possible package names in a command-line word, such as `--package=@x/y@1.2`, `mcp/y:latest` or
+ * `/usr/lib/node_modules/@x/y/cli.js`.
+ */
 function namesOf(word: string): string[] {
   const text = word.replaceAll('\\', '/').replace(/^--?[\w-]+=/, '')
   const installed = /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(text)?.[1]

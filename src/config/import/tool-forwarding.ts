@@ -20,7 +20,7 @@ const strategies: Readonly<Record<string, string>> = {
 }
 const shownStrategies = ['server_prefix', 'flat', 'custom']
 
-/** Known names of the map for the strategy `custom`. */
+/** Keys that may contain the map of names for the strategy `custom`. */
 const mapKeys = ['custom', 'custom_names', 'names', 'mappings', 'aliases']
 
 export interface Forwarding {
@@ -28,7 +28,7 @@ export interface Forwarding {
   readonly sections: Readonly<Record<string, BranchNode | undefined>>
   /** Whether results are cached; if so, servers need `trustAnnotations`. */
   readonly caches: boolean
-  /** Undefined if paths are not validated; `roots` are the allowed folders. */
+  /** Undefined if paths are not validated. `roots` are the allowed folders, if the file lists them. */
   readonly paths: { readonly roots: ListNode | undefined } | undefined
 }
 
@@ -38,7 +38,10 @@ interface ForwardingOptions {
   readonly at: SourceLocation
 }
 
-/** Converts `[tool_forwarding]`. It covers forwarded tools only, so native tools stay usable. */
+/**
+ * Converts `[tool_forwarding]`. The section applies to forwarded tools only, so native tools are added to its
+ * allow-lists.
+ */
 export function readForwarding(
   forwarding: ConfigTree | undefined,
   { servers, authenticated, at: document }: ForwardingOptions,
@@ -79,7 +82,7 @@ export function readForwarding(
   }
 }
 
-/** Adds our own tools to an allow-list. An empty list of tools allows all, so it stays empty. */
+/** Adds Toolway's native tools to an allow-list. An empty list of tools stays empty, because it allows all tools. */
 function withNative(entry: TreeMember | undefined, native: string, report: TranslationReport): TreeMember | undefined {
   if (entry?.value.kind !== 'list') return entry
   const { items } = entry.value
@@ -111,7 +114,7 @@ function namingOf(
   })
 }
 
-/** Accepts maps from `server::tool` to a name, or from a name to `server::tool`. */
+/** Accepts maps from `server::tool` to a name, and maps from a name to `server::tool`. */
 function aliasesOf(entry: TreeMember, report: TranslationReport): TreeMember {
   const aliases = [...membersOf(entry.value, undefined, report)].map(([key, { at, value }]): [string, TreeMember] => {
     const reversed = !key.includes('::') && value.kind === 'leaf' && String(value.value).includes('::')
@@ -132,7 +135,7 @@ function strategyOf(part: ConfigTree, report: TranslationReport): ConfigTree {
   return instead(part, 'prefix')
 }
 
-/** Calls per minute: `default`, or by server or `server::tool`. */
+/** Converts limits in calls per minute. Keys are `default`, a server, or `server::tool`. */
 function limitsOf(entry: TreeMember | undefined, report: TranslationReport): BranchNode | undefined {
   if (!entry) return undefined
   const members = membersOf(entry.value, undefined, report)
@@ -158,7 +161,7 @@ function cacheOf(entry: TreeMember | undefined, report: TranslationReport): Bran
   })
 }
 
-/** Converts `server::tool`; a name without a server matches that tool on any server. */
+/** Converts `server::tool` to `server.tool`. A name without a server matches that tool on any server. */
 const toolName = (written: string): string => {
   if (written.includes('::')) return written.replace('::', '.')
   return written === '*' || written.includes('.') ? written : `*.${written}`
@@ -171,8 +174,8 @@ function toolsOf(entry: TreeMember | undefined): TreeMember | undefined {
 }
 
 /**
- * Converts `auth_required` to tool patterns. It is true (all forwarded tools), a list of tools and servers, or a table
- * by server or tool with true, false or a list of tools.
+ * Converts `auth_required` to tool patterns. Its value is true (all forwarded tools), a list of tools and servers, or a
+ * table whose keys are servers or tools and whose values are true, false or a list of tools.
  */
 function authRequired(
   entries: readonly (TreeMember | undefined)[],

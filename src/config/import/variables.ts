@@ -1,22 +1,22 @@
 import { basename } from 'node:path'
 import { escapeVariables } from '../interpolate.ts'
 
-/** Rewrites another program's variables to our syntax. */
+/** Rewrites another program's variable references to Toolway's syntax. */
 export type RewriteVariable = (text: string) => string
 
-/** OpenCode: `{env:NAME}` and `{file:PATH}`. */
+/** Rewrites OpenCode's `{env:NAME}` and `{file:PATH}`. */
 export const bracedVariables: RewriteVariable = (text) =>
   escapeVariables(text)
     .replace(/\{env:([A-Za-z_]\w*)\}/g, (_, name: string) => `\${${name}}`)
     .replace(/\{file:([^{}]+)\}/g, (_, path: string) => `\${file:${path}}`)
 
-/** Gemini CLI: `$NAME` and `${NAME}`. */
+/** Rewrites Gemini CLI's `$NAME`; its `${NAME}` needs no change. */
 export const bareVariables: RewriteVariable = (text) =>
   text.replace(/(?<!\$)\$([A-Za-z_]\w*)/g, (_, name: string) => `\${${name}}`)
 
 /**
- * Expands variables that an editor sets, such as folders. Without a workspace, `${workspaceFolder}` stays a variable
- * that the user must set. Other editor variables are rejected during interpolation.
+ * Replaces variables that an editor sets, such as folders. If the workspace is unknown, `${workspaceFolder}` stays a
+ * variable that the user must set. Other editor variables are rejected later, during interpolation.
  */
 export const editorVariables = (workspace: string | undefined): RewriteVariable => {
   const separator = process.platform === 'win32' ? '\\' : '/'
@@ -37,5 +37,5 @@ export const editorVariables = (workspace: string | undefined): RewriteVariable 
     )
 }
 
-/** `${input:api-key}` becomes `${INPUT_API_KEY}`. */
+/** The variable for an editor's input: `${input:api-key}` becomes `${INPUT_API_KEY}`. */
 export const inputVariable = (id: string): string => `INPUT_${id.toUpperCase().replace(/[^A-Z0-9]+/g, '_')}`

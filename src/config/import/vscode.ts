@@ -4,11 +4,11 @@ import { clientServers } from './client-server.ts'
 import { mapText, membersOf, type TranslationReport } from './shape.ts'
 import { editorVariables, inputVariable } from './variables.ts'
 
-/** VS Code's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
+/** Recognizes VS Code's `mcp.json`: `{"inputs": […], "servers": {…}}`. */
 export const isVscode = ({ members }: BranchNode): boolean =>
   members.get('servers')?.value.kind === 'branch' && !members.has('mcpServers')
 
-/** Inputs that VS Code asks the user for become variables. */
+/** Converts VS Code's file. Inputs, for which VS Code prompts the user, become variables. */
 export function translateVscode(document: BranchNode, report: TranslationReport, home: string): BranchNode {
   membersOf(document, ['servers', 'inputs', '$schema'], report)
   const tree = mapLeaves(document, inputs(find(document, ['inputs']), report)) as BranchNode
@@ -23,7 +23,7 @@ export function translateVscode(document: BranchNode, report: TranslationReport,
   return clientServers({ tree, servers, manner, called: "an editor's mcp.json", known: ['inputs'] }, report)
 }
 
-/** Replaces `${input:id}` with `${INPUT_ID}` and the input's default. */
+/** Replaces `${input:id}` with `${INPUT_ID}`, or `${INPUT_ID:-default}` if the input has a default. */
 function inputs(section: ConfigTree | undefined, report: TranslationReport): (part: LeafNode) => LeafNode {
   const defaults = new Map<string, string>()
   for (const input of section?.kind === 'list' ? section.items : []) {

@@ -4,10 +4,10 @@ import { folderOf } from './client-kind.ts'
 import { clientServers, withoutThose } from './client-server.ts'
 import { shape, type TranslationReport } from './shape.ts'
 
-/** Zed's `settings.json`: servers under `context_servers`. */
+/** Recognizes Zed's `settings.json`, which has servers under `context_servers`. */
 export const isZed = ({ members }: BranchNode): boolean => members.get('context_servers')?.value.kind === 'branch'
 
-/** Also reads the older form `command: {path, args, env}`. */
+/** Converts Zed's file, including the older form `command: {path, args, env}`. */
 export function translateZed(tree: BranchNode, report: TranslationReport): BranchNode {
   const runnable = withoutThose(tree.members.get('context_servers'), reasonFor, report)
   const shaped = shape(tree.at, { mcpServers: runnable })

@@ -14,12 +14,15 @@ const byExtension: Readonly<Record<string, Syntax>> = {
   '.toml': 'toml',
 }
 
-/** By extension; otherwise a document that starts with a brace or a comment is JSON. */
+/**
+ * Determines the syntax from the extension. Without a known extension, a document that starts with a brace or a comment
+ * such as // is JSON; any other is YAML.
+ */
 export function syntaxOf({ path, text }: SourceFile): Syntax {
   return byExtension[extname(path).toLowerCase()] ?? (/^\s*(\/[/*]|\{)/.test(text) ? 'json' : 'yaml')
 }
 
-/** Load only the parser that is needed, for a fast start. */
+/** Loads only the parser that is needed, so that Toolway starts faster. */
 async function parserFor(syntax: Syntax): Promise<(file: SourceFile) => Parsed> {
   if (syntax === 'json') return (await import('./json.ts')).parseJson
   if (syntax === 'toml') return (await import('./toml.ts')).parseToml
@@ -28,7 +31,7 @@ async function parserFor(syntax: Syntax): Promise<(file: SourceFile) => Parsed> 
 
 const names: Readonly<Record<Syntax, string>> = { yaml: 'YAML', json: 'JSON', toml: 'TOML' }
 
-/** An empty document yields an empty object. */
+/** Parses a document. An empty one yields an empty object. */
 export async function parseDocument(
   file: SourceFile,
 ): Promise<{ tree: BranchNode; problems: readonly ConfigProblem[] }> {

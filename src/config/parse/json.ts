@@ -21,11 +21,11 @@ const sentences: Readonly<Record<string, string>> = {
   InvalidCharacter: 'a control character must be escaped',
 }
 
-/** JSON with comments and trailing commas. */
+/** Parses JSON with comments and trailing commas. */
 export function parseJson(file: SourceFile): Parsed {
   const parseErrors: ParseError[] = []
   const root = parseTree(file.text, parseErrors, { allowTrailingComma: true, allowEmptyContent: true })
-  // One mistake causes several parse errors; only the first is accurate.
+  // One mistake can cause several parse errors; report the first, because only that one is accurate.
   const first = parseErrors[0]
   if (first)
     return {

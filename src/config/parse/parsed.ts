@@ -1,6 +1,6 @@
 import type { ConfigTree, Path } from '../tree.ts'
 
-/** `tree` is missing if the document is empty or invalid. */
+/** The result of a parser. `tree` is missing if the document is empty or invalid. */
 export interface Parsed {
   readonly tree?: ConfigTree
   readonly errors: readonly SyntaxFault[]
@@ -12,12 +12,12 @@ export interface SyntaxFault {
   readonly key?: string
 }
 
-/** Deeper than any real configuration, and safe for recursion. */
+/** Maximum nesting. Real configurations are less deep, and recursion is safe at this depth. */
 const maxDepth = 64
-/** YAML aliases can expand a short file exponentially. */
+/** Maximum number of values. YAML aliases can expand a short file exponentially. */
 const maxParts = 200_000
 
-/** The document parses but exceeds a limit or uses something unsupported. */
+/** The document parses, but it exceeds a limit or uses an unsupported feature. */
 export class RejectedDocument extends Error {
   readonly offset: number
 
@@ -27,7 +27,7 @@ export class RejectedDocument extends Error {
   }
 }
 
-/** Checks depth and size while a tree is built. */
+/** Returns a function that checks the limits for each part while a tree is built. */
 export function createBounds(): (path: Path, offset: number) => void {
   let parts = 0
   return (path, offset) => {

@@ -2,7 +2,7 @@ import { parse, TomlError } from 'smol-toml'
 import { branch, type ConfigTree, keyPath, leaf, type Path, type SourceFile, type SourceLocation } from '../tree.ts'
 import { createBounds, type Parsed } from './parsed.ts'
 
-/** TOML 1.0. The parser returns no positions, so `scanToml` finds them in a second pass. */
+/** Parses TOML 1.0. The parser does not return positions, so `scanToml` finds them in a second pass. */
 export function parseToml(file: SourceFile): Parsed {
   let value: unknown
   try {
@@ -38,7 +38,7 @@ export function parseToml(file: SourceFile): Parsed {
 const scalarLeaf = (part: unknown, at: SourceLocation, written: string | undefined) =>
   leaf(at, typeof part === 'number' || typeof part === 'boolean' ? part : String(part), written ?? String(part))
 
-/** The rest of the message quotes lines of the file, which may contain a secret. */
+/** Keeps the first line only: the others quote lines of the file, which may contain a secret. */
 const firstLine = (message: string) =>
   (message.split('\n', 1)[0] as string).replace(/^Invalid TOML document:\s*/, '').trim()
 
@@ -60,7 +60,7 @@ interface TomlPlace {
 
 export const placeKey = (path: Path): string => path.join('\0')
 
-/** Finds the position of each key. The text must be valid TOML. */
+/** Finds the positions of all keys and values. The text must be valid TOML. */
 export function scanToml(text: string): Map<string, TomlPlace> {
   const places = new Map<string, TomlPlace>()
   const arrays = new Map<string, number>()
@@ -169,7 +169,7 @@ export function scanToml(text: string): Map<string, TomlPlace> {
   return places
 }
 
-/** The content of a basic string; as written if it is not valid JSON. */
+/** Unescapes the content of a basic string. Content that is not valid as JSON is returned unchanged. */
 export function unescaped(content: string): string {
   try {
     return JSON.parse(`"${content}"`) as string

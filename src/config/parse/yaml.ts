@@ -16,10 +16,10 @@ const sentences: Readonly<Record<string, string>> = {
   RESOURCE_EXHAUSTION: 'nested too deep',
 }
 
-/** YAML 1.2 with anchors and merge keys; duplicate keys are rejected. */
+/** Parses YAML 1.2 with anchors and merge keys. Duplicate keys are rejected. */
 export function parseYaml(file: SourceFile): Parsed {
   const document = parseDocument(file.text, { prettyErrors: false, uniqueKeys: false, stringKeys: false })
-  // The parser only warns about unknown tags (!secret), but the value would be wrong.
+  // Treat warnings as errors: the parser only warns about an unknown tag such as !secret, but the value would be wrong.
   const faults = [...document.errors, ...document.warnings]
   const first = faults[0]
   if (first) return { errors: [{ message: sentences[first.code] ?? sentence(first.message), offset: first.pos[0] }] }
@@ -36,7 +36,8 @@ export function parseYaml(file: SourceFile): Parsed {
     check(path, here)
     const at = { file, offset: here, key: keyPath(path) }
     if (isAlias(node)) {
-      // The library searches the whole document for each alias, which takes minutes with a long list of them.
+      // Resolve aliases here, because the library searches the whole document for each one, which takes minutes with
+      // many aliases.
       const target = targets.get(node) ?? anchors.get(node.source)
       if (!target) throw new RejectedDocument(`unknown anchor ${node.source}`, here)
       targets.set(node, target)
@@ -69,7 +70,7 @@ export function parseYaml(file: SourceFile): Parsed {
       else if (members.has(key)) errors.push({ message: 'duplicate key', offset, key: keyAt.key })
       else members.set(key, entry)
     }
-    // The map's own keys override merged ones.
+    // Keys of the map itself override merged ones.
     for (const { at, value } of merged) {
       for (const source of value.kind === 'list' ? value.items : [value]) {
         if (source.kind !== 'branch') {

@@ -10,7 +10,10 @@ const key = z.strictObject({
   admin: flag().prefault(false).describe('Whether the key may use the admin API and dashboard.'),
 })
 
-/** Require TLS or loopback: tampered keys let anyone impersonate anyone. */
+/**
+ * Requires TLS or a loopback address: someone who could replace the provider's keys in transit could impersonate
+ * anyone.
+ */
 const overTls = <T extends z.ZodType<string>>(schema: T) =>
   schema.refine(safeAddress, {
     error: 'a URL that starts with https:// (http:// is accepted for loopback addresses only)',
@@ -37,7 +40,7 @@ const jwt = z.strictObject({
   disabled: flag().prefault(false).describe('Disables JSON Web Tokens.'),
 })
 
-/** Applies to tokens chosen by the operator. */
+/** Minimum length of a token chosen by the operator. */
 const minTokenLength = 16
 
 export const authSection = z.strictObject({

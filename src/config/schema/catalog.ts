@@ -36,7 +36,7 @@ export const discoverySection = z.strictObject({
     ),
 })
 
-/** Scanning of results; definitions are always scanned. */
+/** Settings for scanning results. Tool definitions are always scanned. */
 export const scanSection = z.strictObject({
   results: z
     .enum(['off', 'warn', 'strip'])

@@ -51,7 +51,7 @@ const oauth = z.strictObject({
     .describe('Whether each principal signs in separately; otherwise all calls use one grant.'),
 })
 
-/** Checks combinations of OAuth settings; undefined if they are valid. */
+/** Checks combinations of OAuth settings. Returns what is expected instead; undefined if they are valid. */
 function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefined {
   const { grant, clientId, clientSecret, privateKey, perPrincipal } = auth
   if (!safeAddress(url)) return 'an https:// url: OAuth tokens must not be sent unencrypted'
@@ -63,7 +63,7 @@ function oauthFault(auth: z.output<typeof oauth>, url: string): string | undefin
   return perPrincipal ? 'auth.grant authorization_code: perPrincipal does not work with client_credentials' : undefined
 }
 
-/** Used for our own tools, meta-tools and sinks. */
+/** Names that Toolway uses for its own tools, meta-tools and sinks. */
 const reserved = ['native', 'toolway', 'sink']
 
 export const serverName = textLike(
@@ -167,7 +167,7 @@ const fields = z.strictObject({
 
 const bothOrNeither = 'exactly one of command and url'
 
-/** A server is either a program that we start or a URL. */
+/** A server is either a program that Toolway starts or a URL. */
 const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, auth, transport, ...common }, context) => {
   if (command !== undefined && url === undefined) {
     if (transport !== undefined && transport !== 'stdio')
@@ -182,7 +182,9 @@ const mcpServer = fields.transform(({ command, args, env, cwd, url, headers, aut
   return { ...common, transport: transport ?? inferTransport(url), url, headers, auth }
 })
 
-/** Servers with the older HTTP+SSE transport usually publish their stream at …/sse. */
+/**
+ * Infers the transport from the URL. Servers with the older HTTP+SSE transport usually publish their stream at …/sse.
+ */
 function inferTransport(url: string): 'http' | 'sse' {
   return URL.canParse(url) && new URL(url).pathname.replace(/\/$/, '').endsWith('/sse') ? 'sse' : 'http'
 }

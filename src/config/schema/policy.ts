@@ -52,7 +52,7 @@ const agent = z.strictObject({
   debug: flag().optional().describe('Offers get_gateway_status to the agent. Default: defaults.debug.'),
 })
 
-/** `team.role` inherits from `team`. */
+/** Rules by agent. An agent named `team.role` inherits from `team`. */
 export const agentsSection = z.record(
   textLike(/^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/, 'a name of up to 128 letters, digits and _ . : @ / -'),
   agent,
@@ -60,7 +60,7 @@ export const agentsSection = z.record(
 
 const perMinute = numeric({ min: 1 })
 
-/** Calls per minute are unlimited unless configured. */
+/** Limits for calls. Calls per minute are unlimited unless configured. */
 export const limitsSection = z.strictObject({
   perMinute: perMinute
     .optional()

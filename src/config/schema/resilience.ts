@@ -19,10 +19,10 @@ export const breakerSection = z.strictObject({
   halfOpenCalls: halfOpenCalls.prefault(1).describe('Number of trial calls while the breaker is half-open.'),
 })
 
-/** Overrides for one server; missing keys come from the section `breaker`. */
+/** Overrides for one server. Missing keys are taken from the section `breaker`. */
 export const serverBreaker = z.strictObject({ failures, rate, minimumCalls, window, openFor, halfOpenCalls }).partial()
 
-/** Calls are retried only when that is safe. */
+/** Settings for retries. Only calls that are safe to repeat are retried. */
 export const retrySection = z.strictObject({
   attempts: numeric({ max: 10 }).prefault(2).describe('Number of retries after the first attempt.'),
   budget: numeric({ max: 1, whole: false }).prefault(0.2).describe('Maximum share of retries among all calls.'),

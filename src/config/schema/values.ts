@@ -1,7 +1,9 @@
 import * as z from 'zod'
 import { durationUnits } from '../../lib/duration.ts'
 
-/** Editors validate values before interpolation, so every published pattern also accepts a variable. */
+/**
+ * Extends a published pattern so that it also accepts a variable, because editors validate values before interpolation.
+ */
 const orVariable = (pattern: string) => `^(?:${pattern})$|\\$\\{`
 
 interface Unit {
@@ -22,13 +24,16 @@ const memory: Unit = {
   hint: (bare) => `${bare}B`,
 }
 
-/** Reports an invalid value; `hint` is what the author may have meant. */
+/** Reports an invalid value. `hint` suggests what the author may have meant. */
 export function refuse(context: z.core.$RefinementCtx, expected: string, hint?: string): never {
   context.addIssue({ code: 'custom', message: expected, params: { hint } })
   return z.NEVER
 }
 
-/** Shares schemas, which are immutable: duplicates would take half of the total time and memory. */
+/**
+ * Caches the schemas that `make` returns, by its arguments. Without this, creating duplicates would take half of the
+ * total time and memory.
+ */
 function shared<Given extends readonly unknown[], Schema>(make: (...given: Given) => Schema) {
   const made = new Map<string, Schema>()
   return (...given: Given): Schema => {
@@ -57,16 +62,19 @@ const amount = ({ factors, expected, hint }: Unit, least: string, most: string) 
   })
 }
 
-/** `500ms`, `30s`, `5m`, `1h` or 0; outputs milliseconds. Timers beyond 24 days overflow and fire at once. */
+/**
+ * A duration such as `500ms`, `30s`, `5m` or `1h`, or 0; outputs milliseconds. At most 24 days, because longer timers
+ * overflow and fire at once.
+ */
 export const duration = shared(({ least = '0', most = '24d' } = {}) => amount(time, least, most))
 
-/** A time limit: 0 would reject everything, and disabling the limit is not supported. */
+/** A time limit. It cannot be 0: that would reject everything, and disabling the limit is not supported. */
 export const limit = () => duration({ least: '1ms' })
 
-/** `64KiB`, `4MiB`; outputs bytes. */
+/** A size such as `64KiB` or `4MiB`; outputs bytes. */
 export const size = shared(() => amount(memory, '1B', '1024GiB'))
 
-/** Also accepts text, because variables expand to text. */
+/** A number. Strings are accepted too, because variables expand to strings. */
 export const numeric = shared(({ min = 0, max = Number.MAX_SAFE_INTEGER, whole = true } = {}) => {
   const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
   const expected = `a ${whole ? 'whole ' : ''}number ${range}`
@@ -80,7 +88,7 @@ export const numeric = shared(({ min = 0, max = Number.MAX_SAFE_INTEGER, whole =
   })
 })
 
-/** Also accepts text, because variables expand to text. */
+/** A boolean. Strings are accepted too, because variables expand to strings. */
 export const flag = shared(() => {
   const written = z.string().meta({ pattern: orVariable('true|false') })
   return z.union([z.boolean(), written], { error: 'true or false' }).transform((value, context): boolean => {
@@ -89,12 +97,12 @@ export const flag = shared(() => {
   })
 })
 
-/** Non-empty text: an empty variable counts as missing. */
+/** Non-empty text. Empty text is rejected, so a variable with an empty value counts as missing. */
 export const text = shared((expected: string = 'text') =>
   z.string({ error: expected }).refine((value) => value !== '' && !value.includes('\0'), { error: expected }),
 )
 
-/** Text passed on unchanged; accepts numbers and flags. */
+/** Text that is passed on unchanged. Numbers and booleans are accepted too. */
 export const verbatim = shared(() =>
   z.union([z.string(), z.number(), z.boolean()], { error: 'text' }).transform((value, context): string => {
     const written = String(value)
@@ -108,7 +116,10 @@ export const textLike = (pattern: RegExp, expected: string) =>
     .meta({ pattern: orVariable(pattern.source.replace(/^\^|\$$/g, '')) })
     .refine((value) => pattern.test(value), { error: expected })
 
-/** An absolute URL with one of these schemes. A variable that is still in it belongs to a disabled section. */
+/**
+ * An absolute URL with one of these schemes. Text with an unexpanded variable is accepted, because it belongs to a
+ * disabled section.
+ */
 export const address = (...schemes: readonly string[]) => {
   const expected = `a URL that starts with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`
   return z
@@ -123,7 +134,7 @@ export const address = (...schemes: readonly string[]) => {
     )
 }
 
-/** Whether traffic is protected: TLS or loopback. */
+/** Whether traffic to a URL is protected: it uses TLS or stays on this machine. */
 export function safeAddress(value: string): boolean {
   if (!URL.canParse(value)) return value.includes('${')
   const { protocol, hostname } = new URL(value)
@@ -131,12 +142,12 @@ export function safeAddress(value: string): boolean {
   return protocol === 'https:' || loopback
 }
 
-/** Absolute once the configuration is loaded. */
+/** A path. It becomes absolute when the configuration is loaded. */
 export const path = () => text('the path of a file or folder')
 
 export const names = shared((expected: string = 'a name or a pattern with *') => z.array(text(expected)))
 
-/** Rejects line breaks in values: they would inject another header. */
+/** HTTP headers. Values with line breaks are rejected, because they would inject another header. */
 export const headers = z
   .record(
     textLike(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'the name of an HTTP header'),

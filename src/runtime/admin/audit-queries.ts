@@ -10,7 +10,10 @@ import { moduleFile } from '../package-paths.ts'
 import type { AuditRequests, AuditResponse, AuditWorkerResponse } from './audit-worker.ts'
 import type { AdminContext } from './context.ts'
 
-/** Searches and verifies the audit log in a worker thread, or searches the archive where there is one. */
+/**
+ * Searches and verifies the audit log in a worker thread. If there is an archive in PostgreSQL, searches use the
+ * archive while it can be reached.
+ */
 export interface AuditQueries extends AsyncDisposable {
   search(query: AuditPageQuery): Promise<AuditPage>
   recordsOf(call: string): Promise<CallDetail['audit']>
@@ -19,9 +22,9 @@ export interface AuditQueries extends AsyncDisposable {
 
 export interface AuditQueriesOptions {
   readonly folder: string
-  /** The folder of its high-water marks. */
+  /** The folder with the audit log's high-water marks. */
   readonly marks?: string
-  /** Resolves when everything recorded so far is on disk. */
+  /** Resolves when all records so far are on disk. */
   flushed(): Promise<void>
   readonly archive?: Pick<PostgresAudit, 'ask' | 'status'> | undefined
   readonly clock: Clock
@@ -87,7 +90,8 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
     name: Name,
     input: Parameters<AuditRequests[Name]>[1],
   ): Promise<AuditResponse<Name>> => {
-    // Records that cannot be written are missing; the log reports that elsewhere.
+    // Search even if records could not be written: they are missing from the results, and the failure is reported
+    // elsewhere.
     await flushed().catch(() => {})
     if (disposed) throw shuttingDown()
     idleTimer?.[Symbol.dispose]()
@@ -122,7 +126,10 @@ export function createAuditQueries({ folder, marks, flushed, archive, clock }: A
   }
 }
 
-/** Returns errors of the request to the caller; other errors go to the gateway's log. */
+/**
+ * Recreates an error from the worker. Errors caused by the request keep their code; all others become INTERNAL and are
+ * logged.
+ */
 const errorOf = ({ code, message }: { readonly code?: string; readonly message: string }): Error =>
   code !== undefined && code in errorKinds ? new ToolwayError(code as ErrorCode, message) : failure(new Error(message))
 
@@ -165,7 +172,7 @@ export function createChainVerification({
   }
 }
 
-/** `1/000000000001.jsonl:7: …` */
+/** Formats a problem with its location, such as `1/000000000001.jsonl:7: …`. */
 function sentenceOf({ lane, file, line, message }: VerifyProblem): string {
   const place = [lane, file].filter((part) => part !== undefined).join('/')
   return place === '' ? message : `${place}${line === undefined ? '' : `:${line}`}: ${message}`

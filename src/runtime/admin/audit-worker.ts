@@ -10,7 +10,7 @@ export type AuditRequests = typeof handlers
 
 export type AuditResponse<Name extends keyof AuditRequests> = Awaited<ReturnType<AuditRequests[Name]>>
 
-/** The response has the same id. */
+/** A request to the worker. The response has the same `id`. */
 interface WorkerRequest {
   readonly id: number
   readonly folder: string
@@ -24,7 +24,10 @@ export type AuditWorkerResponse =
 
 const maxProblems = 100
 
-/** Runs in a worker thread: indexing and verifying signatures are CPU-bound and must not delay calls. */
+/**
+ * The requests that the worker handles. They run in a thread because indexing and verifying signatures are CPU-bound
+ * and must not delay calls.
+ */
 const handlers = {
   query: (folder: string, query: AuditPageQuery) => searchLog(folder, query),
   async records(folder: string, { call }: { readonly call: string }): Promise<CallDetail['audit']> {

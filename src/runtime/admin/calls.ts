@@ -26,7 +26,7 @@ export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: Aud
     },
   }
 
-  /** If the audit log cannot be searched, the call is shown without its records. */
+  /** Reads the audit records of a call. If that fails, the call is shown without them. */
   function recordsOf(id: string): Promise<CallDetail['audit']> {
     return auditQueries.recordsOf(id).catch((cause) => {
       log.warn({ cause }, 'could not read the audit records of a call')
@@ -38,8 +38,8 @@ export function createCallsAdmin({ calls, log }: AdminContext, auditQueries: Aud
 const none: CallDetail['audit'] = { begin: null, end: null }
 
 /**
- * Calls a tool from the dashboard. Policy, limits and audit apply as to any other call. There is no interactive client, so
- * calls that need approval are refused.
+ * Calls a tool from the dashboard. Policy, limits and audit apply as to any other call. Calls that need approval are
+ * refused, because the dashboard cannot ask anyone.
  */
 export async function tryTool(
   { access }: AdminContext,
@@ -67,7 +67,7 @@ export async function tryTool(
   }
 }
 
-/** Errors of the call are shown with it; only unexpected ones are logged. */
+/** The error to show in the result of the call. Unexpected errors are thrown, so that they are logged. */
 function errorOf(thrown: unknown): TryResult['error'] {
   if (thrown instanceof ServerError) {
     const { code, message } = thrown.error.value

@@ -16,7 +16,7 @@ export function createConfigAdmin(context: AdminContext): ConfigAdmin {
   const { current, reload, audit, clock } = context
   const { history } = reload
 
-  /** Error messages may quote the file. */
+  /** Redacts a reload event, because error messages may quote the file. */
   const shown = ({ error, changes, ...event }: ReloadOutcome): ReloadEvent => {
     const { text } = current().redactor
     return { ...event, error: error === null ? null : text(error), changes: changes.map(text) }
@@ -50,8 +50,8 @@ const hidden = '[redacted]'
 const keywords: ReadonlySet<unknown> = new Set(['generated', 'none'])
 
 /**
- * A configuration that is safe to display. Settings marked as secret in the schema are replaced; all other text goes
- * through the redactor, which finds secrets by value.
+ * Makes a configuration safe to display. Settings marked as secret in the schema are hidden; all other text is passed
+ * to the redactor, which finds secrets by value.
  */
 export function redactConfig(config: Config, redactor: Redactor): Record<string, unknown> {
   const show = (value: unknown, path: Path): unknown => {
@@ -72,7 +72,7 @@ export function redactConfig(config: Config, redactor: Redactor): Record<string,
   return mapped(config, (part, key) => show(part, [key]))
 }
 
-/** `--token …` and `--api-key=…`, even if the value is short. */
+/** Hides the values of options such as `--token …` and `--api-key=…`, even short ones. */
 const withoutSecrets = (words: readonly string[]): string[] =>
   words.map((word, index) => {
     const [, start = '', name = ''] = /^((?:--?)?([\w-]+)=)/.exec(word) ?? []
@@ -81,7 +81,7 @@ const withoutSecrets = (words: readonly string[]): string[] =>
     return flag !== undefined && isSecretName(flag) && !word.startsWith('-') ? hidden : word
   })
 
-/** Without user, password, query and fragment. */
+/** Hides the user, password, query and fragment of a URL. */
 function redactUrl(text: string): string {
   if (!URL.canParse(text)) return hidden
   const { protocol, host, pathname, username, password, search, hash } = new URL(text)

@@ -28,7 +28,7 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   readonly calls: Pick<RecentCalls, 'list' | 'find' | 'subscribe'>
   readonly reload: {
     status(): ReloadStatus
-    /** Never rejects: see the history. */
+    /** Never rejects; a failure is recorded in the history. */
     now(): Promise<unknown>
     readonly history: ReloadHistory
   }
@@ -37,7 +37,7 @@ export interface AdminContext extends Pick<ProcessState, 'archive' | 'audit' | '
   sessions(): number
   /** The URL of the MCP endpoint. */
   endpoint(): string
-  /** This worker, if there are several. */
+  /** This worker's number and the number of workers; undefined if there is only one process. */
   readonly worker?: { readonly number: number; readonly of: number } | undefined
   readonly startedAt: number
   readonly version: string

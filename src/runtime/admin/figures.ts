@@ -5,7 +5,7 @@ import type { AdminService } from '../../serve/admin/service.ts'
 import type { AdminContext } from './context.ts'
 import { maySeeAllFigures } from './visibility.ts'
 
-/** Statistics. Non-admins see only those of their own agent's calls. */
+/** Statistics of calls. Non-admins see only those of their own agent's calls. */
 export interface VisibleFigures extends Pick<AdminService, 'series' | 'stats'> {
   lately(caller: Caller): Figures
   of(caller: Caller, by: Stats['by'], name: string): Figures
@@ -18,7 +18,9 @@ const keptMs = 500
 export function createFigures({ stats, calls, current, clock }: AdminContext): VisibleFigures {
   const all = (caller: Caller) => maySeeAllFigures(caller, current())
   let latest: { readonly agent: string; readonly at: number; readonly calls: readonly CallView[] } | undefined
-  /** Cached briefly: one response may need the figures of many servers. */
+  /**
+   * The recent calls of the caller's agent. Cached briefly, because one response may need the figures of many servers.
+   */
   const own = ({ agent }: Caller): readonly CallView[] => {
     const at = clock.now()
     if (latest?.agent === agent && at - latest.at < keptMs) return latest.calls
@@ -47,7 +49,7 @@ export function createFigures({ stats, calls, current, clock }: AdminContext): V
   }
 }
 
-/** For callers who may see only their own agent's calls. */
+/** Computes figures from a list of calls, for callers who may see only their own agent's calls. */
 export function figuresOf(calls: readonly CallView[], ms: number): Figures {
   const over = calls.filter(({ outcome }) => outcome !== 'running')
   const denials = over.filter(({ outcome }) => outcome === 'denied').length
@@ -92,7 +94,7 @@ const nameBy: Readonly<Record<Stats['by'], (call: CallView) => string>> = {
   tool: ({ server, name }) => `${server}.${name}`,
 }
 
-/** Only calls of tools have a tool. */
+/** The calls to count. Statistics by tool count only tool calls; all other statistics count every call. */
 const counted = (calls: readonly CallView[], by: Stats['by']) =>
   by === 'tool' ? calls.filter(({ operation }) => operation === 'call_tool') : calls
 

@@ -47,7 +47,7 @@ export function createOverview(context: AdminContext, figures: VisibleFigures): 
 
 type Load = Pick<Overview, 'inFlight' | 'queued' | 'sessions' | 'cache'>
 
-/** Only admins see the load of other agents. */
+/** The load of the gateway. If agents are configured, only admins see the load of other agents. */
 function loadFor(caller: Caller, context: AdminContext): Load {
   const { bulkhead, cache, calls, sessions, current } = context
   if (!maySeeAllFigures(caller, current())) {
@@ -61,7 +61,7 @@ function loadFor(caller: Caller, context: AdminContext): Load {
   return { inFlight, queued, sessions: sessions(), cache: { hits, misses, joined, hitRate } }
 }
 
-/** Only admins see the error: it may quote the configuration. */
+/** The state of reloads. Only admins see the error, because it may quote the configuration. */
 export function reloadView({ reload, current }: AdminContext, admin: boolean): ReloadView {
   const { attempts, successes } = reload.status()
   const [latest] = reload.history.events
@@ -70,11 +70,13 @@ export function reloadView({ reload, current }: AdminContext, admin: boolean): R
   return { attempts, successes, lastAt: latest?.at ?? null, lastError }
 }
 
-/** Token cost of tool definitions (B8): of all tools for admins, of their own for others. */
+/**
+ * Token cost of tool definitions (B8). Admins get the cost of all tools, others that of the tools their agent may use.
+ */
 const tokenAccount = (caller: Caller, generation: Generation): TokenAccount =>
   caller.admin ? accountOfAll(generation, caller.agent) : accountOf(generation.catalog.view(caller))
 
-/** For a client that may use all tools, with this agent's exposure. */
+/** Token cost for a client that may use all tools, with the exposure of this agent. */
 export const accountOfAll = ({ catalog, policy }: Generation, agent: string = defaultAgent): TokenAccount =>
   accountOf({ shown: (exposure = policy.exposureOf(agent)) => catalog.shown(exposure) })
 

@@ -11,14 +11,14 @@ import { visibleServers } from './visibility.ts'
 
 type ServersAdmin = Pick<AdminService, 'servers' | 'server' | 'control' | 'signIn' | 'signedIn'>
 
-/** How long a response waits for an action; after that, clients poll the server's state. */
+/** How long a response waits for an action to finish. After that, clients poll the server's state. */
 const maxWaitMs = 15_000
 
 export function createServersAdmin(context: AdminContext, figures: VisibleFigures): ServersAdmin {
   const { current, breakers, audit, oauth, clock } = context
   const serverOf = (name: string): UpstreamServer | undefined => current().servers.get(name)?.server
 
-  /** Only admins see the process. */
+  /** Describes a server. Only admins see its process. */
   const viewOf = (caller: Caller, { name, status, tools }: ServerSummary): ServerView => {
     const control = serverOf(name)?.control
     const { era = null, protocolVersion = null, latencyMs = null, lastError = null } = status
@@ -43,7 +43,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
 
   const actions: Readonly<Record<ServerAction, (server: UpstreamServer) => Promise<unknown>>> = {
     restart({ name, control }) {
-      // Earlier failures do not count: the operator has fixed the cause, or wants to find out.
+      // Forget earlier failures, because the operator may have fixed the cause.
       breakers.forget(name)
       return control.restart()
     },
@@ -51,7 +51,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
       control.resume()
     },
     disable: ({ control }) => control.pause(),
-    // Each kind of client may be offered a different list.
+    // Refresh the list for each kind of client: the server may offer them different lists.
     refresh: (server) => Promise.all([server, ...server.kinds().values()].map((kind) => kind.refresh())),
   }
 
@@ -90,7 +90,7 @@ export function createServersAdmin(context: AdminContext, figures: VisibleFigure
     async signedIn(params) {
       if (!oauth) throw invalid('This gateway does not support signing in to servers.')
       const name = await oauth.finishHere(params)
-      // Refresh: earlier failures were due to the missing sign-in.
+      // Refresh the server's lists now: earlier attempts failed because the sign-in was missing.
       const server = serverOf(name)
       if (server) await settled(actions.refresh(server))
       return name

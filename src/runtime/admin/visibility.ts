@@ -6,21 +6,21 @@ import type { ServerSummary } from '../../core/source-status.ts'
 import type { ToolsQuery } from '../../serve/admin/contract.ts'
 import type { Generation } from '../generation.ts'
 
-/** Admins see all servers; others see those of their own agent. */
+/** Admins see all servers; others see those that their own agent may use. */
 export const visibleServers = (caller: Caller, { catalog }: Generation): readonly ServerSummary[] =>
   caller.admin ? catalog.summaries() : catalog.view(caller).servers()
 
-/** Without meta-tools. Returns the same array until something changes. */
+/** The tools that a caller may see, without meta-tools. Returns the same array until the tools change. */
 export const visibleTools = (caller: Caller, { catalog }: Generation): readonly Served[] =>
   withoutMetaTools(caller.admin ? catalog.everything('tool') : catalog.view(caller).list('tool'))
 
-/** Without agents in the configuration, all callers are the same agent. */
+/** Without agents in the configuration, all callers act as the same agent, so they may see all figures. */
 export const maySeeAllFigures = (caller: Caller, { policy }: Generation): boolean =>
   caller.admin || policy.agents.size === 0
 
 const known = new WeakMap<readonly Served[], readonly Served[]>()
 
-/** Memoized: dashboards poll every second, and there may be thousands of tools. */
+/** Removes meta-tools. Memoized, because dashboards poll every second and there may be thousands of tools. */
 export function withoutMetaTools(all: readonly Served[]): readonly Served[] {
   const before = known.get(all)
   if (before) return before
@@ -29,7 +29,10 @@ export function withoutMetaTools(all: readonly Served[]): readonly Served[] {
   return tools
 }
 
-/** Keeps the order in which tools are served. `total` counts all pages. */
+/**
+ * Returns the tools that match a query, one page at a time, in the order in which they are served. `total` counts all
+ * pages.
+ */
 export function selectTools(tools: readonly Served[], { query, server, cursor, limit }: ToolsQuery) {
   const words = (query ?? '').toLowerCase().split(/\s+/).filter(Boolean)
   const matching = tools.filter(
@@ -47,7 +50,7 @@ const mentions = ({ name, entry }: Served, word: string): boolean =>
     (text) => typeof text === 'string' && text.toLowerCase().includes(word),
   )
 
-/** The name of the last tool: stable when other tools are added or removed. */
+/** The cursor is the name of the page's last tool, so that it stays valid when other tools are added or removed. */
 const cursorOf = ({ name }: Served): string => Buffer.from(name).toString('base64url')
 
 function startAfter(tools: readonly Served[], cursor: string): number {

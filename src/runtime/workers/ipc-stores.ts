@@ -5,12 +5,12 @@ import type { RpcPeer } from '../../lib/port-rpc.ts'
 import { createSeal } from '../../lib/seal.ts'
 import { asBuffer, type PrimaryServiceMethods, type WorkerMember } from './primary-services.ts'
 
-// Stores that all workers share, held by the primary. Each has a fallback while the primary does not respond.
+// Stores that the primary holds for all workers. Each has a fallback while the primary does not respond.
 
-/** Larger values would delay the requests behind them on the channel. */
+/** Maximum size of a stored value. Larger values would delay the requests behind them on the channel. */
 const maxValueBytes = 1024 * 1024
 
-/** No entry is ever stored under this mark. */
+/** The result of a lookup while the primary does not respond. No entry is ever stored under the empty mark. */
 const unavailable: CacheLookup = { mark: '' }
 
 /** The result cache (F13, B10). Caches nothing while the primary does not respond. */
@@ -27,12 +27,13 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
     },
     async put(group, key, answer, now) {
       const { maxEntries, maxBytes } = limits
-      // A value that is too large still replaces the entry before it.
+      // A value that is too large is not stored, but the previous entry is still removed.
       const stored = answer.bytes.length > maxValueBytes ? { ...answer, bytes: Buffer.alloc(0), ttlMs: 0 } : answer
       usage = (await primary.request('put', group, key, stored, now, { maxEntries, maxBytes })) ?? usage
     },
     async drop(group) {
-      // A notification has no timeout, so it always arrives; the response to the next request proves that it has.
+      // Notifications have no timeout, so this one is delivered even if the primary is slow. The response to the next
+      // request proves that it was handled.
       primary.notify('drop', group)
       await readUsage()
     },
@@ -44,7 +45,7 @@ export function ipcCache(primary: RpcPeer<PrimaryServiceMethods>, limits: CacheL
   }
 }
 
-/** Rate limit buckets (F8, B10). Each worker counts alone while the primary does not respond. */
+/** Rate limit buckets (F8, B10). While the primary does not respond, each worker counts separately. */
 export const ipcBuckets = (primary: RpcPeer<PrimaryServiceMethods>, local: Buckets): Buckets => ({
   take: async (buckets, now) => (await primary.request('take', buckets, now)) ?? local.take(buckets, now),
 })
@@ -57,12 +58,12 @@ export const ipcTtlStore = (primary: RpcPeer<PrimaryServiceMethods>): TtlStore =
   get: (key, ttlMs) => primary.request('keepsakeOf', key, ttlMs),
 })
 
-/** Called by a worker that publishes. */
+/** Methods of the primary that a worker calls to publish. */
 export type PublishMethods = {
   spread(topic: string, text: string): void
 }
 
-/** Called by the primary in all other workers. */
+/** Methods of a worker that the primary calls to deliver a message from another worker. */
 export type DeliverMethods = {
   hear(topic: string, text: string): void
 }
@@ -71,7 +72,7 @@ export function ipcPubSub(primary: RpcPeer<PublishMethods>, log: Log): PubSub & 
   return { ...createTopicListeners(log), publish: (topic, text) => primary.notify('spread', topic, text) }
 }
 
-/** The primary's side: forwards a message to the other workers. */
+/** Runs in the primary: forwards a message to the other workers. */
 export const broadcastTo =
   (others: () => Iterable<{ readonly rpc: RpcPeer<DeliverMethods> }>): PublishMethods['spread'] =>
   (topic, text) => {
@@ -81,13 +82,16 @@ export const broadcastTo =
 /** The workers of this machine, as seen by one of them. */
 export interface IpcMembership extends Membership, AsyncDisposable {
   join(address: string): Promise<void>
-  /** The primary sends the list whenever it changes. */
+  /** Called by the primary whenever the list of workers changes. */
   update(members: readonly WorkerMember[]): void
   /** The address of the oldest worker, which serves the dashboard; undefined if that is this worker. */
   lead(): string | undefined
 }
 
-/** Only workers have `secret`; `self` must never be reused. */
+/**
+ * The membership of one worker. `secret` is known to workers only; `self` is this worker's name, which must never be
+ * reused.
+ */
 export function ipcMembership(primary: RpcPeer<PrimaryServiceMethods>, secret: string, self: string): IpcMembership {
   const seal = createSeal(secret)
   let members: readonly WorkerMember[] = []
@@ -111,7 +115,7 @@ export function ipcMembership(primary: RpcPeer<PrimaryServiceMethods>, secret: s
     forget: (session) => primary.notify('forget', session),
     sign: (text) => seal.close(text, 'fleet'),
     verify: (signed) => seal.open(signed, 'fleet'),
-    // The primary notices when this process exits.
+    // Nothing to do: the primary notices when this process exits.
     async [Symbol.asyncDispose]() {},
   }
 }

@@ -5,11 +5,11 @@ import { memoryBuckets } from '../../stores/buckets.ts'
 import { memoryCache } from '../../stores/cache.ts'
 import { memoryTtlStore } from '../../stores/ttl-store.ts'
 
-/** Called by workers. */
+/** Methods of the primary that workers call. */
 export type PrimaryServiceMethods = {
   take: Buckets['take']
   get: CacheStore['get']
-  /** `limits` come from the current configuration, which only workers load. */
+  /** `limits` are those of the current configuration, which only workers load. */
   put(group: string, key: string, answer: CachedAnswer, now: number, limits: CacheLimits): CacheUsage
   drop(group: string): void
   clear(): void
@@ -25,7 +25,7 @@ export type PrimaryServiceMethods = {
 /** The state that the workers of one machine share: rate limits, cache, sessions, membership. */
 export interface PrimaryServices {
   readonly registry: ReturnType<typeof createWorkerRegistry>
-  /** The methods for one worker; `joined` is called when it listens. */
+  /** The methods for the worker named `name`. `joined` is called when that worker starts to listen. */
   methodsFor(name: string, joined: () => void): PrimaryServiceMethods
 }
 
@@ -68,13 +68,13 @@ export function createPrimaryServices(clock: Clock): PrimaryServices {
   }
 }
 
-/** Depending on how it is copied, a Buffer arrives as a Uint8Array. */
+/** Converts received bytes to a Buffer: depending on how a Buffer is copied, it arrives as a Uint8Array. */
 export const asBuffer = (bytes: Uint8Array): Buffer =>
   Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
 export interface WorkerMember {
   readonly name: string
-  /** Where it accepts requests that other workers forward. */
+  /** The address where the worker accepts requests forwarded by other workers. */
   readonly address: string
 }
 
@@ -84,15 +84,18 @@ interface SessionRecord {
   readonly until: number
 }
 
-/** Longer than the maximum idle time of a session. */
+/** How long a session record is kept; longer than the maximum idle time of a session. */
 const sessionMs = 2 * 3_600_000
-/** Each worker has at most 10,000 sessions; records of exited workers are kept too. */
+/**
+ * Maximum number of session records. Each worker has at most 10,000 sessions, and records of exited workers are kept
+ * too.
+ */
 const maxSessions = 200_000
 
 /** The workers and their addresses, and the session records that let one worker continue a session of another. */
 export function createWorkerRegistry(clock: Clock, { max = maxSessions } = {}) {
   const addresses = new Map<string, string>()
-  /** Least recently updated first. */
+  /** Session records, the least recently updated first. */
   const sessions = new Map<string, SessionRecord>()
 
   const evict = () => {

@@ -12,22 +12,22 @@ import { connectRpc, type PrimaryMethods, type WorkerIdentity, type WorkerMethod
 export interface PrimaryOptions {
   readonly workers: number
   readonly interrupted: AbortSignal
-  /** A worker that takes longer to stop is killed. */
+  /** How long a worker may take to stop before it is killed. */
   readonly stopTimeoutMs: number
-  /** All workers listen; `facts` come from the first of them. */
+  /** Called when all workers listen. `facts` come from the first of them. */
   listening(facts: unknown): void
   readonly clock: Clock
   readonly log: Log
 }
 
-/** A worker that exits sooner counts as another failure in a row. */
+/** How long a worker must run for its exit not to count as another failure in a row. */
 const stableMs = 60_000
 const firstPauseMs = 100
 const maxPauseMs = 30_000
 
 /**
- * Runs workers until interrupted, restarts those that exit, and holds the state that they share. It serves no requests
- * itself, so no client can crash it. Resolves to the exit code.
+ * Runs workers until interrupted, restarts those that exit, and holds the state that they share. The primary serves no
+ * requests itself, so no client can crash it. Resolves to the exit code.
  */
 export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const { workers: of, interrupted, clock, log } = options
@@ -75,7 +75,7 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
     for (const before of [...handles]) {
       before.retired = true
       const next = start(before.number)
-      // Not restarted if it exits before it listens.
+      // While `retired` is set, the new worker is not restarted if it exits before it listens.
       next.retired = true
       const failed = await Promise.race([next.listening.then(() => undefined), next.ended])
       if (interrupted.aborted) return
@@ -99,14 +99,15 @@ export async function runWorkers(options: PrimaryOptions): Promise<number> {
   const killAll = () => {
     for (const { kill } of handles) kill()
   }
-  // Windows has no SIGUSR2, and listening for it throws there.
+  // Skip Windows, which has no SIGUSR2: listening for it would throw.
   if (process.platform !== 'win32') process.on('SIGUSR2', replace)
-  // Leave no orphans. If this process is killed, workers notice the closed channel and exit.
+  // Leave no orphans. If this process is killed instead, workers notice the closed channel and exit.
   process.on('exit', killAll)
   try {
     const stop = interrupted.aborted ? Promise.resolve() : once(interrupted, 'abort').then(() => {})
     const first = start(1)
-    // A problem that stops the first worker would stop all of them; it has logged the reason.
+    // If the first worker exits before it listens, exit too: the others would fail in the same way. The worker has
+    // logged the reason.
     const failed = await Promise.race([first.listening.then(() => undefined), first.ended, stop])
     if (failed) return failed.code ?? 1
     const rest = Array.from({ length: of - 1 }, (_, index) => start(index + 2).listening)
@@ -127,12 +128,12 @@ interface WorkerHandle {
   readonly number: number
   readonly name: string
   readonly rpc: RpcPeer<WorkerMethods>
-  /** Resolves once it listens, to the facts that it reported. */
+  /** Resolves when the worker listens, to the facts that it reported. */
   readonly listening: Promise<unknown>
   readonly ended: Promise<WorkerExit>
-  /** Already replaced; do not restart it on exit. */
+  /** Set if the worker must not be restarted when it exits. */
   retired: boolean
-  /** Graceful stop; killed after the timeout. */
+  /** Stops the worker gracefully, and kills it after the timeout. */
   stop(timeoutMs: number, how?: { readonly replaced: boolean }): void
   kill(): void
 }
@@ -146,7 +147,7 @@ interface WorkerHandleOptions extends Pick<PrimaryOptions, 'clock' | 'log'>, Omi
   methods(name: string): Omit<PrimaryMethods, 'listening'>
 }
 
-/** The only requests to workers are for metrics, and a busy worker needs a moment to answer. */
+/** Timeout for requests to workers. They are only asked for metrics, and a busy worker needs a moment to answer. */
 const metricsTimeoutMs = 2_000
 
 function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): WorkerHandle {
@@ -156,7 +157,7 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
   const listening = Promise.withResolvers<unknown>()
   const ended = Promise.withResolvers<WorkerExit>()
   worker.on('exit', (code, signal) => ended.resolve({ code, signal }))
-  // A broken channel also causes `exit`.
+  // Ignore the error of a broken channel, because `exit` follows.
   worker.on('error', () => {})
   const kill = () => void worker.process.kill('SIGKILL')
   const port: RpcPort = {
@@ -174,7 +175,7 @@ function startWorker({ number, of, methods, clock, log }: WorkerHandleOptions): 
     ended: ended.promise,
     retired: false,
     stop(timeoutMs, { replaced } = { replaced: false }) {
-      // It does not handle messages before it listens.
+      // Wait until the worker listens: before that, it does not handle messages.
       void listening.promise.then(() => rpc.notify('stop', replaced))
       const timer = clock.after(timeoutMs, kill)
       void ended.promise.then(() => timer[Symbol.dispose]())

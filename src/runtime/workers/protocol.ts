@@ -6,19 +6,19 @@ import type { DeliverMethods, PublishMethods } from './ipc-stores.ts'
 import type { PrimaryServiceMethods, WorkerMember } from './primary-services.ts'
 
 // The IPC protocol between the primary and its workers. During an upgrade, new workers talk to an older primary until
-// all are replaced, so names of methods and members are a wire format.
+// all are replaced, so the names of methods and members are a wire format that must stay compatible.
 
-/** The environment variable with the worker's identity, as JSON. */
+/** The environment variable that contains the worker's identity as JSON. */
 export const workerVariable = 'TOOLWAY_WORKER'
 
 export interface WorkerIdentity {
-  /** Unique among all workers that ever ran, so that tokens issued by a predecessor are not mistaken for its own. */
+  /** Unique among all workers that ever ran, so that a worker does not mistake its predecessor's tokens for its own. */
   readonly name: string
   readonly number: number
   readonly of: number
 }
 
-/** Called by workers. */
+/** Methods of the primary that workers call. */
 export type PrimaryMethods = PrimaryServiceMethods &
   PublishMethods & {
     listening(facts: unknown): void
@@ -26,10 +26,10 @@ export type PrimaryMethods = PrimaryServiceMethods &
     pages(accept?: string): Promise<readonly WorkerMetricsPage[]>
   }
 
-/** Called by the primary. */
+/** Methods of a worker that the primary calls. */
 export type WorkerMethods = DeliverMethods & {
   members(members: readonly WorkerMember[]): void
-  /** `replaced`: another worker listens at the same address, so clients can reconnect there. */
+  /** `replaced` is true if another worker listens at the same address, so that clients can reconnect there. */
   stop(replaced: boolean): void
   page(accept?: string): MetricsPage | undefined
 }
@@ -44,13 +44,13 @@ export interface WorkerMetricsPage extends MetricsPage {
 }
 
 export interface ConnectOptions extends Pick<PortRpcOptions, 'port' | 'methods' | 'timeoutMs'> {
-  /** Names the other end in the log. */
+  /** The name of the other end in the log. */
   readonly peer: string
   readonly clock: Clock
   readonly log: Log
 }
 
-/** An RPC connection that carries `ToolwayError`s and logs when the other end stops responding. */
+/** Opens an RPC connection that transmits `ToolwayError`s and logs when the other end stops responding. */
 export function connectRpc<Remote extends RpcMethods>({ peer, log, ...options }: ConnectOptions): RpcPeer<Remote> {
   return createPortRpc<Remote>({
     ...options,

@@ -17,19 +17,19 @@ import {
 
 export interface WorkerProcess {
   readonly shared: SharedServices
-  /** Aborted when the primary requests a stop or has exited. */
+  /** Aborted when the primary requests a stop, or has exited. */
   readonly stopped: AbortSignal
   /** Resolves when the primary has exited. */
   readonly gone: Promise<void>
-  /** Whether another worker has replaced it. */
+  /** Whether another worker has replaced this one. */
   readonly replaced: boolean
   listening(facts: unknown): void
 }
 
-/** Longer than the primary waits for the slowest of the other workers. */
+/** Timeout for metrics; longer than the primary waits for the slowest of the other workers. */
 const metricsTimeoutMs = 3_000
 
-/** Undefined if this process is not a worker. */
+/** The worker that this process is; undefined if it is not a worker. */
 export function currentWorker(env: Readonly<Record<string, string | undefined>>): WorkerProcess | undefined {
   const { worker } = cluster
   const identity = env[workerVariable]
@@ -43,10 +43,10 @@ export function currentWorker(env: Readonly<Record<string, string | undefined>>)
   let topics: Pick<TopicListeners, 'deliver'> | undefined
   let page: ((accept?: string) => MetricsPage) | undefined
 
-  // Writing to a channel that has just closed emits an error; `disconnect` follows.
+  // Ignore errors of the channel: writing to one that has just closed emits an error, and `disconnect` follows.
   worker.on('error', () => {})
   const primaryExited = () => {
-    // Without this, Node exits at once, with calls in progress.
+    // Without this, Node would exit at once and abort calls in progress.
     worker.exitedAfterDisconnect = true
     stop.abort()
     gone.resolve()
@@ -125,22 +125,22 @@ const toParent: RpcPort = {
 
 /** Services that the workers of one gateway share. */
 export interface SharedServices {
-  /** This worker's number, from 1, and the number of workers. */
+  /** This worker's number, counted from 1, and the total number of workers. */
   readonly number: number
   readonly of: number
   open(options: SharedServicesOptions): Promise<SharedStores>
-  /** Undefined until `open`. */
+  /** Undefined before `open` is called. */
   readonly membership: IpcMembership | undefined
-  /** `address` is where other workers reach this one. */
+  /** Joins the workers; `address` is where other workers reach this one. */
   join(address: string): Promise<void>
-  /** The address of the worker that serves the dashboard and its logins; undefined if it is this one. */
+  /** The address of the worker that serves the dashboard and its logins; undefined if that is this worker. */
   lead(): string | undefined
-  /** Adds the metrics of all other workers to those of this one. */
+  /** Returns a function that merges the metrics of all other workers with `own`. */
   pages(own: (accept?: string) => MetricsPage): (accept?: string) => Promise<MetricsPage>
 }
 
 interface SharedServicesOptions {
-  /** Used while the primary does not respond. */
+  /** Buckets to use while the primary does not respond. */
   readonly local: Buckets
   readonly limits: CacheLimits
   /** The secret in the state folder, which all workers share. */
@@ -155,21 +155,21 @@ interface SharedStores {
   readonly membership: IpcMembership
   readonly pubSub: PubSub
   readonly ttlStore: TtlStore
-  /** Seals cursors and other tokens that clients hold. */
+  /** The key that seals cursors and other tokens that clients hold. */
   readonly secret: string
   /** Whether the primary responds. */
   readonly up: boolean
 }
 
 interface Family {
-  /** HELP and TYPE lines. */
+  /** The lines with HELP and TYPE. */
   readonly header: Set<string>
   readonly samples: string[]
 }
 
 /**
  * Merges the metrics of several workers into one page, grouped by family as the format requires. Each sample gets a
- * `worker` label; nothing is summed up, because queries can do that.
+ * `worker` label. Samples are not summed, because queries can do that.
  */
 export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
   const families = new Map<string, Family>()
@@ -193,7 +193,7 @@ export function mergeMetrics(pages: readonly WorkerMetricsPage[]): MetricsPage {
   return { contentType: pages[0]?.contentType ?? 'text/plain', body: text.map((line) => `${line}\n`).join('') }
 }
 
-/** Metric names contain no brace, so the first one starts the labels. */
+/** Adds the `worker` label to a sample. Metric names do not contain braces, so the first brace starts the labels. */
 function labelled(line: string, worker: number): string {
   const [, name = '', rest = ''] = /^([^{\s]+)(.*)$/.exec(line) ?? []
   const labels = rest.startsWith('{') ? `,${rest.slice(1)}` : `}${rest}`

@@ -27,7 +27,7 @@ export function createDashboardChat(options: {
   const { chat, access, clock, log } = options
   return {
     view: (): ChatView => ({ models: chat?.()?.models() ?? [] }),
-    /** Streams an answer; rejects if there is no model. */
+    /** Streams an answer. Rejects if there is no model. */
     async answer(
       { agent, messages, mode, model: asked }: ChatInput,
       { caller, signal, response }: { caller: Caller; signal: AbortSignal; response: ServerResponse },
@@ -53,7 +53,9 @@ export function createDashboardChat(options: {
   }
 }
 
-/** Drops the client-side tool calls, which the dashboard does not have. */
+/**
+ * Converts an event for the dashboard. Omits client-side tool calls, because the dashboard offers no tools of its own.
+ */
 function streamEvent(event: ChatEvent): ChatStreamEvent {
   if (event.kind !== 'end') return event
   const { kind, reason, usage, model, notes } = event

@@ -3,31 +3,34 @@ import type { ServerView } from './schemas/catalog.ts'
 import type { Overview, ReloadEvent } from './schemas/figures.ts'
 
 /**
- * The types of the admin API, which the dashboard imports. Times are milliseconds since the epoch, durations
+ * The types of the admin API, which the dashboard imports. Times are in milliseconds since the epoch, durations in
  * milliseconds. Requests other than GET that authenticate with the cookie need the header `Toolway-Admin: 1`.
  */
 export type * from './schemas/calls.ts'
 export type * from './schemas/catalog.ts'
 export type * from './schemas/figures.ts'
 
-/** The events of GET events: `event:` is the kind, `data:` the value. The stream starts with one of each. */
+/**
+ * The events sent by GET events. `event:` is one of the keys below, `data:` its value. The stream starts with one event
+ * of each kind.
+ */
 export interface AdminEvents {
-  /** Once a second. */
+  /** Sent once a second. */
   readonly overview: Overview
-  /** Calls that began or ended, a few times a second, newest last; under load some are dropped. */
+  /** Calls that began or ended, newest last. Sent a few times a second; under load, some calls are dropped. */
   readonly calls: readonly CallView[]
-  /** All servers, whenever one has changed. */
+  /** All servers. Sent whenever one of them has changed. */
   readonly servers: readonly ServerView[]
-  /** The latest reload, if any; admins only. */
+  /** The latest reload, if there was one. Sent to admins only. */
   readonly reload: ReloadEvent
 }
 
 /**
- * The server-sent events of POST chat, one per `data:`. The stream starts with `start` and ends with `end` or `error`;
- * closing it cancels the answer.
+ * The server-sent events of POST chat, one in each `data:`. The stream starts with `start` and ends with `end` or
+ * `error`. Closing the stream cancels the answer.
  */
 export type ChatStreamEvent =
-  /** In the audit log, this id is the parent of the calls that the answer makes. */
+  /** In the audit log, `id` is the parent of the calls that the answer makes. */
   | { readonly kind: 'start'; readonly id: string; readonly model: string }
   | { readonly kind: 'stage'; readonly stage: ChatStageName; readonly round: number }
   | {

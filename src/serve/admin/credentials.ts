@@ -10,7 +10,7 @@ import { HttpError } from '../errors.ts'
 export interface AdminUser {
   readonly caller: Caller
   readonly identity: AuthIdentity
-  /** Rejects once the credential is invalid. */
+  /** Authenticates the credential again. Rejects if it is no longer valid. */
   reauthenticate(): Promise<AuthIdentity>
 }
 
@@ -21,14 +21,14 @@ export function createCredentials(options: {
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly authenticate: Authenticate
   readonly admit: Admit
-  /** Distinguishes the cookies of several gateways on one machine. */
+  /** The gateway's port, which distinguishes the cookies of several gateways on one machine. */
   readonly port: number
   readonly clock: Clock
 }) {
   const { access, authenticate, admit, port, clock } = options
   const logins = createLogins(clock)
 
-  /** A login is valid only while its credential is. */
+  /** Checks the credential of a login again: a login is valid only while its credential is. */
   const identityOf = async (login: Login): Promise<AuthIdentity> => {
     if (logins.find(login.id) !== login) throw over()
     try {
@@ -50,7 +50,7 @@ export function createCredentials(options: {
     const header = request.headers['toolway-agent']
     const asked = typeof header === 'string' ? header : undefined
     const agent = agentFor(access, { ...identity, address }, asked)
-    // Server-side state of tool calls from the dashboard is kept per principal.
+    // Servers keep the state of tool calls from the dashboard per principal.
     const session = `admin ${identity.principal}`
     return { caller: { ...identity, agent, asked, address, session, capabilities: {} }, identity, reauthenticate }
   }
@@ -81,7 +81,7 @@ export function createCredentials(options: {
       const user = userOf(request, identity, () => identityOf(login))
       return { user, cookie: setCookie(request, port, login) }
     },
-    /** Returns a cookie that deletes the login in the browser. */
+    /** Ends the login and returns a cookie that deletes it in the browser. */
     logOut(request: IncomingMessage): string {
       const login = loginOf(request)
       if (login) {
@@ -95,7 +95,7 @@ export function createCredentials(options: {
 
 const over = () => HttpError.of('AUTH_REQUIRED', 'Your login has expired: log in again.')
 
-/** Browsers share cookies between ports, so the name contains the port. */
+/** The name of the cookie. It contains the port, because browsers share cookies between ports. */
 const nameOn = (port: number): string => `toolway_admin_${port}`
 
 function cookieOf({ headers }: IncomingMessage, port: number): string | undefined {
@@ -107,18 +107,18 @@ function cookieOf({ headers }: IncomingMessage, port: number): string | undefine
   return undefined
 }
 
-/** Without a login, returns the cookie that deletes it. */
+/** The Set-Cookie header for a login. Without a login, returns the header that deletes the cookie. */
 function setCookie(request: IncomingMessage, port: number, login?: Login): string {
   const value = login?.id ?? ''
   const seconds = login ? loginMs / 1000 : 0
-  // Behind a TLS proxy the browser must not send it unencrypted.
+  // Behind a TLS proxy, the browser must not send the cookie unencrypted.
   const secure = request.headers.origin?.startsWith('https://') ? '; Secure' : ''
   return `${nameOn(port)}=${value}; Path=/admin/api; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
 }
 
 /**
- * CSRF protection: only our own page can set a custom header, and a Sec-Fetch-Site header must name the same origin.
- * SameSite alone is not sufficient, because it treats all of localhost as one site.
+ * CSRF protection. Only the dashboard's own page can set a custom header, and a Sec-Fetch-Site header must name the
+ * same origin. SameSite alone is not sufficient, because it treats all of localhost as one site.
  */
 function checkOurPage({ method, headers }: IncomingMessage): void {
   const site = headers['sec-fetch-site']
@@ -132,24 +132,24 @@ function checkOurPage({ method, headers }: IncomingMessage): void {
 
 const refused = (sentence: string) => HttpError.of('DENIED_BY_POLICY', sentence, { rule: 'admin.csrf' })
 
-/** The credential stays here; the browser has only the id. */
+/** A browser's login. The credential stays in the gateway; the browser gets only the id. */
 interface Login {
   readonly id: string
   readonly authorization: string
-  /** The identity at login. */
+  /** The identity at the time of login. */
   readonly identity: AuthIdentity
   readonly until: number
 }
 
-/** Longer than a working day. */
+/** Lifetime of a login; longer than a working day. */
 export const loginMs = 12 * 3_600_000
 
-/** Per principal, so that repeated logins evict only one's own. */
+/** Maximum number of logins per principal, so that repeated logins end only the principal's own. */
 const maxOfOne = 16
 const maxOfAll = 1_000
 
 export function createLogins(clock: Clock) {
-  // Keyed by digest, so that lookup timing reveals nothing about ids; oldest first.
+  // The oldest first. The keys are digests, so that the timing of a lookup reveals nothing about ids.
   const logins = new Map<string, Login>()
 
   const end = ({ id }: Login) => void logins.delete(digest(id))
@@ -169,7 +169,7 @@ export function createLogins(clock: Clock) {
       logins.set(digest(id), login)
       return login
     },
-    /** Undefined once it has expired. */
+    /** Finds a login; undefined if it has expired. */
     find(id: string): Login | undefined {
       const login = logins.get(digest(id))
       return login && login.until > clock.monotonic() ? login : undefined

@@ -31,7 +31,7 @@ import { routes } from './routes.ts'
 import type { AdminService } from './service.ts'
 
 export interface HttpEndpoint extends Disposable {
-  /** Returns false if there is nothing at this path. */
+  /** Handles a request. Returns false if there is nothing at this path. */
   handle(request: IncomingMessage, response: ServerResponse, path: string): boolean
 }
 
@@ -41,7 +41,7 @@ export interface ListeningServer {
   readonly url: string
   readonly port: number
   readonly hosts: Hosts
-  /** Limits invalid credentials per address, for all endpoints together. */
+  /** Authenticates a request. Limits invalid credentials per address, for all endpoints together. */
   readonly admit: Admit
   readonly bodies: RequestBodies
   sessions(): number
@@ -89,7 +89,7 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
   const answer = async (request: IncomingMessage, response: ServerResponse, path: string) => {
     const { route, target } = find(request.method ?? '', path)
     if (draining) throw HttpError.of('OVERLOADED', 'This gateway is shutting down.', { retryAfterMs: 1_000 })
-    // Authenticate before validating the query.
+    // Authenticate first, so that errors in the query are reported to authenticated users only.
     const user = route.access === 'anyone' ? undefined : await admitted(request, route)
     const query = readQuery(request.url ?? '', route.query)
     const bytes =
@@ -110,7 +110,10 @@ export function createAdminEndpoint(options: AdminEndpointOptions): HttpEndpoint
     throw onlyForAdmins(path)
   }
 
-  /** Audits rejected requests like the MCP endpoint (F11), except GET session without a credential. */
+  /**
+   * Audits rejected requests in the same way as the MCP endpoint (F11). GET session without a credential is not
+   * audited.
+   */
   const recordRejection = (request: IncomingMessage, refusal: HttpError, path: string) => {
     const { method, headers } = request
     if (method === 'GET' && path === 'session' && headers.authorization === undefined) return
@@ -162,7 +165,7 @@ const onlyForAdmins = (path: string): HttpError =>
     { rule: forAdmins },
   )
 
-/** Denied agents and admin routes are recorded where they are decided. */
+/** Whether the rejection was recorded already: denied agents and admin routes are recorded where they are decided. */
 const isRecorded = ({ details: { data } }: HttpError): boolean => {
   const { code, rule } = (data ?? {}) as { code?: string; rule?: string }
   return code === 'INVALID_AGENT_ID' || rule === forAdmins
@@ -191,5 +194,5 @@ async function answerMetrics(
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': Buffer.byteLength(body) }).end(body)
 }
 
-/** Callers that may act as any agent, and everyone if no credential is required. */
+/** Whether a caller may see metrics: callers that may act as any agent, and everyone if no credential is required. */
 const maySee = ({ authenticated, admin, agents }: AuthIdentity): boolean => !authenticated || admin || agents === '*'

@@ -15,35 +15,35 @@ type Source = Pick<AdminService, 'overview' | 'servers' | 'calls' | 'onCalls' | 
 interface Reader {
   readonly caller: Caller
   readonly response: ServerResponse
-  /** Unsent calls, by id. */
+  /** Calls that were not sent yet, by id. */
   readonly pending: Map<string, CallView>
   /** The list of servers that was sent last. */
   servers: Buffer | undefined
   sentAt: number
 }
 
-/** Calls are sent on each tick, the rest once a second. */
+/** Interval for sending calls. All other events are sent once a second. */
 const tickMs = 250
 const ticksPerOverview = 4
 
-/** With more unread bytes, events are skipped: they only describe the current state. */
+/** Maximum unread bytes per reader. Above this, events are skipped, because they only describe the current state. */
 const maxUnread = 256 * 1024
 
 const maxReaders = 64
-/** Leaves room for admins. */
+/** Maximum streams before non-admins are rejected, so that there is room for admins. */
 const maxForGuests = maxReaders / 2
 
 const maxCalls = 100
 const maxNews = 2_000
 const silentMs = 15_000
 
-/** The event streams of all dashboards. Does no work without readers. */
+/** The event streams of all dashboards. No work is done while there are no readers. */
 export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   const readers = new Set<Reader>()
   let watching: DisposableStack | undefined
   let ticks = 0
 
-  /** Returns false if the reader is behind. */
+  /** Sends an event. Returns false if the reader is too far behind. */
   const send = (reader: Reader, event: keyof AdminEvents, data: Buffer): boolean => {
     if (reader.response.writableLength > maxUnread) return false
     reader.response.write(eventBytes({ event, data }))
@@ -51,7 +51,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     return true
   }
 
-  /** Computes the value once for all readers with the same rights. */
+  /** Caches the value that `make` returns for all readers with the same rights. */
   const shared = (make: (caller: Caller) => unknown) => {
     const made = new Map<string, Buffer>()
     return ({ caller }: Reader): Buffer => {
@@ -79,7 +79,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
         send(reader, 'overview', overviewOf(reader))
         sendServers(reader, serversOf(reader))
       }
-      // While data is unread, a comment would hide that the reader has stalled.
+      // Send a keep-alive comment only if nothing is unread; otherwise it would hide that the reader has stalled.
       if (clock.monotonic() - reader.sentAt >= silentMs && reader.response.writableLength === 0) {
         reader.response.write(keepAlive)
         reader.sentAt = clock.monotonic()
@@ -91,7 +91,7 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
     for (const { caller, pending } of readers) {
       for (const call of calls) {
         if (!caller.admin && call.agent !== caller.agent) continue
-        // Move it to the end: under load the oldest are dropped.
+        // Move the call to the end, because under load the oldest ones are dropped.
         pending.delete(call.id)
         pending.set(call.id, call)
         if (pending.size > maxNews) pending.delete(pending.keys().next().value as string)
@@ -131,11 +131,11 @@ export function createLiveEvents(admin: Source, clock: Clock, log: Log) {
   }
 
   return {
-    /** Turns the response into a stream; throws OVERLOADED at the limit. */
+    /** Turns the response into an event stream. Throws OVERLOADED if too many are open. */
     open(caller: Caller, response: ServerResponse): void {
       if (readers.size >= (caller.admin ? maxReaders : maxForGuests)) throw tooManyReaders(readers.size)
       const reader: Reader = { caller, response, pending: new Map(), servers: undefined, sentAt: clock.monotonic() }
-      // Do everything that can fail before the stream starts.
+      // Before the stream starts, compute everything that can fail.
       const overview = bytesOf(admin.overview(caller))
       const servers = bytesOf(admin.servers(caller))
       const calls = bytesOf(admin.calls(caller, { limit: maxCalls }).toReversed())

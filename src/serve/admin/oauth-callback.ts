@@ -6,13 +6,14 @@ import type { AdminService } from './service.ts'
 
 export const callbackPath = '/oauth/callback'
 
-/** Uses the host that the browser used, which has been checked. */
+/** The redirect URL. It has the host that the browser used, which was already checked. */
 export const callbackOf = ({ headers }: IncomingMessage): URL =>
   new URL(callbackPath, headers.origin ?? `http://${headers.host}`)
 
 /**
- * Handles the redirect from an authorization server. It carries no credential, because the browser sends no
- * SameSite=Strict cookie from another site: the parameters must belong to a pending sign-in and are accepted once.
+ * Handles the redirect from an authorization server. The request carries no credential, because browsers do not send a
+ * SameSite=Strict cookie when they come from another site. Instead, the parameters must belong to a pending sign-in,
+ * and they are accepted only once.
  */
 export async function answerCallback(
   request: IncomingMessage,

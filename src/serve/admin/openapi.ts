@@ -69,7 +69,7 @@ function operation(route: Route): object {
 const success = (content: object | undefined) =>
   content ? { 200: { description: 'OK', content } } : { 204: { description: 'No content' } }
 
-/** `GET servers/{name}` becomes `getServersName`. */
+/** The operation ID of a route: `GET servers/{name}` becomes `getServersName`. */
 const operationId = (method: string, path: string): string =>
   method.toLowerCase() + path.replace(/(?:^|\W+)(\w)/g, (_, letter: string) => letter.toUpperCase()).replace(/\W/g, '')
 
@@ -77,13 +77,13 @@ function queryParameters(query: z.ZodObject): object[] {
   const { properties = {}, required = [] } = z.toJSONSchema(query, { io: 'input' })
   const output = z.toJSONSchema(query, { io: 'output' }).properties ?? {}
   return Object.keys(properties).map((name) => {
-    // Query values are strings; document the type after coercion.
+    // Query values are strings, so document the type after coercion.
     const { description, ...schema } = output[name] as { description?: string }
     return { name, in: 'query', required: required.includes(name), description, schema }
   })
 }
 
-/** Refers to a named schema; inlines any other. */
+/** Returns a reference to a named schema; other schemas are inlined. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object {
   const id = namedSchemas.get(schema)?.id
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` }
@@ -91,5 +91,5 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output' = 'output'): object 
   return plain(z.toJSONSchema(schema, { io }))
 }
 
-/** Removes the keywords of stand-alone schemas. */
+/** Removes the keywords that are only for stand-alone schemas. */
 const plain = ({ $schema: _, $id: __, ...schema }: Record<string, unknown>): object => schema

@@ -9,7 +9,10 @@ import type { AdminUser, Credentials } from './credentials.ts'
 import type { LiveEvents } from './live-events.ts'
 import type { AdminService } from './service.ts'
 
-/** Matches paths below `/admin/api/`. Literal segments take precedence over parameters. */
+/**
+ * Returns a function that finds the route for a path below `/admin/api/`. Literal segments take precedence over
+ * parameters.
+ */
 export function createRouter(routes: readonly Route[]) {
   const patterns = [...Map.groupBy(routes, ({ path }) => path)]
     .map(([path, sharing]) => ({ parts: path.split('/'), sharing }))
@@ -28,7 +31,7 @@ export function createRouter(routes: readonly Route[]) {
   }
 }
 
-/** HEAD is not supported for streams, which would never end. */
+/** Whether a route supports HEAD. Streams do not, because they would never end. */
 const isReadable = ({ method, stream }: Route) => method === 'GET' && !stream
 
 const isName = (part: string) => part.startsWith('{')
@@ -83,7 +86,7 @@ type Output<T> = T extends z.ZodType ? z.output<T> : undefined
 export interface Route extends RouteDetails<z.ZodObject | undefined, z.ZodObject | undefined, never> {
   readonly access: 'anyone' | 'guest' | 'admin'
   readonly method: 'GET' | 'POST' | 'DELETE'
-  /** Below `/admin/api/`, with at most one parameter in braces. */
+  /** Path below `/admin/api/`, with at most one parameter in braces. */
   readonly path: string
   readonly summary: string
 }
@@ -91,15 +94,15 @@ export interface Route extends RouteDetails<z.ZodObject | undefined, z.ZodObject
 interface RouteDetails<Query, Body, Input> {
   readonly query?: Query
   readonly body?: Body
-  /** By default the limit of the MCP endpoint. */
+  /** Maximum size of the body; by default that of the MCP endpoint. */
   readonly maxBody?: number
-  /** The schema of the response; without one the route responds with 204. */
+  /** The schema of the response. A route without one responds with 204. */
   readonly answer?: z.ZodType
   readonly stream?: true
   run(request: Input, context: RouteContext): unknown
 }
 
-/** Infers the types of query and body from their schemas. */
+/** Creates a function that defines routes. It infers the types of query and body from their schemas. */
 const routeFor =
   <User>(access: Route['access']) =>
   <Query extends z.ZodObject | undefined = undefined, Body extends z.ZodObject | undefined = undefined>(
@@ -118,10 +121,10 @@ export const publicRoute = routeFor<unknown>('anyone')
 export const userRoute = routeFor<Authenticated>('guest')
 export const adminRoute = routeFor<Authenticated>('admin')
 
-/** A route returns this if it has sent the response itself. */
+/** Returned by a route that has sent the response itself. */
 export const answered = Symbol('answered')
 
-/** Empty values count as missing. */
+/** Parses and validates the query of a URL. Parameters with an empty value count as missing. */
 export function readQuery(url: string, schema: z.ZodObject | undefined): unknown {
   const start = url.indexOf('?')
   const params = new URLSearchParams(start < 0 ? '' : url.slice(start + 1))
@@ -130,7 +133,7 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
   for (const [name, value] of params) {
     if (value === '') continue
     if (Object.hasOwn(values, name)) throw bad(`The query parameter ${shown(name)} occurs twice.`)
-    // Assigning to __proto__ would not create a property.
+    // Do not assign: an assignment to __proto__ would not create a property.
     Object.defineProperty(values, name, { value, enumerable: true })
   }
   return checked(schema, values, 'query')
@@ -138,7 +141,10 @@ export function readQuery(url: string, schema: z.ZodObject | undefined): unknown
 
 export const parseInput = (bytes: Buffer, schema: z.ZodObject): unknown => checked(schema, parsed(bytes), 'body')
 
-/** Keeps the original bytes; throws if the body is ambiguous. */
+/**
+ * Returns a member of the body with its original bytes. Throws if the body is ambiguous, for example because of
+ * duplicate keys.
+ */
 export function memberOf(bytes: Buffer, name: string): Json | undefined {
   try {
     return Json.parse(bytes.toString('utf8')).member(name)
@@ -159,7 +165,7 @@ function checked(schema: z.ZodObject, value: unknown, what: string): unknown {
 }
 
 function parsed(bytes: Buffer): unknown {
-  // Arguments are serialized again, which recurses.
+  // Limit the depth, because arguments are serialized again, which is recursive.
   if (extentOf(bytes).depth > maxDepth) throw bad(`The body nests deeper than ${maxDepth} levels.`)
   try {
     return JSON.parse(bytes.toString('utf8'))

@@ -3,8 +3,8 @@ import type { Json } from '../../core/json.ts'
 import type * as view from './contract.ts'
 
 /**
- * The operations of the admin API. Methods with a caller show what the caller's agent may see, and everything to
- * admins; methods without one are for admins only, which the routes enforce.
+ * The operations of the admin API. A method with a caller shows admins everything, and others what their agent may see.
+ * Methods without a caller are for admins only, which the routes enforce.
  */
 export interface AdminService {
   overview(caller: Caller): view.Overview
@@ -12,11 +12,14 @@ export interface AdminService {
   stats(caller: Caller, by: view.Stats['by']): view.Stats
   servers(caller: Caller): readonly view.ServerView[]
   server(caller: Caller, name: string): view.ServerDetail
-  /** Resolves when the action is done or takes too long. */
+  /** Resolves when the action is done, or when it takes too long to wait for. */
   control(caller: Caller, name: string, action: ServerAction): Promise<view.ServerView>
-  /** Starts an OAuth sign-in, which redirects to `redirect`. Undefined if sign-in is not available. */
+  /**
+   * Starts an OAuth sign-in. At the end, the browser is redirected to `redirect`. Undefined if signing in is not
+   * supported.
+   */
   signIn?(caller: Caller, name: string, redirect: URL): Promise<view.SignInView>
-  /** Completes a sign-in with the parameters of the redirect; returns the server's name. */
+  /** Completes a sign-in with the parameters of the redirect, and returns the server's name. */
   signedIn?(answer: URLSearchParams): Promise<string>
   tools(caller: Caller, asked: view.ToolsQuery): view.ToolPage
   tool(caller: Caller, name: string): Promise<view.ToolDetail>
@@ -34,7 +37,7 @@ export interface AdminService {
   config(): view.ConfigView
   lastReload(): view.ReloadEvent | undefined
   reload(caller: Caller): Promise<view.ReloadEvent>
-  /** Called when calls begin or end. */
+  /** Calls `listener` when calls begin or end. */
   onCalls(listener: (calls: readonly view.CallView[]) => void): Disposable
   onReload(listener: (event: view.ReloadEvent) => void): Disposable
 }
@@ -42,7 +45,7 @@ export interface AdminService {
 export type ServerAction = 'restart' | 'enable' | 'disable' | 'refresh'
 
 export interface TryToolInput {
-  /** With their original bytes. */
+  /** The arguments with their original bytes. */
   readonly arguments: Json<Record<string, unknown>>
   readonly agent?: string | undefined
 }

@@ -10,9 +10,11 @@ import {
 import { type Authenticate, type AuthIdentity, anonymous, operator } from './identity.ts'
 import type { JwtVerifier } from './jwt.ts'
 
-/** Accepts the gateway's token, API keys, and JSON Web Tokens of an identity provider. */
+/** Authenticates requests by the gateway's token, an API key, or a JSON Web Token of an identity provider. */
 export function createAuthenticate(options: {
-  /** If undefined, requests without a credential are anonymous; those with an invalid one are still rejected. */
+  /**
+   * If undefined, requests without a credential are anonymous. Requests with an invalid credential are still rejected.
+   */
   readonly token: string | undefined
   readonly keys: KeySource
   /** Verifies tokens of the identity provider. Disposed of with this authenticator. */
@@ -24,7 +26,7 @@ export function createAuthenticate(options: {
   const holderOf = keyHolder(keys, clock)
   const digestOf = rememberedDigests()
 
-  /** Anonymous callers may choose any agent only if no credentials are configured. */
+  /** The identity of a caller without a credential. It may choose any agent only if no credentials are configured. */
   const nobody = (): AuthIdentity => (verify !== undefined || keys.inUse ? { ...anonymous, agents: [] } : anonymous)
 
   const authenticate: Authenticate = (authorization, beforeSignature) => {
@@ -48,7 +50,7 @@ export function createAuthenticate(options: {
   })
 }
 
-/** Adds the challenge to rejections, which says where to get a token. */
+/** Adds a challenge to rejections, which tells clients where to get a token. */
 function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenticate {
   const tell = (thrown: unknown): never => {
     throw withChallenge(thrown, challengeOf)
@@ -65,20 +67,23 @@ function telling(authenticate: Authenticate, challengeOf: ChallengeOf): Authenti
 
 interface ApiKey {
   readonly id: string
-  /** Agents that its holder may act as; `*` means all. */
+  /** Agents that the key's holder may act as; `*` means all. */
   readonly agents: readonly string[]
   readonly admin: boolean
-  /** Milliseconds since the epoch; without it the key does not expire. */
+  /** Expiry in milliseconds since the epoch. Without it, the key does not expire. */
   readonly expires?: number | undefined
 }
 
-/** API keys, by `sha256:` and the hexadecimal digest of the whole key. */
+/** Finds API keys by `sha256:` and the hexadecimal digest of the whole key. */
 interface KeySource {
   readonly inUse: boolean
   find(hash: string): ApiKey | undefined
 }
 
-/** Not constant-time, but leaks nothing useful: attackers can neither choose digests nor derive keys from them. */
+/**
+ * Returns a function that identifies the holder of a key. The lookup is not constant-time, but it leaks nothing useful:
+ * attackers can neither choose digests nor derive keys from them.
+ */
 function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdentity {
   return (digest) => {
     const key = keys.find(`sha256:${digest.toString('hex')}`)
@@ -97,7 +102,10 @@ function keyHolder(keys: KeySource, clock: Clock): (digest: Buffer) => AuthIdent
 
 type TokenHolder = (authorization: string | undefined) => AuthIdentity
 
-/** Without a token, every request without a credential is the same anonymous caller. */
+/**
+ * Authenticates by the gateway's token only. If there is none, every request without a credential is the same anonymous
+ * caller.
+ */
 export const authenticateToken = (token: string | undefined): TokenHolder =>
   token === undefined
     ? (authorization) => (authorization === undefined ? anonymous : unknown(authorization))
@@ -109,19 +117,22 @@ export function bearerTokens(tokens: readonly (readonly [token: string, identity
     if (authorization === undefined) throw missingCredential()
     const actual = digest(bearer(authorization))
     let found: AuthIdentity | undefined
-    // Compare with all tokens, so that timing does not reveal the position.
+    // Compare with all tokens, so that timing does not reveal which one matched.
     for (const { isIt, identity } of known) if (isIt(actual)) found = identity
     return found ?? unknown(authorization)
   }
 }
 
-/** Compares digests in constant time. */
+/** Returns a function that compares digests in constant time. */
 function equals(token: string): (actual: Buffer) => boolean {
   const expected = digest(token)
   return (actual) => timingSafeEqual(actual, expected)
 }
 
-/** Also used without authentication: a client that sends a credential must not silently become anonymous. */
+/**
+ * Rejects a credential that is not known. This applies even if no credential is required, because a client that sends
+ * one must not silently become anonymous.
+ */
 function unknown(authorization: string): never {
   bearer(authorization)
   throw unknownToken()
@@ -132,7 +143,10 @@ const unknownToken = () =>
     'Unknown token: send "Authorization: Bearer <token>" with the token that this gateway printed at start, or with a credential from its operator.',
   )
 
-/** Longer than any provider's tokens; also the limit of node:http for all headers. */
+/**
+ * Maximum length of a credential. No provider's tokens are that long, and node:http has the same limit for all headers
+ * together.
+ */
 const maxLength = 16 * 1024
 
 function bearer(authorization: string): string {
@@ -148,20 +162,23 @@ function bearer(authorization: string): string {
   return token
 }
 
-/** Decides by form alone, so that an invalid credential is never tried as another kind. */
+/**
+ * The kind of a credential. It is decided by form alone, so that an invalid credential is never tried as another kind.
+ */
 function formOf(credential: string): 'key' | 'jwt' | 'token' {
   if (credential.startsWith('twk_')) return 'key'
   return /^[\w-]+\.[\w-]+\.[\w-]*$/.test(credential) ? 'jwt' : 'token'
 }
 
-/** Digests are compared and stored instead of credentials. */
+/** The digest of a credential. Digests are compared and stored instead of credentials. */
 const digest = (credential: string): Buffer => hash('sha256', credential, 'buffer')
 
 const maxRemembered = 256
 
 /**
- * Caches digests, because clients send their credential with every request. Each digest is still looked up, so revoked
- * credentials are rejected. The lookup leaks nothing by timing: string hashes are seeded per process.
+ * Caches digests, because clients send their credential with every request. Each request still looks up the digest, so
+ * revoked credentials are rejected. The cache leaks nothing through timing, because string hashes are seeded per
+ * process.
  */
 function rememberedDigests(): (credential: string) => Buffer {
   const known = new Map<string, Buffer>()

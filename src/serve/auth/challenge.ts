@@ -4,17 +4,20 @@ import { HttpError } from '../errors.ts'
 const challenge = 'Bearer realm="toolway"'
 const invalid = `${challenge}, error="invalid_token"`
 
-/** RFC 6750: without a credential, the challenge names no error. */
+/** The error for a missing credential. As RFC 6750 requires, its challenge does not name an error. */
 export const missingCredential = (): HttpError =>
   refused(
     'This gateway requires a credential: send "Authorization: Bearer <token>" with the token that it printed at start, or with a credential from its operator.',
     challenge,
   )
 
-/** `sentence` says what to do and must not repeat the credential. */
+/** The error for an invalid credential. `sentence` says what to do; it must not repeat the credential. */
 export const invalidCredential = (sentence: string): HttpError => refused(sentence, invalid)
 
-/** For a genuine credential that is not valid here or now; it does not count as a guess. */
+/**
+ * The error for a genuine credential that is not valid here or now. It does not count as an attempt to guess a
+ * credential.
+ */
 export const expiredCredential = (sentence: string): HttpError => refused(sentence, invalid, true)
 
 export const scopesRule = 'auth.jwt.scopes'
@@ -22,7 +25,7 @@ export const scopesRule = 'auth.jwt.scopes'
 export const insufficientScope = (sentence: string, header: string): HttpError =>
   HttpError.of('DENIED_BY_POLICY', sentence, { headers: { 'WWW-Authenticate': header }, rule: scopesRule })
 
-/** Adds to a 401 where OAuth clients get a token; returns other errors unchanged. */
+/** Adds to a 401 error the information where OAuth clients get a token. Returns other errors unchanged. */
 export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknown {
   const header = thrown instanceof HttpError ? thrown.details.headers?.['WWW-Authenticate'] : undefined
   if (!(thrown instanceof HttpError) || (header !== challenge && header !== invalid)) return thrown
@@ -37,14 +40,14 @@ export function withChallenge(thrown: unknown, challengeOf: ChallengeOf): unknow
 const refused = (sentence: string, header: string, genuine?: true) =>
   HttpError.of('AUTH_REQUIRED', sentence, { headers: { 'WWW-Authenticate': header }, genuine })
 
-/** For credentials that cannot be verified now: not the caller's fault, and a retry helps. */
+/** The error for a credential that cannot be verified now. That is not the caller's fault, and a retry may succeed. */
 export const cannotVerify = (retryAfterMs: number): HttpError => {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const sentence = `This gateway cannot check tokens now, because the identity provider's keys are unavailable: try again in ${seconds} s.`
   return HttpError.of('OVERLOADED', sentence, { retryAfterMs })
 }
 
-/** Builds the WWW-Authenticate header: where OAuth clients get a token, and with which scopes. */
+/** Builds the WWW-Authenticate header, which says where OAuth clients get a token and which scopes to request. */
 export type ChallengeOf = (refusal?: {
   readonly error?: 'invalid_token' | 'insufficient_scope'
   readonly scopes?: readonly string[]
@@ -52,7 +55,7 @@ export type ChallengeOf = (refusal?: {
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 
-/** The public URL of the MCP endpoint, if configured. */
+/** The public URL of the MCP endpoint; undefined if none is configured. */
 export function resourceOf({ resource, audience }: Pick<JwtConfig, 'resource' | 'audience'>): URL | undefined {
   const named = resource ?? audience
   return /^https?:\/\//.test(named) && URL.canParse(named) ? new URL(named) : undefined

@@ -9,11 +9,14 @@ import { isObject, type Params } from '../inbound-message.ts'
 export type AuthIdentity = Pick<Caller, 'principal' | 'authenticated' | 'admin' | 'agents'> & StepUp
 
 export interface StepUp {
-  /** The challenge to send if the agent needs a scope that the token lacks. */
+  /** The challenge to send if the agent requires a scope that the token lacks. */
   stepUp?(agent: string): string | undefined
 }
 
-/** Throws or rejects for an invalid credential. `beforeSignature` runs before a signature is checked and may throw. */
+/**
+ * Authenticates a request. Throws or rejects if the credential is invalid. `beforeSignature` runs before a signature is
+ * checked and may throw.
+ */
 export type Authenticate = (
   authorization: string | undefined,
   beforeSignature?: () => void,
@@ -22,13 +25,13 @@ export type Authenticate = (
 export const anonymous: AuthIdentity = { principal: 'anonymous', authenticated: false, admin: false, agents: '*' }
 export const operator: AuthIdentity = { principal: 'token', authenticated: true, admin: true, agents: '*' }
 
-/** Compares two credentials, or one credential at two times. */
+/** Compares the identities of two credentials, or of one credential at two times. */
 export const hasSameRights = (one: AuthIdentity, other: AuthIdentity): boolean =>
   one.principal === other.principal &&
   one.admin === other.admin &&
   (one.agents === other.agents || JSON.stringify(one.agents) === JSON.stringify(other.agents))
 
-/** How long a stream may outlive its credential. */
+/** Interval between checks of a credential. A stream can outlive its credential by this time. */
 const checkMs = 5_000
 
 interface AuthenticatedStream {
@@ -37,7 +40,9 @@ interface AuthenticatedStream {
   readonly response: ServerResponse
 }
 
-/** Closes streams whose key is revoked, whose token expires, or whose rights differ from `identity`. */
+/**
+ * Closes a stream when its key is revoked, its token expires, or its credential no longer has the rights of `identity`.
+ */
 export const createCredentialWatch =
   (authenticate: Authenticate, clock: Clock) =>
   ({ authorization, identity, response }: AuthenticatedStream): void => {
@@ -62,14 +67,16 @@ export function agentOfRequest({ headers, url = '' }: Pick<ReceivedRequest, 'hea
   return query < 0 ? undefined : (new URLSearchParams(url.slice(query + 1)).get('agent') ?? undefined)
 }
 
-/** The agent named in a message's `_meta`; it takes precedence over the HTTP request's. */
+/** The agent named in a message's `_meta`. It takes precedence over the agent named in the HTTP request. */
 export function agentOfParams({ _meta }: Params): string | undefined {
   const named = isObject(_meta) ? _meta['dev.toolway/agent'] : undefined
   if (named === undefined || typeof named === 'string') return named
   throw new ToolwayError('INVALID_AGENT_ID', 'The "dev.toolway/agent" in "_meta" must be the name of an agent.')
 }
 
-/** Resolves the agent that a caller acts as. Records and throws the denial if it may not. */
+/**
+ * Resolves the agent that a caller acts as. If the caller may not act as that agent, records the denial and throws it.
+ */
 export function agentFor(
   access: Pick<Access, 'agentOf' | 'rejected'>,
   who: Pick<Caller, 'agents' | 'principal' | 'address'> & StepUp,
@@ -86,7 +93,10 @@ export function agentFor(
   }
 }
 
-/** By default acts as the agent named on connecting. Resolved per request, because the policy may have changed. */
+/**
+ * The caller, acting as `asked` or, by default, as the agent named on connecting. Resolved for each request, because
+ * the policy may have changed.
+ */
 export function actingAs(access: Pick<Access, 'agentOf' | 'rejected'>, caller: Caller, asked = caller.asked): Caller {
   const agent = agentFor(access, caller, asked)
   if (agent === caller.agent && asked === caller.asked) return caller

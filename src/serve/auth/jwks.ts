@@ -4,16 +4,18 @@ import type { Log } from '../../core/log.ts'
 import { createHttpClient, type HttpClient } from '../../lib/http-client.ts'
 import { cannotVerify } from './challenge.ts'
 
-/** Age at which keys are fetched again. */
+/** Age at which the keys are fetched again. */
 const freshMs = 10 * 60_000
 
-/** Maximum age while the provider is unreachable. */
+/** Maximum age of keys that are used while the provider is unreachable. */
 const staleMs = 60 * 60_000
 
-/** Minimum time between fetches for unknown keys: anyone can invent key ids. */
+/**
+ * Minimum time between fetches for unknown keys. It limits requests to the provider, because anyone can invent key ids.
+ */
 const coolDownMs = 30_000
 
-/** Minimum time after a failed fetch. */
+/** Minimum time between a failed fetch and the next one. */
 const retryMs = 10_000
 
 /** The published keys of an identity provider, fetched on first use. */
@@ -45,7 +47,7 @@ export function createKeySet(options: {
     fetchedAt = clock.monotonic()
     fetching = undefined
   }
-  /** Concurrent callers share one request. */
+  /** Fetches the keys. Concurrent callers share one request. */
   const fetchOnce = () => {
     fetching ??= update()
     return fetching
@@ -59,15 +61,15 @@ export function createKeySet(options: {
   }
 
   return {
-    /** Throws or rejects with a 503 if no keys are cached and recent enough. */
+    /** The current keys. Throws or rejects with a 503 if no recent keys are cached and none can be fetched. */
     current(): PublishedKeys | Promise<PublishedKeys> {
       if (age() < freshMs || (failed && sinceFetch() < retryMs)) return usable()
       return fetchOnce().then(usable)
     },
-    /** Call it for an unknown key: fetches again, but at most once per cool-down. */
+    /** To be called for an unknown key. Fetches the keys again, but at most once per cool-down. */
     async renewed(): Promise<PublishedKeys> {
       if (fetching !== undefined || sinceFetch() >= (failed ? retryMs : coolDownMs)) await fetchOnce()
-      // The key may be new; that cannot be determined while the provider is unreachable.
+      // While the provider is unreachable, it is unknown whether the key is new, so do not call the token invalid.
       if (failed) throw cannotVerify(retryMs - sinceFetch())
       return usable()
     },
@@ -80,16 +82,16 @@ export function createKeySet(options: {
 
 export interface PublishedKeys {
   readonly find: JWTVerifyGetKey
-  /** The response text, to detect changes. */
+  /** The text of the response, compared to detect changes. */
   readonly text: string
 }
 
 const timeoutMs = 5_000
 
-/** A hundred times the usual size of key sets. */
+/** Maximum size of a key set; a hundred times the usual size. */
 const maxBytes = 256 * 1024
 
-/** Fetches the key set without following redirects, with fixed limits of time and size. */
+/** Returns a function that fetches the key set without following redirects, with fixed limits of time and size. */
 function createFetchKeys(url: string, clock: Clock): (() => Promise<PublishedKeys>) & AsyncDisposable {
   checkAddress(url)
   const address = new URL(url)
@@ -120,7 +122,10 @@ function parsed(text: string) {
   }
 }
 
-/** Requires TLS or loopback: tampered keys let anyone impersonate anyone. */
+/**
+ * Requires TLS or a loopback address: someone who could replace the provider's keys in transit could impersonate
+ * anyone.
+ */
 function checkAddress(url: string): void {
   const { protocol, hostname } = new URL(url)
   const loopback = hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)

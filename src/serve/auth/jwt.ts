@@ -8,16 +8,18 @@ import { type ChallengeOf, challengeFor, expiredCredential, insufficientScope, i
 import type { AuthIdentity } from './identity.ts'
 import { createKeySet, type PublishedKeys } from './jwks.ts'
 
-/** Asymmetric algorithms only: a public key must never be enough to sign a token. */
+/**
+ * Accepted signature algorithms. All are asymmetric: with a symmetric one, the public key could be used to sign tokens.
+ */
 const algorithms = [
   ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ]
 
-/** Tolerated clock skew. */
+/** Tolerated difference between the clocks of provider and gateway. */
 const toleranceMs = 30_000
 
-/** Maximum keys to try for a token without a key id. */
+/** Maximum number of keys to try for a token without a key id. */
 const maxTries = 16
 
 export interface JwtVerifier extends AsyncDisposable {
@@ -53,7 +55,8 @@ export function createJwtVerifier(options: { config: JwtConfig; clock: Clock; lo
   }
 
   const identify = async (token: string, digest: string, keys: PublishedKeys): Promise<AuthIdentity> => {
-    // Captured now: if the keys change during verification, the result goes to the discarded cache.
+    // Remember the cache in use now. If the keys change during verification, that cache is discarded together with this
+    // result.
     const kept = verified
     const claims = await claimsOf(token, keys)
     const identity = identityOf(claims, config, challengeOf)
@@ -102,12 +105,12 @@ async function claimsByAnyKey(
   throw new errors.JWSSignatureVerificationFailed()
 }
 
-/** Never shows or logs the token. */
+/** The error for a token that was rejected. Neither the error nor the log contains the token. */
 function refusalOf(error: unknown, config: JwtConfig, log: Log): HttpError {
   const code = error instanceof errors.JOSEError ? error.code : undefined
   if (code === undefined) log.warn({ cause: nameOf(error) }, 'rejected a JSON Web Token that could not be checked')
   else log.debug({ cause: code }, 'rejected a JSON Web Token')
-  // jose checks claims after the signature, so the token is genuine.
+  // jose checks claims after the signature, so a token with an invalid claim is genuine.
   const signed = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed
   return signed ? expiredCredential(sentenceFor(error, config)) : invalidCredential(sentenceFor(error, config))
 }
@@ -129,13 +132,15 @@ function sentenceFor(error: unknown, { issuer, audience }: JwtConfig): string {
   return 'The token cannot be verified: get a new one from your identity provider.'
 }
 
-/** Log only the name: the message of an unexpected error may quote the token. */
+/** The name of an error, for the log. The message of an unexpected error may quote the token, so it is not logged. */
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : typeof error)
 
-/** The same pattern as in the configuration. */
+/** Valid agent names; the same pattern as in the configuration. */
 const agentName = /^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,127}$/
 
-/** Never an admin: only the gateway's operator grants that, by token or API key. */
+/**
+ * The identity of a verified token. It is never an admin: only the gateway's operator grants that, by token or API key.
+ */
 function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: ChallengeOf): AuthIdentity {
   const { issuer, agentClaim, scopes } = config
   const principal = `jwt:${new URL(issuer).host}:${subject(claims)}`
@@ -144,26 +149,29 @@ function identityOf(claims: JWTPayload, config: JwtConfig, challengeOf: Challeng
   if (Object.keys(scopes).length === 0) return { ...known, agents: named }
   const granted = scopesOf(claims).flatMap((scope) => (Object.hasOwn(scopes, scope) ? (scopes[scope] ?? []) : []))
   const agents = [...new Set([...named, ...granted])]
-  // If scopes are configured, a token without any of them must not get the default agent.
+  // If scopes are configured, reject a token that has none of them: it must not get the default agent.
   if (agents.length === 0) {
     const sentence = `The token has none of the scopes that this gateway accepts: request one of ${Object.keys(scopes).join(', ')}.`
     throw insufficientScope(sentence, challengeOf({ error: 'insufficient_scope' }))
   }
   const stepUp = (agent: string): string | undefined => {
     const lacking = Object.keys(scopes).filter((scope) => scopes[scope]?.includes(agent))
-    // Any one of them is sufficient.
+    // Request only the first scope: any one of them is sufficient.
     return lacking[0] && challengeOf({ error: 'insufficient_scope', scopes: [lacking[0]] })
   }
   return { ...known, agents, stepUp }
 }
 
-/** `scope` is a string (RFC 9068); some providers send the list `scp` instead. */
+/** The scopes of a token. `scope` is a string (RFC 9068); some providers send a list in `scp` instead. */
 function scopesOf({ scope, scp }: JWTPayload): readonly string[] {
   const texts = [scope, scp].flat().filter((part) => typeof part === 'string')
   return texts.flatMap((part) => part.split(' ')).filter((part) => part !== '')
 }
 
-/** Keeps short printable subjects and hashes all others, so that principals stay short, printable and unique. */
+/**
+ * The subject for use in a principal. Short printable subjects are kept; others are hashed, so that principals stay
+ * short, printable and unique.
+ */
 function subject({ sub }: JWTPayload): string {
   if (typeof sub !== 'string' || sub === '') {
     throw expiredCredential('The token has no subject: ask your identity provider for one with a sub claim.')
@@ -171,7 +179,10 @@ function subject({ sub }: JWTPayload): string {
   return /^[\x21-\x7d][\x21-\x7e]{0,199}$/.test(sub) ? sub : `~${hash('sha256', sub, 'base64url')}`
 }
 
-/** Accepts a name or a list. Rejects an invalid claim instead of falling back to the default agent. */
+/**
+ * The agents named in a claim, which is a name or a list of names. An invalid claim is rejected: it must not lead to
+ * the default agent.
+ */
 function agentsOf(claims: JWTPayload, claim: string): readonly string[] {
   if (!Object.hasOwn(claims, claim)) return []
   const value = claims[claim]
@@ -188,9 +199,9 @@ const isAgentName = (value: unknown): value is string => typeof value === 'strin
 const maxEntries = 10_000
 const maxMs = 5 * 60_000
 
-/** Recently verified tokens, by digest: verifying a signature costs a hundred times as much as a lookup. */
+/** A cache of recently verified tokens, by digest. Verifying a signature costs a hundred times as much as a lookup. */
 export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
-  // Least recently used first: `get` moves an entry to the end.
+  // The least recently used first, because `get` moves an entry to the end.
   const entries = new Map<string, { identity: AuthIdentity; until: number; keptUntil: number }>()
   return {
     get(digest: string): AuthIdentity | undefined {
@@ -201,7 +212,7 @@ export function createVerifiedTokens(clock: Clock, limit = maxEntries) {
       entries.set(digest, entry)
       return entry.identity
     },
-    /** Keeps an identity until `until`, but at most for `maxMs`: the provider may revoke its keys. */
+    /** Keeps an identity until `until`, but at most for `maxMs`, because the provider may revoke its keys. */
     keep(digest: string, identity: AuthIdentity, until: number): void {
       entries.delete(digest)
       const [oldest] = entries.keys()

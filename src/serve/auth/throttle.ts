@@ -5,7 +5,7 @@ import { HttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 import type { Authenticate, AuthIdentity } from './identity.ts'
 
-/** Authenticates a request; throws a 429 after too many invalid credentials from one address. */
+/** Authenticates a request. Throws a 429 after too many invalid credentials from one address. */
 export type Admit = (
   authorization: string | undefined,
   request: ReceivedRequest,
@@ -14,16 +14,16 @@ export type Admit = (
 export type FailureSettings = Pick<AuthConfig, 'maxFailures' | 'failureInterval'>
 
 /**
- * Rate of signature checks per address, for uncached tokens: a check costs a hundred times as much as comparing a hash.
- * Successful checks are refunded, so only failed and running ones count.
+ * Limit for signature checks per address. Tokens that are not cached need a check, which costs a hundred times as much
+ * as comparing a hash. Successful checks are refunded, so only failed and running ones count.
  */
 const signatures = { burst: 50, intervalMs: 100 }
 
 export const throttleRule = 'auth.maxFailures'
 
 /**
- * Limits invalid credentials per address. Valid credentials are always accepted: users behind a proxy share an address,
- * and one of them must not lock out the others.
+ * Limits invalid credentials per address. Valid credentials are always accepted, because users behind a proxy share an
+ * address and one of them must not lock out the others.
  */
 export function createAdmit(options: {
   readonly authenticate: Authenticate
@@ -47,9 +47,9 @@ export function createAdmit(options: {
   }
 
   return (authorization, request) => {
-    // A request without a credential is not a guess.
+    // A request without a credential does not try to guess one, so it is not counted.
     if (authorization === undefined) return authenticate(authorization)
-    /** Set once a signature check is counted. */
+    /** The address for which a signature check was counted; undefined if none was. */
     let address: string | undefined
     const beforeSignature = () => {
       if (settings().maxFailures === 0) return
@@ -81,7 +81,10 @@ export function createAdmit(options: {
   }
 }
 
-/** An expired credential is not a guess: its holder needs the 401 to get a new one. */
+/**
+ * Whether an error counts as an attempt to guess a credential. An expired credential does not: its holder needs the 401
+ * to get a new one.
+ */
 const isGuess = (thrown: unknown): boolean =>
   thrown instanceof HttpError && thrown.status === 401 && thrown.details.genuine !== true
 
@@ -92,18 +95,18 @@ const tooMany = (retryAfterMs: number): HttpError => {
 }
 
 interface Rate {
-  /** Maximum number of used slots. */
+  /** Maximum number of used slots. Each attempt uses one. */
   readonly burst: number
   /** One slot is freed per interval. */
   readonly intervalMs: number
 }
 
-/** Bounds memory: beyond this, the least recently active address is dropped. */
+/** Maximum number of addresses, to bound memory. Beyond this, the least recently active address is dropped. */
 const maxAddresses = 10_000
 
 /** A token bucket per network address. */
 export function createAddressLimit(clock: Clock, max = maxAddresses) {
-  /** When all slots of an address are free again; the least recently active address first. */
+  /** By network, the time when all its slots are free again. The least recently active network comes first. */
   const forgotten = new Map<string, number>()
 
   const owedMs = (network: string): number => Math.max(0, (forgotten.get(network) ?? 0) - clock.monotonic())
@@ -130,7 +133,7 @@ export function createAddressLimit(clock: Clock, max = maxAddresses) {
   }
 }
 
-/** IPv6 addresses are reduced to their /64 network, because one host usually owns all of it. */
+/** The network of an address. For IPv6, this is the /64 network, because one host usually owns all of it. */
 export function networkOf(address: string): string {
   const plain = address.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '')
   if (!isIPv6(plain)) return plain

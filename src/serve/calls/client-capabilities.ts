@@ -4,7 +4,10 @@ import { modernErrors } from '../../wire/revisions.ts'
 import { HttpError } from '../errors.ts'
 import { isObject } from '../inbound-message.ts'
 
-/** What a client must declare to receive a request; undefined for requests that are never sent to clients. */
+/**
+ * The capabilities that a client must declare to receive a request. Undefined for requests that are never sent to
+ * clients.
+ */
 export function requiredCapabilities(method: string, params: unknown): Capabilities | undefined {
   const asked = isObject(params) ? params : {}
   switch (method) {
@@ -39,11 +42,11 @@ export const missingCapabilityError = (missing: Capabilities): HttpError => {
   return new HttpError(400, modernErrors.missingCapability, sentence, { data: { requiredCapabilities: missing } })
 }
 
-/** Elicitation without modes means forms. */
+/** Whether a capability is implied: a client that declares elicitation without modes supports forms. */
 const isImplied = (name: string, key: string, own: Readonly<Record<string, unknown>>): boolean =>
   name === 'elicitation' && key === 'form' && own.url === undefined
 
-/** What the gateway offers itself, regardless of its servers. */
+/** The capabilities of the gateway itself, regardless of its servers. */
 export const gatewayCapabilities = {
   tools: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
@@ -52,7 +55,10 @@ export const gatewayCapabilities = {
   logging: {},
 }
 
-/** In characters; clients need a few hundred. Declared capabilities are stored per session and per kind of client. */
+/**
+ * Maximum length of declared capabilities in characters; clients need a few hundred. They are stored per session and
+ * per kind of client.
+ */
 const maxDeclared = 4_096
 
 export const capabilitiesFault = (declared: Capabilities): string | undefined =>
@@ -60,7 +66,10 @@ export const capabilitiesFault = (declared: Capabilities): string | undefined =>
 
 export const isLogLevel = (value: unknown): value is LogLevel => (logLevels as readonly unknown[]).includes(value)
 
-/** Messages with an unknown level always pass, unless no level is set. */
+/**
+ * Whether a log message is sent to a client that set the level `from`. A message with an unknown level is sent; if no
+ * level was set, nothing is.
+ */
 export function meetsLogLevel(from: LogLevel | undefined, message: Json): boolean {
   if (from === undefined) return false
   if (from === logLevels[0]) return true

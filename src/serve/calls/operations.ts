@@ -22,7 +22,7 @@ export interface CallPeer extends Peer {
 /** One page of a list, as JSON members without the enclosing braces. */
 interface ListPage {
   readonly members: Pieces
-  /** Servers whose entries are missing; the protocols report them in `_meta` under `missingServersKey`. */
+  /** Servers whose entries are missing. The protocols report them in `_meta` under `missingServersKey`. */
   readonly missing: readonly MissingServer[]
 }
 
@@ -35,12 +35,12 @@ const listFields: Readonly<Record<Kind, string>> = {
   prompt: 'prompts',
 }
 
-/** `reads` marks the content of a resource. */
+/** Encodes a result for a protocol. `reads` marks the content of a resource. */
 type ResultEncoder = (result: Result, reads?: 'reads') => Pieces
 
 /**
- * The operations that both protocols share; `form` encodes results for the protocol, `readable` converts a list of
- * tools for its clients.
+ * The operations that both protocols share. `form` encodes results for the protocol; `readable` converts a list of
+ * tools for clients of the protocol.
  */
 export function createOperations(access: Access, form: ResultEncoder, readable = (tools: Buffer) => tools) {
   const run = (
@@ -67,7 +67,10 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
       return { members: [...page, ...end], missing: view.missing() }
     },
 
-    /** `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject the call. */
+    /**
+     * Calls a tool. `inspect` runs after the policy has allowed the tool and before the tool runs; it throws to reject
+     * the call.
+     */
     async callTool(received: ReceivedParams, caller: Caller, peer: CallPeer, inspect?: (tool: Served) => void) {
       const served = await access
         .view(caller)
@@ -116,10 +119,10 @@ export function createOperations(access: Access, form: ResultEncoder, readable =
   }
 }
 
-/** Maximum wait for a task's result. */
+/** Maximum time to wait for a task's result. */
 const maxTaskMs = 24 * 3_600_000
 
-/** A call waits for a server that is still starting, and reports progress if its caller requested it. */
+/** How a call waits for a server that is still starting. Reports progress if the caller requested it. */
 const waitOf = (params: Params, peer: CallPeer): Wait => ({
   signal: peer.signal,
   progress: (waitedMs, servers) => tellWaiting(object(params, '_meta'), peer, waitedMs, servers),
@@ -131,7 +134,7 @@ function resolveReference(view: ReturnType<Access['view']>, ref: Params, wait: W
   throw invalid('The "type" of "ref" must be "ref/prompt" or "ref/resource".')
 }
 
-/** An invalid cursor makes the request malformed, not denied. */
+/** Converts the error for an invalid cursor: the request is malformed, not denied. */
 function pageOf<T>(page: () => T): T {
   try {
     return page()
@@ -147,13 +150,13 @@ const namedInput = (received: ReceivedParams): Input => ({
   ...restOf(received, named),
 })
 
-/** Keeps the original bytes. */
+/** The arguments of a request, with their original bytes. */
 export function argumentsOf(received: ReceivedParams): Input['arguments'] {
   const value = object(received.params, 'arguments')
   return value === received.params.arguments ? (memberOf(received, 'arguments') as Input['arguments']) : Json.of(value)
 }
 
-/** Built from the original bytes. */
+/** The arguments of a completion, built from the original bytes. */
 function completionOf(received: ReceivedParams): Input['arguments'] {
   const { argument, context } = received.params
   const pieces = [Buffer.from('{"argument":'), memberOf(received, 'argument').bytes]
@@ -162,7 +165,9 @@ function completionOf(received: ReceivedParams): Input['arguments'] {
   return Json.read(value, Buffer.concat([...pieces, Buffer.from('}')]))
 }
 
-/** Parses numbers exactly only if there are unusual keys. */
+/**
+ * The `_meta` of a request without the envelope. If it has unusual keys, it is parsed again so that numbers stay exact.
+ */
 function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
   const meta = withoutEnvelope(object(received.params, '_meta'))
   for (const key in meta) {
@@ -174,7 +179,7 @@ function metaOf(received: ReceivedParams): Readonly<Record<string, unknown>> {
 
 const everyday: ReadonlySet<string> = new Set(['progressToken', 'traceparent', 'tracestate', 'dev.toolway/agent'])
 
-/** Members of params that an operation handles; all others are passed on unchanged. */
+/** For each operation, the members of params that it handles. All others are passed on unchanged. */
 const named: ReadonlySet<string> = new Set(['name', 'arguments', '_meta'])
 const aboutTask: ReadonlySet<string> = new Set(['_meta'])
 const read: ReadonlySet<string> = new Set(['uri', '_meta'])
@@ -201,10 +206,13 @@ export function textParam(params: Params, field: string): string {
 
 const invalid = (message: string) => new ProtocolError(rpcCodes.params, message)
 
-/** 60 random bits. randomUUID is fast because it draws from a pool. */
+/** A random id with 60 bits. randomUUID is fast because it draws from a pool. */
 const callId = () => randomUUID().slice(19)
 
-/** Replaces the URI in a server's error by the caller's spelling, and leaves all other bytes and errors unchanged. */
+/**
+ * Replaces the URI in a server's error with the caller's spelling. All other bytes, and all other errors, stay
+ * unchanged.
+ */
 function withRequestedUri(
   thrown: unknown,
   spelling: { readonly ofServer: string; readonly requested: string },
@@ -215,22 +223,22 @@ function withRequestedUri(
   const data = members(bytes)?.get('data')
   const uri = data && members(data)?.get('uri')
   if (uri === undefined || uri[0] !== 0x22 || JSON.parse(uri.toString('utf8')) !== ofServer) return thrown
-  // `uri` is a slice of `bytes`, so the difference of the offsets is its position.
+  // `uri` is a slice of `bytes`, so the difference of their offsets is its position.
   const at = uri.byteOffset - bytes.byteOffset
   const replaced = [bytes.subarray(0, at), Buffer.from(JSON.stringify(requested)), bytes.subarray(at + uri.length)]
   return new ServerError(Json.raw<RpcErrorObject>(Buffer.concat(replaced)))
 }
 
-/** Sends the messages of one request: the response to its POST, or the stdio stream. */
+/** Where the messages of one request are sent: the response to its POST, or the stdio stream. */
 export interface ResponseChannel {
-  /** Cancelled if the client disconnects before the response. */
+  /** The request's peer, which is cancelled if the client disconnects before the response. */
   owner: { cancel(): void } | undefined
-  /** Sends a message before the response; returns false if that is not possible. */
+  /** Sends a message ahead of the response. Returns false if that is not possible. */
   send(message: Buffer): boolean
   abandon(): void
 }
 
-/** One request in flight: its cancellation and, until it is answered, the connection to its caller. */
+/** One request in flight. It can be cancelled, and until it is answered it can send messages to its caller. */
 export class RequestPeer implements Peer {
   readonly #id: Id
   readonly #session: Session
@@ -271,7 +279,9 @@ export class RequestPeer implements Peer {
     this.#outlet.abandon()
   }
 
-  /** After this, notifications are dropped and pending client requests are cancelled. */
+  /**
+   * Marks the request as answered: from now on, notifications are dropped and pending client requests are cancelled.
+   */
   answered(): void {
     if (this.#answered) return
     this.#answered = true
@@ -302,7 +312,7 @@ export class RequestPeer implements Peer {
 
 const maxTokenBytes = 256
 
-/** Progress tokens must be integers or short text, because each notification repeats them. */
+/** Rejects progress tokens other than integers and short text, because each notification repeats the token. */
 export function checkProgressToken({ _meta }: Params): void {
   const token = isObject(_meta) ? _meta.progressToken : undefined
   if (token === undefined || Number.isSafeInteger(token)) return
@@ -311,13 +321,13 @@ export function checkProgressToken({ _meta }: Params): void {
   throw new ProtocolError(rpcCodes.params, sentence)
 }
 
-/** Each hop has its own progress token: replaces it by the caller's. */
+/** Replaces the progress token in a notification with the caller's, because each hop has its own token. */
 export function withProgressToken(token: unknown, params: Json): Json {
   const progress = params.value as Params
   return progress.progressToken === token ? params : Json.of({ ...progress, progressToken: token })
 }
 
-/** Rejects every request for input, so whatever needs confirmation is not confirmed. */
+/** A peer that rejects every request for input. Calls that need confirmation are therefore not confirmed. */
 export const nonInteractivePeer: Peer = {
   rounds: false,
   logLevel: undefined,

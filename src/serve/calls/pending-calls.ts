@@ -5,7 +5,7 @@ import { createSeal } from '../../lib/seal.ts'
 import { ProtocolError, rpcCodes } from '../errors.ts'
 import type { ResumableCall } from './resumable-call.ts'
 
-/** Only a request with the same values can resume the call. */
+/** Identifies the requests that may resume a call: they must have the same values. */
 interface CallOwner {
   readonly principal: string
   readonly method: string
@@ -16,21 +16,24 @@ interface PendingCall {
   readonly id: string
   readonly call: ResumableCall
   readonly owner: CallOwner
-  /** The number of suspensions so far; each has its own state. */
+  /** Number of times that the call has been suspended. Each suspension has its own state. */
   round: number
   timer: Disposable | undefined
 }
 
-/** Time for a person to answer. */
+/** How long a suspended call waits for its caller; enough time for a person to answer. */
 const maxIdleMs = 600_000
 
-/** Distinguishes the gateway's states from those of servers. */
+/** The prefix of states that the gateway issued. Other states belong to servers. */
 const prefix = 'toolway-call.'
 
-/** In all and per principal: each suspended call keeps a request open at a server. */
+/** Maximum suspended calls in all and per principal, because each one keeps a request open at a server. */
 const defaults = { all: 2_000, each: 500 }
 
-/** The replica that holds the call; undefined without replicas, or if the state is not the gateway's. */
+/**
+ * The replica that holds a suspended call. Undefined if there are no replicas, or if the gateway did not issue the
+ * state.
+ */
 export function replicaOfState(state: string): string | undefined {
   if (!state.startsWith(prefix)) return undefined
   const end = state.indexOf('.', prefix.length)
@@ -39,14 +42,14 @@ export function replicaOfState(state: string): string | undefined {
 
 export function createPendingCalls(clock: Clock, limits = defaults, replica?: string) {
   const ours = replica === undefined ? prefix : `${prefix}${replica}.`
-  // A key per process is sufficient: calls do not outlive the process.
+  // A key per process is sufficient, because calls do not outlive the process.
   const seal = createSeal(randomBytes(32).toString('base64url'))
   const places = new Map<string, PendingCall>()
   const placeOf = new Map<ResumableCall, PendingCall>()
   const counts = new Map<string, number>()
   let closed = false
 
-  /** Releases the call's slot. */
+  /** Releases the slot of a call. */
   const forget = (call: ResumableCall) => {
     const place = placeOf.get(call)
     if (place === undefined) return
@@ -81,7 +84,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
       places.set(place.id, place)
       placeOf.set(call, place)
     },
-    /** Suspends the call for a limited time. Returns the state that its caller must send back, valid once. */
+    /** Suspends the call for a limited time. Returns the state that the caller must send back; it is valid once. */
     suspend(call: ResumableCall): string {
       const place = placeOf.get(call)
       if (place === undefined) throw new Error('a call must be admitted before it can wait')
@@ -91,7 +94,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
     },
     /** Whether the gateway issued this state; any other state belongs to a server. */
     recognises: (state: unknown): state is string => typeof state === 'string' && state.startsWith(prefix),
-    /** Throws if this owner has no suspended call with this state. */
+    /** Returns the suspended call. Throws if this owner has none with this state. */
     resume(state: string, owner: CallOwner): ResumableCall {
       const sealed = state.startsWith(ours) ? state.slice(ours.length) : ''
       const [id = '', round] = seal.open(sealed, bindingOf(owner))?.split('.') ?? []
@@ -102,7 +105,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
       return place.call
     },
     forget,
-    /** Cancels all suspended calls and admits no more. */
+    /** Cancels all suspended calls. No more are admitted. */
     close(): void {
       closed = true
       for (const { timer, call } of [...placeOf.values()]) if (timer !== undefined) cancel(call)
@@ -110,7 +113,7 @@ export function createPendingCalls(clock: Clock, limits = defaults, replica?: st
   }
 }
 
-/** The same error for every invalid state, so that guessing reveals nothing. */
+/** The error for every kind of invalid state. It is always the same, so that guessing reveals nothing. */
 export const invalidState = () =>
   new ProtocolError(rpcCodes.params, 'Invalid or expired requestState: make the call again without it.', {
     reason: 'invalid_request_state',

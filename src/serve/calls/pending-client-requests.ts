@@ -14,16 +14,22 @@ interface Waiting {
   reject(error: Error): void
 }
 
-/** Maximum unanswered requests per client. */
+/** Maximum number of unanswered requests per client. */
 const maxWaiting = 64
 
-/** Unanswered requests to one session's client. Ids are per session, so another client cannot answer them. */
+/**
+ * Unanswered requests to the client of one session. Ids are unique per session only, but another client cannot answer
+ * them, because each session has its own list.
+ */
 export function createPendingClientRequests(scope: Scope, log: Log) {
   const waiting = new Map<string, Waiting>()
   let count = 0
 
   return {
-    /** Rejects with a ServerError if the client responds with an error, otherwise with a ToolwayError. */
+    /**
+     * Sends a request to the client. Rejects with a ServerError if the client responds with an error, and with a
+     * ToolwayError if it cannot respond.
+     */
     ask(send: (message: Buffer) => boolean, method: string, params: Json, signal: AbortSignal): Promise<Json> {
       if (signal.aborted) return Promise.reject(nobodyWaits(method))
       if (waiting.size >= maxWaiting) {
@@ -56,9 +62,12 @@ export function createPendingClientRequests(scope: Scope, log: Log) {
         if (!send(requestBytes(id, method, params))) waiting.get(id)?.reject(unreachable(method))
       })
     },
-    /** Ignores unexpected responses. For an ambiguous one, returns the reason and fails the waiting call with it. */
+    /**
+     * Handles a client's response. Unexpected responses are ignored. An ambiguous one fails the waiting call, and the
+     * reason is returned.
+     */
     settle({ id, result, error }: InboundResponse): string | undefined {
-      // Our ids are strings, so a number is unknown.
+      // The ids are strings, so a number is unknown.
       const found = typeof id === 'string' ? waiting.get(id) : undefined
       if (found === undefined) return undefined
       const { method } = found

@@ -13,7 +13,7 @@ import {
 import { type CallPeer, withProgressToken } from './operations.ts'
 import { nobodyWaits } from './pending-client-requests.ts'
 
-/** One request of a call. A call that requires input continues with further requests. */
+/** One request of a call. A call that requires input continues with further requests of its caller. */
 export interface RequestTurn {
   readonly id: Id
   readonly revision: string
@@ -39,17 +39,20 @@ interface PendingInput extends InputRequest {
   drop(error: Error): void
 }
 
-/** Maximum unanswered input requests per call. */
+/** Maximum number of unanswered input requests per call. */
 const maxQuestions = 64
 
-/** Legacy servers send this notification; the stateless protocol does not have it. */
+/** A notification that legacy servers send but that the stateless protocol does not have. */
 const unknownHere = 'notifications/elicitation/complete'
 
-/** Limits for notifications kept while no request of the call is open. */
+/** Limits for notifications that are kept while no request of the call is open. */
 const maxHeld = 64
 const maxHeldBytes = 64 * 1024
 
-/** A stateless call. It stays open while its caller collects required input; the caller's next request continues it. */
+/**
+ * A call of the stateless protocol. It stays open while its caller collects the required input; the caller's next
+ * request continues it.
+ */
 export class ResumableCall implements CallPeer {
   readonly rounds = true
   readonly #controller = new AbortController()
@@ -61,7 +64,7 @@ export class ResumableCall implements CallPeer {
   #end: TurnOutcome | undefined
   #asked = 0
 
-  /** `admit` runs before each input request and throws if the call may not wait for its caller. */
+  /** `admit` runs before each input request. It throws if the call may not wait for its caller. */
   constructor(current: RequestTurn, admit: () => void) {
     this.#current = current
     this.#admit = admit
@@ -86,7 +89,7 @@ export class ResumableCall implements CallPeer {
     )
   }
 
-  /** Waits for the outcome of this request; `answers` are the caller's input responses. */
+  /** Continues the call in a new request and waits for the outcome. `answers` are the caller's input responses. */
   turn(current: RequestTurn, answers: Params = {}): Promise<TurnOutcome> {
     this.#current = current
     for (const [key, question] of this.#questions) {
@@ -193,7 +196,7 @@ export class ResumableCall implements CallPeer {
   #finish(end: TurnOutcome): void {
     if (this.#end !== undefined) return
     this.#end = end
-    // Keep the result: the caller is collecting input, perhaps also for other calls, and will send another request.
+    // The caller is collecting input and will send another request, so keep the result for that request.
     if (this.#settle === undefined && this.#asked > 0 && end.kind === 'done') return
     this.#settle?.(end)
     this.#settle = undefined
@@ -205,6 +208,8 @@ export class ResumableCall implements CallPeer {
   }
 }
 
-/** An input response is the bare result. If a client wraps it in a message, it is asked again. */
+/**
+ * Whether a value is an input response, which is the bare result. If a client wraps it in a message, it is asked again.
+ */
 const isAnswer = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !('method' in value && 'result' in value)

@@ -5,13 +5,13 @@ import { errorBody } from '../admin/responses.ts'
 import { HttpError, sendHttpError } from '../errors.ts'
 import type { ReceivedRequest } from '../http/request.ts'
 
-/** Carries the client's address to the other replica. Signed, because anyone can send a header. */
+/** The header that tells the other replica the client's address. It is signed, because anyone can send a header. */
 const clientHeader = 'toolway-client'
 
-/** A machine that is down does not refuse connections, so connecting needs a timeout. */
+/** Timeout for connecting. It is needed because a machine that is down does not refuse connections. */
 const connectMs = 1_000
 
-/** Hop-by-hop headers, and ours. */
+/** Headers that are not forwarded: hop-by-hop headers, and `clientHeader`. */
 const ofOneHop = [
   ...['connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'te', 'trailer', 'upgrade', 'expect'],
   clientHeader,
@@ -20,11 +20,11 @@ const ofOneHop = [
 interface ForwardRequestOptions {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
-  /** Undefined if it has not been read. */
+  /** The body; undefined if it has not been read. */
   readonly body: Buffer | undefined
-  /** A request whose body is streamed instead. */
+  /** The request to stream the body from, if it has not been read. */
   readonly unread?: IncomingMessage
-  /** Keeps the Host header: the other replica accepts the same ones. */
+  /** Keeps the Host header. Set if the other process accepts the same hosts. */
   readonly sameHost?: boolean
   readonly address: string
   readonly membership: Membership
@@ -32,11 +32,11 @@ interface ForwardRequestOptions {
 
 /**
  * Forwards a request to another replica, which authenticates it again. Resolves with false only if that replica never
- * received the request; with true also if the client has disconnected.
+ * received the request. If the client has disconnected, resolves with true.
  */
 export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> {
   const { request, response, body, address, membership } = handed
-  // A closed response emits no further close event.
+  // Return now: a response that is already closed does not emit another close event.
   if (response.destroyed) return Promise.resolve(true)
   const { promise, resolve } = Promise.withResolvers<boolean>()
   const headers: Record<string, string | string[] | undefined> = withoutHop(request.headers)
@@ -44,15 +44,15 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   const { client = '', hops } = forwardedFrom(request, membership) ?? { client: request.socket.remoteAddress, hops: 0 }
   headers[clientHeader] = membership.sign(`${Date.now()} ${client} ${hops + 1}`)
   if (handed.unread === undefined) headers['content-length'] = String(body?.length ?? 0)
-  // node:http frames a body automatically only for methods that usually have one.
+  // Set this explicitly: node:http frames a body automatically only for methods that usually have one.
   else if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked'
-  // A new connection: if connecting fails, the request was certainly not processed. The raw path: if resolved against
-  // the address, a path that starts with // would name another host.
+  // Use a new connection: if connecting fails, the request was certainly not processed. Use the raw path: resolved
+  // against the address, a path that starts with // would name another host.
   const target = { agent: false, method: request.method, path: request.url ?? '/', headers }
   const onward = ask(new URL(address), target)
   let connected = false
   onward.once('socket', (socket) => {
-    // One tick later, in case this process was blocked.
+    // Wait one more tick, because the connection may have opened while this process was blocked.
     socket.setTimeout(connectMs, () => setImmediate(() => connected || onward.destroy()))
     socket.once('connect', () => {
       connected = true
@@ -62,15 +62,15 @@ export function forwardRequest(handed: ForwardRequestOptions): Promise<boolean> 
   onward.once('response', (answer) => {
     resolve(true)
     response.writeHead(answer.statusCode ?? 502, withoutHop(answer.headers))
-    // Send the head now: the first event may come late.
+    // Send the head now, because the first event may come late.
     if (answer.headers['content-type'] === 'text/event-stream') response.flushHeaders()
     answer.pipe(response)
     answer.once('error', () => response.destroy())
   })
   onward.once('error', () => {
-    // The request may have been processed: break the client's connection too, since the outcome is unknown.
+    // The request may have been processed, so the outcome is unknown: break the client's connection too.
     if (connected) response.destroy()
-    // If the client has disconnected, the other replica is not at fault.
+    // If the client has disconnected, report success, because the other replica is not at fault.
     resolve(response.destroyed)
   })
   response.once('close', () => onward.destroy())
@@ -85,7 +85,7 @@ function withoutHop(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return kept
 }
 
-/** Maximum age of the signed header, which is made for one request. */
+/** Maximum age of the signed header. It is made for a single request. */
 const freshMs = 60_000
 
 export interface Forwarded {
@@ -93,7 +93,7 @@ export interface Forwarded {
   readonly hops: number
 }
 
-/** Undefined for a request directly from a client. */
+/** What the signed header says about a forwarded request. Undefined if the request came directly from a client. */
 export function forwardedFrom(
   { headers }: Pick<ReceivedRequest, 'headers'>,
   membership: Membership | undefined,
@@ -104,20 +104,23 @@ export function forwardedFrom(
   return { client: address === '' ? undefined : address, hops: Number(hops) }
 }
 
-/** The client's address, even if another replica forwarded the request. */
+/** The address of the client, even if another replica forwarded the request. */
 export function clientAddress(request: ReceivedRequest, membership: Membership | undefined): string | undefined {
   const handed = forwardedFrom(request, membership)
   return handed ? handed.client : request.socket.remoteAddress
 }
 
 export interface Workers {
-  /** The workers of this machine only, if there are no other replicas. */
+  /** Membership among the workers of this machine; used if there are no other replicas. */
   readonly membership: Membership | undefined
-  /** The address of the worker that serves the admin API; undefined if it is this one. */
+  /** The address of the worker that serves the admin API; undefined if that is this worker. */
   lead(): string | undefined
 }
 
-/** Forwards admin requests to the worker that has the logins and the shown figures; false if this is that worker. */
+/**
+ * Forwards admin requests to the worker that has the logins and the figures to show. Resolves with false if that is
+ * this worker.
+ */
 export async function forwardToAdminWorker(
   request: IncomingMessage,
   response: ServerResponse,
@@ -125,7 +128,7 @@ export async function forwardToAdminWorker(
 ): Promise<boolean> {
   const handed = forwardedFrom(request, membership)
   if (handed) {
-    // Safe: the connection carries only this request.
+    // It is safe to change the socket, because the connection carries only this request.
     Object.defineProperty(request.socket, 'remoteAddress', { value: handed.client, configurable: true })
     return false
   }

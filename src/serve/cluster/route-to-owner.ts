@@ -18,7 +18,7 @@ import { parseSessionRecord } from '../session/session.ts'
 import type { SessionStore } from '../session/session-store.ts'
 import { forwardedFrom, forwardRequest } from './forward-request.ts'
 
-/** `body` and `inbound` are set once they have been read. */
+/** A request to be routed. `body` and `inbound` are set if they have been read. */
 interface RoutedRequest {
   readonly request: ReceivedRequest
   readonly response: ServerResponse
@@ -27,21 +27,24 @@ interface RoutedRequest {
   readonly inbound?: InboundMessage | UnreadableMessage | undefined
 }
 
-/** Breaks forwarding loops: after this many hops a replica handles the request itself. */
+/** Maximum number of hops, to break forwarding loops. After that, a replica handles the request itself. */
 const maxHops = 3
-/** As many as the sessions that one replica may hold. */
+/** Maximum number of entries in `heirs`; as many as the sessions that one replica may hold. */
 const maxHeirs = 10_000
 
-/** Sessions, suspended calls and tasks live in the replica that started them. Forwards requests about them to it. */
+/**
+ * Forwards requests about sessions, suspended calls and tasks to the replica that started them, because they exist only
+ * there.
+ */
 export function createOwnerRouting(options: {
   readonly membership: Membership
   holds(session: string): boolean
-  /** Adopts a session whose replica is gone. */
+  /** Continues a session in this replica because its own replica is gone. */
   adopt(session: string, record: string, coming: RoutedRequest): void
 }) {
   const { membership, holds, adopt } = options
   const streams = new Set<ServerResponse>()
-  /** Replicas that took over a session; cached, because Redis may be unavailable. */
+  /** By session, the replica that took it over. Cached here, because Redis may be unavailable. */
   const heirs = new Map<string, string>()
   const inherited = (session: string, heir: string) => {
     heirs.set(session, heir)
@@ -50,13 +53,13 @@ export function createOwnerRouting(options: {
   }
   return {
     route: find,
-    /** Closes streams from other replicas; their clients reconnect through another one. */
+    /** Closes streams that come from other replicas. Their clients reconnect through another replica. */
     drain() {
       for (const stream of streams) stream.destroy()
     },
   }
 
-  /** Resolves with true if another replica answered or the client disconnected. */
+  /** Resolves with true if another replica answered or the client has disconnected. */
   async function find(coming: RoutedRequest): Promise<boolean> {
     const { request, response, body, inbound } = coming
     const session = request.headers['mcp-session-id']
@@ -78,7 +81,7 @@ export function createOwnerRouting(options: {
       taken = await membership.takeOver(session, taken.heldBy)
     }
     if (response.destroyed) return true
-    // A concurrent request may have adopted it already.
+    // Check again, because a concurrent request may have adopted the session already.
     if (taken && 'record' in taken && !holds(session)) adopt(session, taken.record, coming)
     return false
 
@@ -103,7 +106,7 @@ function ownerOfCall(inbound: InboundMessage | UnreadableMessage): string | unde
   return typeof taskId === 'string' ? readTaskId(taskId)?.replica : undefined
 }
 
-/** Adopts the session only if the client owns it. */
+/** Continues a session of a replica that is gone, but only if the client owns it. */
 export function adoptSession(
   { access, sessions, log }: { access: Access; sessions: SessionStore; log: Log },
   { id, record, identity, address }: { id: string; record: string; identity: AuthIdentity; address?: string },
@@ -127,21 +130,21 @@ export interface EnvironmentsOptions {
   environmentOf(caller: Caller, tool: string, args: Params): Promise<string | undefined> | undefined
 }
 
-/** Resolves with true if another replica answered. Undefined if the call names no environment. */
+/** Resolves with true if another replica answered. Returns undefined if the call does not name an environment. */
 export type RouteCall = (
   called: InboundRequest & { readonly caller: Caller },
   coming: Required<Pick<RoutedRequest, 'request' | 'response' | 'body'>>,
 ) => Promise<boolean> | undefined
 
 /**
- * The variables of a named environment live in one replica (S7, B10). Stateless requests arrive at any replica, so this
- * forwards programs to the replica that holds their environment.
+ * Forwards programs to the replica that holds their environment. The variables of a named environment exist in one
+ * replica only (S7, B10), but stateless requests arrive at any replica.
  */
 export function routeToEnvironments({ membership, environmentOf }: EnvironmentsOptions): RouteCall {
   return ({ method, params, caller }, coming) => {
     const { name, arguments: args } = params
     if (method !== 'tools/call' || typeof name !== 'string' || !isObject(args)) return undefined
-    // The replica that forwarded it found that this one holds the environment.
+    // Do not forward again: the other replica has already found that this one holds the environment.
     if (forwardedFrom(coming.request, membership)) return undefined
     return environmentOf(caller, name, args)?.then(
       async (environment) => environment !== undefined && lead(environment, coming),

@@ -7,10 +7,11 @@ import { networkOf } from '../auth/throttle.ts'
 import { HttpError, rpcCodes } from '../errors.ts'
 import type { ReceivedRequest } from './request.ts'
 
-/** Reads JSON request bodies and bounds the memory they hold until their requests are answered. */
+/** Reads JSON request bodies, and bounds the memory that they take until their requests are answered. */
 export interface RequestBodies {
   /**
-   * Fails early with an HttpError. Before authentication `identity` is undefined. `limit` overrides `server.maxBody`.
+   * Reads a body. Fails as early as possible with an HttpError. `identity` is undefined before authentication. `limit`
+   * overrides `server.maxBody`.
    */
   read(asked: BodyRequest): Promise<Buffer> | Buffer
 }
@@ -24,7 +25,10 @@ interface BodyRequest {
 
 type BodyLimits = Pick<HttpConfig, 'maxBody' | 'maxValues' | 'maxInFlight' | 'maxInFlightPerCaller'>
 
-/** Buffered bodies up to this size are not counted: most are small, and connections are limited. */
+/**
+ * Maximum size of buffered bodies that are not counted. Most bodies are that small, and the number of connections is
+ * limited.
+ */
 const uncounted = 16 * 1024
 
 export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits): RequestBodies {
@@ -54,14 +58,14 @@ export function createBodyReader({ maxBody, maxValues, ...limits }: BodyLimits):
   }
 }
 
-/** Anonymous callers are distinguished by address. */
+/** Who a body is counted for. Anonymous callers are distinguished by address. */
 function callerOf({ socket: { remoteAddress = '' } }: ReceivedRequest, identity: AuthIdentity | undefined): string {
   return identity?.authenticated ? identity.principal : `address ${networkOf(remoteAddress)}`
 }
 
 function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    // Copy chunks into one buffer: many tiny chunks would take a multiple of their size.
+    // Copy chunks into one buffer: many tiny chunks would take a multiple of their size in memory.
     const gathered = createByteCollector()
     const onData = (chunk: Buffer) => {
       try {
@@ -77,7 +81,7 @@ function bodyOf(request: IncomingMessage, limit: number, account: BodyAccount): 
     }
     request.on('data', onData)
     request.on('end', () => resolve(gathered.take()))
-    // The client has disconnected; the rejection only ends the wait.
+    // The client has disconnected, so nobody sees this error; it only ends the wait.
     request.on('close', () => {
       if (!request.complete) reject(incomplete())
     })
@@ -102,9 +106,9 @@ const tooManyValues = (limit: number) =>
   new HttpError(413, rpcCodes.request, `The body has more than ${limit} values: send fewer, or raise server.maxValues.`)
 
 interface BodyAccount {
-  /** Reserves bytes; throws an HttpError at the limit. */
+  /** Reserves bytes. Throws an HttpError if the limit is exceeded. */
   add(bytes: number): void
-  /** Releases all reserved bytes. Idempotent. */
+  /** Releases all reserved bytes. May be called repeatedly. */
   close(): void
 }
 
@@ -162,7 +166,7 @@ const overCallerBudget = (limit: number) =>
     `The body is larger than ${limit} bytes: send less, or raise server.maxInFlightPerCaller.`,
   )
 
-/** Fast path: these need no parsing. */
+/** The usual media types, which are accepted without parsing. */
 const usualMediaTypes: ReadonlySet<string> = new Set(['application/json', 'application/json; charset=utf-8'])
 
 const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -179,7 +183,7 @@ function checkMediaType(type: string | undefined): void {
   if (parameters === undefined) throw unsupported('The body must be JSON: send "Content-Type: application/json".')
   const charsets: string[] = []
   for (const [, name = '', plain, quoted = ''] of parameters.matchAll(parameter)) {
-    // `charset*` is the extended form of RFC 5987.
+    // Also match `charset*`, the extended form of RFC 5987.
     if (/^charset\*?/i.test(name)) charsets.push(plain ?? quoted.replace(/\\(.)/g, '$1'))
   }
   const [charset, second] = charsets

@@ -6,9 +6,9 @@ import { BufferedResponse, keepAliveMs } from './response.ts'
 
 interface ConnectionsOptions {
   readonly server: Server
-  /** Only requests to this path take the fast path. */
+  /** Only POST requests to this path take the fast path. */
   readonly path: string
-  /** Returns false after rejecting and closing the connection. */
+  /** Decides whether to accept a connection. Returns false after rejecting and closing it. */
   admit?(socket: Socket): boolean
   handle(request: ReceivedRequest, response: ServerResponse): void
   leaving(): boolean
@@ -16,27 +16,33 @@ interface ConnectionsOptions {
 
 interface Connection {
   readonly socket: Socket
-  /** Between two requests; not before the first one. */
+  /** True between two requests, but not before the first one. */
   idle: boolean
 }
 
-/** Timeout for the first request. */
+/** Timeout for the first request of a connection. */
 const silentMs = 10_000
 
-/** Longer than announced, so that a request sent at the last moment is still served. */
+/**
+ * Timeout between requests. Longer than announced to clients, so that a request sent at the last moment is still
+ * served.
+ */
 const idleMs = keepAliveMs + 1_000
 
-/** Pipelined bytes to buffer per connection. Reading continues up to this limit, in order to notice a disconnect. */
+/**
+ * Maximum pipelined bytes to buffer per connection. Reading continues up to this limit, so that a disconnect is
+ * noticed.
+ */
 const maxHeld = 16 * 1024
 
 /**
- * A fast path in front of node:http: it reads requests that arrive in one piece, at half the cost. When anything else
- * arrives, the connection moves permanently to node:http, starting with the unprocessed bytes.
+ * A fast path in front of node:http. It reads requests that arrive in one piece, at half the cost. When anything else
+ * arrives, the connection moves permanently to node:http, which starts with the unprocessed bytes.
  */
 export function acceptConnections({ server, path, admit, handle, leaving }: ConnectionsOptions) {
   const handOn = server.listeners('connection')
   const read = createPostReader(path)
-  /** Those that node:http has not taken over. */
+  /** Connections that were not passed on to node:http. */
   const connections = new Set<Connection>()
   server.removeAllListeners('connection')
   server.on('connection', take)
@@ -63,7 +69,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
     socket.setTimeout(silentMs)
 
     function heard(bytes: Buffer): void {
-      // Do not run a request whose response cannot be sent.
+      // Ignore the bytes if a response could not be sent: the request must not run.
       if (!socket.writable) return
       if (response === undefined && held === undefined) next(bytes)
       else hold(held ? Buffer.concat([held, bytes]) : bytes)
@@ -96,7 +102,7 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       }
       connection.idle = held === undefined
       allow(idleMs)
-      // Process no further requests from a client that does not read its responses.
+      // Do not process further requests of a client that does not read its responses.
       if (socket.writableNeedDrain) socket.once('drain', goOn).pause()
       else if (held !== undefined) process.nextTick(goOn)
     }
@@ -122,7 +128,10 @@ export function acceptConnections({ server, path, admit, handle, leaving }: Conn
       if (socket.timeout !== ms) socket.setTimeout(ms)
     }
 
-    /** Decides one tick later, so that data which arrived while the process was paused is read first. */
+    /**
+     * Closes a connection that has timed out. Decides one tick later, so that data which arrived while the process was
+     * paused is read first.
+     */
     function silent(): void {
       const { bytesRead } = socket
       setImmediate(() => {
@@ -146,7 +155,10 @@ const ignored = () => {}
 
 const refusal = 'HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n'
 
-/** Limits connections per address (IPv6: per /64). Returns false after rejecting and closing one too many. */
+/**
+ * Limits connections per address (IPv6: per /64). Returns a function that rejects and closes a connection above the
+ * limit, and then returns false.
+ */
 export function createConnectionLimit(max: number): (socket: Socket) => boolean {
   const open = new Map<string, number>()
   return (socket) => {

@@ -5,7 +5,7 @@ import type { ReceivedRequest } from './request.ts'
 
 export type Hosts = ReturnType<typeof allowedHosts>
 
-/** Accepted Host and Origin headers. They must match exactly, as protection against DNS rebinding. */
+/** The accepted Host and Origin headers. They must match exactly, as protection against DNS rebinding. */
 export function allowedHosts(config: HttpConfig, port: number) {
   const own = [config.host, 'localhost', '127.0.0.1', '[::1]']
   const hosts = new Set<string>()
@@ -15,12 +15,12 @@ export function allowedHosts(config: HttpConfig, port: number) {
     hosts.add(host)
     origins.add(`http://${host}`)
   }
-  // A proxy omits the port, so accept configured names with and without it.
+  // Accept configured names with and without the port, because a proxy omits it.
   for (const name of config.allowedHosts) hosts.add(bracketed(name).toLowerCase()).add(withPort(name, port))
   for (const origin of config.allowedOrigins) origins.add(origin.toLowerCase().replace(/\/$/, ''))
 
   return {
-    /** Throws a 403 unless both are accepted. */
+    /** Throws a 403 unless both the host and the origin are accepted. */
     check(host: string | undefined, origin: string | undefined): void {
       if (host === undefined || !(hosts.has(host) || hosts.has(host.toLowerCase()))) throw wrongHost(host)
       if (origin !== undefined && !origins.has(origin.toLowerCase())) throw wrongOrigin(origin)
@@ -29,11 +29,11 @@ export function allowedHosts(config: HttpConfig, port: number) {
   }
 }
 
-/** Any other name is assumed to be a proxy's, with TLS. */
+/** Whether clients with this Host header connect directly. Any other name is assumed to belong to a proxy with TLS. */
 const isDirect = (host: string, port: number): boolean =>
   port === 80 || host.endsWith(`:${port}`) || /^(localhost|127\.[\d.]+|\[::1\])(:|$)/i.test(host)
 
-/** The name as clients send it in Host: without the port only if that is 80. */
+/** The name as clients send it in the Host header. The port is omitted only if it is 80. */
 function withPort(name: string, port: number): string {
   const host = bracketed(name).toLowerCase()
   return port === 80 || /:\d+$/.test(host) ? host : `${host}:${port}`
@@ -59,7 +59,7 @@ const wrongOrigin = (origin: string) =>
     { rule: originRule },
   )
 
-/** The rejected Host or Origin, for the audit record. */
+/** The rejected Host or Origin header, for the audit record. */
 export function offendingHeader(
   { headers }: { readonly headers: IncomingHttpHeaders },
   { details: { data } }: HttpError,
@@ -74,7 +74,7 @@ const shown = (text: string) => JSON.stringify(text.length > 100 ? `${text.slice
 const requestHeaders =
   'Authorization, Content-Type, Accept, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, Toolway-Agent, traceparent, tracestate, baggage'
 
-/** Headers that tools and OpenAI clients add; allowed when a preflight names them. */
+/** Matches headers that tools and OpenAI clients add. They are allowed when a preflight names them. */
 const named = /^(?:mcp-param|x-stainless|openai)-[!#$%&'*+\-.^_`|~0-9a-z]+$/i
 
 const exposed = 'Mcp-Session-Id, WWW-Authenticate, Retry-After, Toolway-Chat, X-Request-Id, X-Should-Retry'
@@ -85,7 +85,7 @@ export function allowOrigin(response: ServerResponse, origin: string): void {
   response.setHeader('Vary', 'Origin')
 }
 
-/** Preflights never carry a credential. */
+/** Whether a request is a CORS preflight, which never carries a credential. */
 export const isPreflight = ({ method, headers }: ReceivedRequest): boolean =>
   method === 'OPTIONS' && headers.origin !== undefined && headers['access-control-request-method'] !== undefined
 

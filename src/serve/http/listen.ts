@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { CannotListen } from '../../core/errors.ts'
 
-/** Returns the bound port. Rejects with CannotListen, whose message says what to do. */
+/** Starts listening and returns the port. Rejects with CannotListen, whose message says what to do. */
 export async function listen(server: Server, host: string, port: number): Promise<number> {
   try {
     server.listen(port, host)
@@ -25,14 +25,17 @@ function explained(error: NodeJS.ErrnoException, host: string, port: number): Ca
   return new CannotListen(`Toolway cannot listen: ${reason}.`, { cause: error })
 }
 
-/** Serves connections on a port of this worker alone like those on the main port, which all workers share. */
+/**
+ * Opens a port that belongs to this worker alone; all workers share the main port. Connections to both are served in
+ * the same way.
+ */
 export async function openPrivatePort(server: Server, host: string) {
   const listener = createServer((socket) => server.emit('connection', socket))
   listener.listen({ port: 0, host, exclusive: true })
   await once(listener, 'listening')
   return {
     port: (listener.address() as AddressInfo).port,
-    /** Stops listening; resolves when the open connections have ended. */
+    /** Stops listening. Resolves when the open connections have ended. */
     close: () => new Promise<void>((resolve) => listener.close(() => resolve())),
   }
 }

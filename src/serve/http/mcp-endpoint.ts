@@ -57,7 +57,7 @@ export function createMcpEndpoint(options: {
   readonly stateless: StatelessHttp
   readonly sessions: SessionStore
   readonly membership?: Membership | undefined
-  /** Trace headers are read only if calls are traced. */
+  /** Whether calls are traced. Trace headers are read only if they are. */
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
@@ -84,11 +84,11 @@ export function createMcpEndpoint(options: {
     }
     const { principal } = identity
     const session = sessions.find(sessionId, principal)
-    // Session ids cannot be guessed, so using another principal's is recorded.
+    // Record the use of another principal's session: ids cannot be guessed, so this one was probably stolen.
     if (session === undefined && sessions.holds(sessionId)) {
       access.rejected({ code: 'DENIED_BY_POLICY', principal, address: clientAddress(request, membership) })
     }
-    // A credential whose rights have changed must not keep the session's old rights.
+    // Reject a credential whose rights have changed: it must not keep the rights that the session started with.
     if (session === undefined || !hasSameRights(session.caller, identity))
       throw new HttpError(404, rpcCodes.session, 'Session not found: send "initialize" again.', { id })
     return session
@@ -116,7 +116,10 @@ export function createMcpEndpoint(options: {
     }
   }
 
-  /** The address and the agent may differ between requests of one session. Errors carry the request's id. */
+  /**
+   * The caller of one request: the address and the agent may differ between requests of a session. Errors carry the
+   * request's id.
+   */
   const callerOf = (session: HttpSession, request: ReceivedRequest, id?: Id): Caller => {
     try {
       const caller = actingAs(access, session.caller, agentOfRequest(request))
@@ -127,7 +130,7 @@ export function createMcpEndpoint(options: {
     }
   }
 
-  /** Returns false for sessions that do not use revision 2025-03-26, the only one with batches. */
+  /** Handles a batch. Returns false for sessions that do not use revision 2025-03-26, the only one with batches. */
   const batch = async (
     body: Buffer,
     request: ReceivedRequest,
@@ -157,7 +160,7 @@ export function createMcpEndpoint(options: {
   const post = async (request: ReceivedRequest, response: ServerResponse, identity: AuthIdentity) => {
     const reading = bodies.read({ request, response, identity })
     const body = reading instanceof Promise ? await reading : reading
-    // A batch is routed by its session header, so its messages need not be parsed here.
+    // Do not parse the messages of a batch here: it is routed by its session header alone.
     const message = isBatch(body) ? undefined : readInbound(body)
     if (ownerRouting && (await ownerRouting.route({ request, response, identity, body, inbound: message }))) return
     if (message === undefined && (await batch(body, request, response, identity, legacyAccepts(request)))) return
@@ -167,7 +170,7 @@ export function createMcpEndpoint(options: {
     }
     if (draining && inbound.kind === 'request') throw shuttingDown(inbound.id)
     if (waitsForTask(inbound)) watchCredential({ authorization: request.headers.authorization, identity, response })
-    // The protocol is chosen per message; the code below is for the legacy protocol.
+    // The protocol is chosen per message. The code after this handles the legacy protocol.
     const taken = stateless.take(inbound, { request, response, identity, body })
     if (taken) return taken
     const accepts = legacyAccepts(request)
@@ -209,7 +212,7 @@ export function createMcpEndpoint(options: {
   }
 
   const recordRejection = ({ status, details }: HttpError, { socket: { remoteAddress: address } }: ReceivedRequest) => {
-    // `agentFor` records denied agents; record only rejected credentials here.
+    // Record only rejected credentials: `agentFor` records denied agents itself.
     const { code, rule } = (details.data ?? {}) as { code?: ErrorCode; rule?: string }
     if (code === undefined || !(status === 401 || rule === throttleRule || rule === scopesRule)) return
     access.rejected({ code, address })
@@ -223,7 +226,7 @@ export function createMcpEndpoint(options: {
     const { authorization } = headers
     const known = admit(authorization, request)
     const identity = known instanceof Promise ? await known : known
-    // A closed response emits no further close event, which the code below relies on.
+    // Stop here: a response that is already closed does not emit another close event, which the code below relies on.
     if (response.destroyed) return
     if (method === 'GET' || isListening(headers)) watchCredential({ authorization, identity, response })
     try {
@@ -260,7 +263,7 @@ export function createMcpEndpoint(options: {
         sendHttpError(response, refusal, clock)
       })
     },
-    /** Rejects new requests; those in flight continue. */
+    /** Rejects new requests. Requests in flight continue. */
     drain(): void {
       draining = true
       stateless.drain()
@@ -269,15 +272,17 @@ export function createMcpEndpoint(options: {
   }
 }
 
-/** Whether the session record must be saved for other replicas. */
+/** Whether a request changes the session record, which must then be saved for other replicas. */
 const changesSession = ({ method }: InboundRequest): boolean =>
   method === 'resources/subscribe' || method === 'resources/unsubscribe' || method === 'logging/setLevel'
 
-/** A task may take a day, so stop waiting for its result when the credential expires. */
+/**
+ * Whether a request waits for the result of a task. That may take a day, so the wait ends when the credential expires.
+ */
 const waitsForTask = (inbound: InboundMessage): boolean =>
   inbound.kind === 'request' && inbound.method === 'tasks/result'
 
-/** The stateless protocol opens notification streams with a POST that has this header. */
+/** Whether a POST opens a notification stream of the stateless protocol, according to its header. */
 const isListening = (headers: IncomingHttpHeaders): boolean =>
   String(headers['mcp-method']).trim() === 'subscriptions/listen'
 
@@ -293,10 +298,12 @@ function legacyAccepts(request: ReceivedRequest): AcceptedTypes {
   return accepts
 }
 
-/** For a batch without requests. */
+/** The channel for a batch without requests, which needs no response. */
 const nowhere: ResponseChannel = { owner: undefined, send: () => false, abandon() {} }
 
-/** Not a 404: clients would take it to mean that the session has ended. */
+/**
+ * The error for an unknown event. It is not a 404, because clients would take that to mean that the session has ended.
+ */
 const unknownEvent = () =>
   new HttpError(
     400,

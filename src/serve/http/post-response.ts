@@ -13,7 +13,10 @@ export interface AcceptedTypes {
   readonly stream: boolean
 }
 
-/** A stream must be named: clients that send a wildcard or no Accept header expect JSON. */
+/**
+ * The types that a client accepts. A stream must be named, because clients that send a wildcard or no Accept header
+ * expect JSON.
+ */
 export function readAccept(accept: string | undefined): AcceptedTypes {
   if (accept === undefined) return { json: true, stream: false }
   const types = accept.toLowerCase()
@@ -23,18 +26,18 @@ export function readAccept(accept: string | undefined): AcceptedTypes {
   }
 }
 
-/** Below this size, copying the body into the same write as the head is cheaper than a second write. */
+/** Maximum size of a body that is copied into the same write as the head, which is cheaper than a second write. */
 const small = 16 * 1024
 
-/** Larger responses may not fit into the socket's send buffer. */
+/** Size above which a response may not fit into the socket's send buffer. */
 const large = 64 * 1024
 
-/** A call that takes longer gets a resumable stream, so that it survives a lost connection. */
+/** Time after which a call in a session gets a resumable stream, so that it survives a lost connection. */
 const aMomentMs = 100
 
 /**
- * The response to one POST: JSON if the result comes first, otherwise an event stream, which starts with an earlier
- * message or after a wait. In a session the stream is resumable.
+ * The response to one POST. It is JSON if the result is the first message. It becomes an event stream if another
+ * message comes first or the result takes too long. In a session, the stream is resumable.
  */
 export class PostResponse implements ResponseChannel {
   owner: { cancel(): void } | undefined
@@ -61,12 +64,12 @@ export class PostResponse implements ResponseChannel {
     return this.#openLine().send(message)
   }
 
-  /** Status and headers are ignored if the response is already a stream. */
+  /** Sends the result. Status and headers are ignored if the response is already a stream. */
   answer(message: Pieces, status = 200, headers?: HttpHeaders): void {
     if (!this.#finish()) return
     if (this.#line === undefined && (this.#accepts.json || status !== 200)) this.#write(message, status, headers)
     else this.#openLine().end(joined(message))
-    // Drop a client that does not read: it would keep a large response in memory.
+    // A client that does not read would keep a large response in memory, so disconnect it when it stalls.
     if (this.#response.writableLength > large) dropWhenStalled(this.#response)
   }
 
@@ -103,7 +106,7 @@ export class PostResponse implements ResponseChannel {
 
   abandon(): void {
     if (!this.#finish()) return
-    // MCP forbids a response to a cancelled request, but HTTP requires one: send a stream without events.
+    // MCP forbids a response to a cancelled request, but HTTP requires one: send a stream without events, or 204.
     if (this.#line !== undefined) this.#line.end()
     else if (this.#accepts.stream) new SseStream(this.#response, this.#clock).end()
     else this.#response.writeHead(204).end()
@@ -118,7 +121,7 @@ export class PostResponse implements ResponseChannel {
     return this.#line
   }
 
-  /** A lost connection cancels the call unless the client can resume the stream. */
+  /** Called when the connection is lost. Cancels the call, unless the client can resume the stream. */
   #gone = (): void => {
     if (this.#feed?.resumable || !this.#finish()) return
     this.#feed?.end()

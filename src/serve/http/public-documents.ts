@@ -6,7 +6,7 @@ import { metadataPath, resourceOf } from '../auth/challenge.ts'
 import { methodNotAllowed } from '../errors.ts'
 import type { Hosts } from './hosts.ts'
 
-/** A document that any origin may read without a credential. */
+/** Serves a document that pages of any origin may read without a credential. */
 function publish(
   { method }: IncomingMessage,
   response: ServerResponse,
@@ -29,7 +29,10 @@ function publish(
 
 export const cardPath = (endpoint: string): string => `${endpoint.replace(/\/$/, '')}/server-card`
 
-/** Describes this gateway to clients before they connect (SEP-2127), without details of the servers behind it. */
+/**
+ * Serves a description of this gateway for clients that have not connected yet (SEP-2127). It contains no details of
+ * the servers behind the gateway.
+ */
 export function createServerCardEndpoint(options: {
   readonly info: { readonly version: string }
   readonly config: Pick<HttpConfig, 'path'>
@@ -80,7 +83,10 @@ export function createOAuthMetadataEndpoint(options: {
   }
 }
 
-/** Clients look for it at the root, at the endpoint's path and at the path of the public URL. */
+/**
+ * Whether the metadata is served at this path. Clients look for it at the root, at the endpoint's path and at the path
+ * of the public URL.
+ */
 function isPlace(path: string, jwt: JwtConfig, endpoint: string): boolean {
   const stream = `${endpoint.replace(/\/$/, '')}/stream`
   return ['/', endpoint, stream, resourceOf(jwt)?.pathname ?? '/'].some((one) => metadataPath(one) === path)

@@ -2,17 +2,17 @@ import type { IncomingHttpHeaders, IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { HttpError, rpcCodes } from '../errors.ts'
 
-/** An HTTP request, read by node:http or by the fast path. */
+/** An HTTP request that was read by node:http or by the fast path. */
 export interface ReceivedRequest extends Pick<IncomingMessage, 'method' | 'url' | 'headers'> {
   readonly socket: Pick<Socket, 'remoteAddress'>
-  /** Set by the fast path only. */
+  /** The body; set by the fast path only. */
   readonly body?: Buffer
 }
 
-/** A request that arrived in one piece, read by the fast path. */
+/** A request that arrived in one piece and was read by the fast path. */
 export class BufferedRequest implements ReceivedRequest {
   readonly method = 'POST'
-  // ServerResponse reads these fields.
+  // ServerResponse reads the following fields.
   readonly httpVersionMajor = 1
   readonly httpVersionMinor = 1
   readonly complete = true
@@ -29,12 +29,12 @@ export class BufferedRequest implements ReceivedRequest {
   }
 }
 
-/** node:http reads longer heads; it has its own limit. */
+/** Maximum size of a head. Longer ones are left to node:http, which has its own limit. */
 const maxHead = 8 * 1024
 
 /**
- * Reads ordinary POST requests to one path that arrived in one piece. Returns undefined for everything else, which
- * node:http then reads from the start, and therefore for anything that two parsers could read differently.
+ * Reads ordinary POST requests to one path that arrived in one piece. Returns undefined for everything else, including
+ * anything that two parsers could read differently. Those requests are then read from the start by node:http.
  */
 export function createPostReader(path: string) {
   const line = Buffer.from(`POST ${path} HTTP/1.1\r\n`, 'latin1')
@@ -46,18 +46,20 @@ export function createPostReader(path: string) {
     if (headers === undefined) return undefined
     const bodyLength = bodyLengthOf(headers)
     if (bodyLength === undefined) return undefined
-    /** With the head. */
+    /** Length of the request, including the head. */
     const length = end + 4 + bodyLength
     return length > bytes.length ? undefined : { headers, body: bytes.subarray(end + 4, length), length }
   }
 }
 
-/** Tabs are valid but unusual: leave them to node:http. */
+/**
+ * Matches header lines of printable characters. Tabs are valid but unusual, so lines with tabs are left to node:http.
+ */
 const isLines = /^(?:[\x20-\x7e]*\r\n)*$/
 
 const maxHeaders = 100
 
-/** Returns undefined for malformed lines and repeated names. */
+/** Parses header lines. Returns undefined for malformed lines and repeated names. */
 function readHeaders(text: string): IncomingHttpHeaders | undefined {
   if (!isLines.test(text)) return undefined
   const headers: IncomingHttpHeaders = {}
@@ -76,17 +78,20 @@ function readHeaders(text: string): IncomingHttpHeaders | undefined {
 
 const isName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 
-/** Left to node:http: headers about the connection or framing, and those it does not return as strings. */
+/**
+ * Headers that are left to node:http: those about the connection or framing, and those that it does not return as
+ * strings.
+ */
 const special: ReadonlySet<string> = new Set([
   ...['transfer-encoding', 'expect', 'upgrade', 'trailer', 'te', 'http2-settings', 'proxy-connection'],
   ...['set-cookie', '__proto__'],
 ])
 
-/** Bounds the cache of header names; clients use few spellings. */
+/** Maximum size of the cache of header names. Clients use few spellings. */
 const maxKnown = 256
 const known = new Map<string, string>()
 
-/** The name in lower case; undefined if it is invalid or special. */
+/** A header name in lower case; undefined if it is invalid or special. */
 function plainName(spelt: string): string | undefined {
   const before = known.get(spelt)
   if (before !== undefined) return before
@@ -103,8 +108,8 @@ function bodyLengthOf(headers: IncomingHttpHeaders): number | undefined {
 }
 
 /**
- * Headers with a single value. A repeated one is rejected even if the values are equal, because a proxy may use the
- * second where node:http uses the first. node:http itself rejects a repeated Content-Length.
+ * Headers that must not be repeated. A repeated header is rejected even if the values are equal, because a proxy may
+ * use the second value where node:http uses the first. node:http itself rejects a repeated Content-Length.
  */
 const single: ReadonlySet<string> = new Set([
   ...['host', 'authorization', 'proxy-authorization', 'cookie', 'origin', 'sec-fetch-site'],
@@ -113,10 +118,10 @@ const single: ReadonlySet<string> = new Set([
   ...['toolway-agent', 'toolway-admin', 'access-control-request-method'],
 ])
 
-/** Headers that mirror one argument of a tool call. */
+/** Prefix of headers that mirror one argument of a tool call. */
 const paramPrefix = 'mcp-param-'
 
-/** The fast path leaves requests with repeated headers to node:http, so this check covers them too. */
+/** Rejects repeated headers. Requests that have them never take the fast path, so checking here is enough. */
 export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHeaders'>): void {
   const seen = new Set<string>()
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -132,7 +137,7 @@ export function checkSingleHeaders({ rawHeaders }: Pick<IncomingMessage, 'rawHea
 
 const shown = (name: string): string => (name.length > 64 ? `${name.slice(0, 64)}…` : name)
 
-/** As in node:http; 400 for all other codes. */
+/** Status by error code, as in node:http. All other codes get a 400. */
 const statuses: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
@@ -140,8 +145,8 @@ const statuses: Readonly<Record<string, string>> = {
 }
 
 /**
- * Answers invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports what the parser
- * rejected. Broken connections are only closed.
+ * Answers invalid HTTP, such as a request with both Content-Length and Transfer-Encoding, and reports why the parser
+ * rejected it. Broken connections are closed without a report.
  */
 export function answerUnreadable(
   server: Server,

@@ -1,26 +1,26 @@
 import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse, STATUS_CODES } from 'node:http'
 import type { BufferedRequest } from './request.ts'
 
-/** Announced in the Keep-Alive header. */
+/** Idle time that the Keep-Alive header announces to clients. */
 export const keepAliveMs = 65_000
 
 interface Line {
-  /** Whether to close the connection after responses whose head is not written yet. */
+  /** Whether to close the connection after a response whose head is not written yet. */
   leaving(): boolean
-  /** Called when the response is complete; `last` if the connection must close. */
+  /** Called when the response is complete. `last` is true if the connection must close. */
   done(last: boolean): void
 }
 
 /**
  * The response to a buffered request. `sendBuffered` sends a complete response in one write, without the overhead of
- * node:http; any other response attaches the socket to node:http.
+ * node:http. Any other method that writes attaches the socket to node:http.
  */
 export class BufferedResponse extends ServerResponse {
   // Internal fields of node:http: the timeout in `Keep-Alive`, and whether the head says `Connection: close`.
   declare _keepAliveTimeout: number
   declare readonly _last: boolean
 
-  /** Whether a socket timeout with unsent data means that the client has stalled. */
+  /** Whether the client counts as stalled if the socket times out while there is unsent data. */
   limited = false
   readonly #request: BufferedRequest
   readonly #line: Line
@@ -32,7 +32,7 @@ export class BufferedResponse extends ServerResponse {
     this.#line = line
   }
 
-  /** Sends JSON (as Latin-1); returns false if the response must go through node:http. */
+  /** Sends JSON, given as Latin-1 text. Returns false if the response must be sent through node:http. */
   sendBuffered(status: number, json: string): boolean {
     if (this.#attached || this.destroyed || this.getHeaderNames().length > 0 || this.#line.leaving()) return false
     this.#request.socket.write(
@@ -62,7 +62,7 @@ export class BufferedResponse extends ServerResponse {
     return super.setTimeout(ms)
   }
 
-  /** Closes the response, unless node:http has the socket and does so itself. */
+  /** Closes the response, unless it is attached to node:http, which then closes it. */
   ended(): void {
     if (!this.#attached) super.destroy()
   }
@@ -93,7 +93,7 @@ export function sendJson(response: ServerResponse, value: unknown): void {
 let second = 0
 let date = ''
 
-/** Formats the Date header once a second. */
+/** The value of the Date header. It is formatted at most once a second. */
 function dateNow(): string {
   const now = Math.floor(Date.now() / 1000)
   if (now !== second) {

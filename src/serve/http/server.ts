@@ -37,16 +37,16 @@ import { cardPath, createOAuthMetadataEndpoint, createServerCardEndpoint } from 
 import { answerUnreadable, checkSingleHeaders, type ReceivedRequest } from './request.ts'
 import { keepAliveMs } from './response.ts'
 
-/** Disposing of it lets requests in flight finish within `shutdownGrace`. */
+/** A listening HTTP server. When it is disposed of, requests in flight may finish within `shutdownGrace`. */
 export interface HttpServer extends AsyncDisposable {
   readonly url: string
   readonly port: number
-  /** Where other replicas reach this one. */
+  /** The URL where other replicas reach this one. */
   readonly address: string
   readonly sessions: number
   /**
-   * Stops accepting connections and serves the open ones, with `Connection: close`, until they end or `ms` have passed.
-   * Used when a successor listens on the same address.
+   * Stops accepting connections. Open connections are served, with `Connection: close`, until they end or `ms` have
+   * passed. Used when a successor listens on the same address.
    */
   retire(ms: number): Promise<void>
 }
@@ -64,24 +64,24 @@ interface HttpServerOptions {
   readonly ready: () => boolean
   readonly membership?: Membership | undefined
   readonly workers?: Workers | undefined
-  /** Finds the environment that a tool call names; another replica may hold it. */
+  /** Finds the environment that a tool call names. Another replica may hold that environment. */
   readonly environmentOf?: EnvironmentsOptions['environmentOf']
   traced?(): boolean
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Serves with one shared token; without a token every request is anonymous. */
+/** Opens a server with one shared token. Without a token, every request is anonymous. */
 export const serveHttp = ({ token, ...options }: HttpServerOptions & { readonly token: string | undefined }) =>
   openHttpServer({ ...options, authenticate: authenticateToken(token) })
 
-/** Rejects with CannotListen if the address is not available. */
+/** Opens a server. Rejects with CannotListen if the address is not available. */
 export async function openHttpServer(
   options: HttpServerOptions & { readonly authenticate: Authenticate },
 ): Promise<HttpServer> {
   const { config, access, info, ready, traced, clock, log, authenticate } = options
   const server = createServer({
-    // Requests without a Host header get our own error message.
+    // Accept requests without a Host header here, so that they get Toolway's own error message.
     requireHostHeader: false,
     headersTimeout: 10_000,
     requestTimeout: 60_000,
@@ -89,8 +89,8 @@ export async function openHttpServer(
     connectionsCheckingInterval: 5_000,
   })
   server.maxConnections = config.maxConnections
-  // The size limit of the head bounds the number of headers. With a count limit, node:http drops the excess silently,
-  // which could hide a second Host.
+  // Do not limit the number of headers: node:http would drop the excess silently, which could hide a second Host. The
+  // size limit of the head bounds their number.
   server.maxHeadersCount = 0
 
   const port = await listen(server, config.host, config.port)
@@ -126,7 +126,7 @@ export async function openHttpServer(
   const url = `http://${reachable(config.host)}:${port}${config.path}`
   const { adminEndpoint, chat, jwt } = options
   const listening: ListeningServer = { url, port, hosts, admit, bodies, sessions: () => sessions.count, chat }
-  /** Created on the first request to their path. */
+  /** Endpoints that are created on the first request to their path. */
   const further: { below: string; open(): Promise<HttpEndpoint>; opened?: Promise<HttpEndpoint> }[] = []
   if (chat) further.push({ below: '/v1/', open: () => openAi(chat) })
   if (jwt)
@@ -135,7 +135,7 @@ export async function openHttpServer(
   if (adminEndpoint) further.push({ below: '/', open: () => adminEndpoint(listening) })
   const changes = access.onChange((kinds) => sessions.tell(listChangedNotifications(kinds)))
   const base = config.path.replace(/\/$/, '')
-  // Users paste these variants.
+  // Accept the variants of the path that users paste.
   const endpoints = new Set([config.path, `${base}/`, `${base}/stream`])
 
   let draining = false
@@ -149,7 +149,7 @@ export async function openHttpServer(
 
   const enter = (request: ReceivedRequest, response: ServerResponse) => {
     const { host, origin } = request.headers
-    // The replica that forwarded the request has checked them already.
+    // Do not check a forwarded request: the replica that forwarded it has already checked these headers.
     if (!forwardedFrom(request, membership)) hosts.check(host, origin)
     if (origin !== undefined) allowOrigin(response, origin)
     if (isPreflight(request)) answerPreflight(response)
@@ -198,7 +198,7 @@ export async function openHttpServer(
       active++
       response.once('close', finished)
       if (leaving()) response.setHeader('Connection', 'close')
-      // A write to a closed connection is not an error: the `close` event is handled.
+      // Ignore errors of writing to a closed connection: the `close` event is handled.
       response.on('error', ignored)
       try {
         by(request, response)
@@ -244,9 +244,9 @@ export async function openHttpServer(
 
   const retire = async (ms: number) => {
     retiring = true
-    // Not the HTTP server's `close`: it would close idle connections on which a request may be in transit.
+    // Do not call `close` of the HTTP server: it would close idle connections on which a request may be in transit.
     await within(ms, new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve())))
-    // Close the private port last: other workers forward requests here while clients are connected.
+    // Close the private port last, because other workers forward requests to it while their clients are connected.
     if (privatePort) await within(handedMs, privatePort.close())
   }
   const within = async (ms: number, done: Promise<void>) => {
@@ -275,13 +275,13 @@ const ignored = () => {}
 
 const usualFailures: FailureSettings = { maxFailures: 10, failureInterval: 1_000 }
 
-/** Time for forwarded requests to finish; clients reopen their streams elsewhere. */
+/** How long forwarded requests may take to finish when a worker retires. Clients reopen their streams elsewhere. */
 const handedMs = 500
 
 const nothingAt = (endpoint: string) =>
   new HttpError(404, rpcCodes.request, `Not found: the MCP endpoint is ${endpoint}.`)
 
-/** Liveness and readiness probes: no credential or Host check, and no details in the response. */
+/** Answers liveness and readiness probes, without checking credentials or the Host header, and without details. */
 function probe(request: IncomingMessage, response: ServerResponse, good: boolean): void {
   if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed(request.method, 'GET, HEAD')
   const body = `{"status":"${good ? 'ok' : 'unavailable'}"}`
@@ -294,7 +294,10 @@ function pathOf(url: string): string {
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** The address for other replicas; with workers it has the private port, because they share the main one. */
+/**
+ * The address for other replicas. With workers, it has the private port of this one, because all of them share the main
+ * port.
+ */
 function addressOf(
   { advertise, host }: HttpConfig,
   port: number,
@@ -311,7 +314,7 @@ function addressOf(
 
 const isAnywhere = (host: string): boolean => host === '0.0.0.0' || host === '::'
 
-/** Clients on this machine reach a wildcard address by loopback. */
+/** The host for clients on this machine, which reach a wildcard address through loopback. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   return host === '::' ? '[::1]' : bracketed(host)

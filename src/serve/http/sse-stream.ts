@@ -4,19 +4,19 @@ import { ToolwayError } from '../../core/errors.ts'
 import { eventBytes, keepAlive } from '../../wire/sse.ts'
 import type { EventConnection } from '../session/resumable-streams.ts'
 
-/** Proxies and clients close silent streams after 30 to 60 seconds. */
+/** Interval between keep-alive comments. Proxies and clients close silent streams after 30 to 60 seconds. */
 export const keepAliveMs = 15_000
 
-/** A stream with more unread bytes is dropped. */
+/** Maximum unread bytes of a stream. A stream with more is dropped. */
 export const maxUnread = 1024 * 1024
 
-/** Reconnect delay sent to clients. */
+/** The delay that clients are told to wait before they reconnect. */
 const retryMs = 1_000
 
-/** A client that reads nothing for this long counts as disconnected. */
+/** How long a client may read nothing before it counts as disconnected. */
 const stalledMs = 60_000
 
-/** An HTTP response as an event stream, with keep-alive comments and a limit for slow readers. */
+/** An event stream in an HTTP response, with keep-alive comments and a limit for slow readers. */
 export class SseStream implements EventConnection {
   readonly #response: ServerResponse
   readonly #clock: Clock
@@ -49,10 +49,10 @@ export class SseStream implements EventConnection {
     if (this.#open) this.#response.write(`id: ${id}\nretry: ${retryMs}\ndata: \n\n`)
   }
 
-  /** Returns false if the client has disconnected or is too far behind. */
+  /** Sends a message. Returns false if the client has disconnected or is too far behind. */
   send(message: Buffer, id?: string): boolean {
     if (!this.#open) return false
-    // Only earlier unread bytes count, so a single message may exceed the limit.
+    // Only the unread bytes of earlier messages count, so a single message may exceed the limit.
     if (this.#response.writableLength > maxUnread) {
       this.#close()
       this.#response.destroy()
@@ -79,7 +79,7 @@ export class SseStream implements EventConnection {
 
   #tick = (): void => {
     this.#timer = this.#clock.after(keepAliveMs, this.#tick)
-    // While data is unread, a comment would hide that the reader has stalled.
+    // Send a comment only if nothing is unread; otherwise it would hide that the reader has stalled.
     if (this.#response.writableLength === 0) this.#response.write(keepAlive)
   }
 
@@ -92,13 +92,13 @@ export class SseStream implements EventConnection {
 /** Closes the connection when the client stops reading. */
 export function dropWhenStalled(response: ServerResponse): void {
   response.setTimeout(stalledMs)
-  // Without unread data, the timeout only means that nothing was sent.
+  // Close only if there is unread data. Otherwise, the timeout only means that nothing was sent.
   response.on('timeout', () => {
     if (response.writableLength > 0) response.destroy()
   })
 }
 
-/** Aborts when the client disconnects before the response is complete. */
+/** A signal that aborts when the client disconnects before the response is complete. */
 export function abortOnClose(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   response.once('close', () => {

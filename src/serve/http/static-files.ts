@@ -5,7 +5,10 @@ import { extname, join, relative, sep } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import type { Hosts } from './hosts.ts'
 
-/** The dashboard loads only its own files and allows no framing, forms or other origins. */
+/**
+ * Security headers of the dashboard: it may load only its own files, and framing, forms and other origins are not
+ * allowed.
+ */
 const pageHeaders = {
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'none'",
@@ -16,8 +19,8 @@ const pageHeaders = {
 } as const
 
 /**
- * The dashboard is a single-page application, so every page path serves index.html. `endpoint` is for the error page.
- * Returns false if there is no file for the path.
+ * Serves the files of the dashboard. It is a single-page application, so the path of every page serves index.html. The
+ * returned function returns false if there is no file for the path. `endpoint` is shown on the error page.
  */
 export function createDashboardFiles(folder: string, { endpoint, hosts }: { endpoint: string; hosts: Hosts }) {
   const files = openFolder(folder)
@@ -39,7 +42,7 @@ export function createDashboardFiles(folder: string, { endpoint, hosts }: { endp
   }
 }
 
-/** Whether a browser navigates to a page; other requests for unknown paths get a 404. */
+/** Whether the request is a browser's navigation to a page. Other requests for unknown paths get a 404. */
 function isPage({ headers }: IncomingMessage, path: string): boolean {
   if (path === '/') return true
   return !path.startsWith('/assets/') && !path.startsWith('/.') && /\btext\/html\b/.test(headers.accept ?? '')
@@ -89,9 +92,9 @@ interface StaticFile {
   readonly type: string
   readonly etag: string
   readonly bytes: Buffer
-  /** Undefined for types that do not compress. */
+  /** The compressed content; undefined for types that do not compress. */
   readonly zipped: Buffer | undefined
-  /** The name contains a content hash, so caches may keep it permanently. */
+  /** True if the name contains a content hash, so that caches may keep the file permanently. */
   readonly isHashed: boolean
 }
 
@@ -110,7 +113,7 @@ const types: Readonly<Record<string, string>> = {
 
 const hashedName = /^assets\/.*-[\w-]{8,}\.\w+$/
 
-/** The built dashboard in memory; `index` reads it again after a build. */
+/** Keeps the built dashboard in memory. `index` reads the files again after a build. */
 function openFolder(folder: string) {
   const page = join(folder, 'index.html')
   let files = new Map<string, StaticFile>()
@@ -124,9 +127,9 @@ function openFolder(folder: string) {
   }
 
   return {
-    /** Looks the path up among the files read, so no path leads outside the folder. */
+    /** Finds a file among those that were read, so that no path leads outside the folder. */
     find: (path: string) => files.get(path),
-    /** Undefined if the dashboard is not built. */
+    /** The page; undefined if the dashboard is not built. */
     index(): StaticFile | undefined {
       look()
       return files.get('index.html')

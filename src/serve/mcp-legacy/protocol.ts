@@ -51,7 +51,7 @@ export interface GatewayInfo {
 
 export type LegacyProtocol = ReturnType<typeof createLegacyProtocol>
 
-/** Maximum requests in flight per session. */
+/** Maximum number of requests in flight per session. */
 const maxRequests = 1_000
 
 const nothing: Pieces = [Buffer.from('{}')]
@@ -60,7 +60,7 @@ const brace = Buffer.from('{')
 export const isLegacyRevision = (revision: unknown): revision is string =>
   (legacyRevisions as readonly unknown[]).includes(revision)
 
-/** The MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
+/** Implements the MCP revisions with sessions, 2024-11-05 to 2025-11-25, over HTTP or stdio. */
 export function createLegacyProtocol(options: { access: Access; info: GatewayInfo; log: Log }) {
   const { access, info, log } = options
   const form = ({ body, plain }: Result) => [plain ? body.bytes : toLegacy(body.bytes)]
@@ -120,7 +120,7 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
   }
 
   return {
-    /** Negotiates the revision; throws if the client names none or declares too many capabilities. */
+    /** Negotiates the revision. Throws if the client does not name one or declares too many capabilities. */
     negotiate(params: Params): SessionClient {
       if (typeof params.protocolVersion !== 'string') {
         throw new ProtocolError(rpcCodes.params, '"initialize" must have a "protocolVersion".')
@@ -135,26 +135,29 @@ export function createLegacyProtocol(options: { access: Access; info: GatewayInf
 
     async initializeResult({ revision, caller }: Session): Promise<Buffer> {
       const { name, version } = info
-      // The capabilities of servers are known once they are ready.
+      // Wait briefly for servers, because their capabilities are known only once they are ready.
       await access.view(caller).ready('brief')
       const offers = access.offers(caller)
       const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
       return Json.of({
         protocolVersion: revision,
-        // The gateway's own capabilities override those of servers.
+        // The gateway's own capabilities override those of the servers.
         capabilities: { ...offers.capabilities, ...gatewayCapabilities },
         serverInfo: { name, version },
         ...(instructions !== '' && { instructions }),
       }).bytes
     },
 
-    /** Returns undefined if the request was cancelled. Never rejects. */
+    /** Handles a request. Resolves with undefined if it was cancelled. Never rejects. */
     async request(
       session: Session,
       received: InboundRequest,
       outlet: ResponseChannel,
       caller: Caller,
-      /** The transport has resolved the agent for this request; resolve again only if the message names one. */
+      /**
+       * Set if the transport has already resolved the agent. It is then resolved again only if the message names an
+       * agent.
+       */
       agentResolved = false,
     ): Promise<EncodedResponse | undefined> {
       const { id, method } = received
@@ -215,7 +218,10 @@ export type Batch = readonly (InboundMessage | UnreadableMessage)[]
 
 export const isBatch = (bytes: Buffer): boolean => /^[ \t\r\n]*\[/.test(bytes.toString('latin1', 0, 64))
 
-/** Returns undefined if the session's revision has no batches, or the batch is empty, too large or not JSON. */
+/**
+ * Parses a batch. Returns undefined if the session's revision does not have batches, or if the batch is empty, too
+ * large or not JSON.
+ */
 export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   if (session.revision !== revisionWithBatches) return undefined
   const messages = elements(toCleanLine(bytes), maxMessages)
@@ -223,7 +229,7 @@ export function readBatch(session: Session, bytes: Buffer): Batch | undefined {
   return messages.map(readInbound)
 }
 
-/** Handles all messages concurrently; resolves with the responses when all are complete. */
+/** Handles all messages of a batch concurrently. Resolves with the responses when all of them are complete. */
 export async function answerBatch(options: {
   readonly protocol: LegacyProtocol
   readonly session: Session

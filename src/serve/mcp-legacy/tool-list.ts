@@ -2,10 +2,13 @@ import { applicators, assertions, isListOfItems, isListOfNames, isObject } from 
 import { elements, members } from '../../lib/json-text.ts'
 import { isObjectSchema } from '../../wire/convert-result.ts'
 
-/** Converted pages. */
+/** Converted pages, by the original page. */
 const known = new WeakMap<Buffer, Buffer>()
 
-/** Legacy clients lose the whole list if one output schema is not an object or does not compile: removes those. */
+/**
+ * Removes output schemas that are not objects or do not compile. Legacy clients would lose the whole list because of
+ * one of them.
+ */
 export function legacyToolList(list: Buffer): Buffer {
   const made = known.get(list) ?? withKnownOutputs(list)
   known.set(list, made)
@@ -31,12 +34,15 @@ const isReadable = (output: unknown): boolean => isObjectSchema(output) && isCom
 const types = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object']
 /** Keywords that change what references resolve to. */
 const names = /"\$(?:id|anchor|dynamicAnchor|dynamicRef)":/
-/** Limits of a schema; larger ones are removed. */
+/** Limits for an output schema. Larger schemas are removed. */
 const maxSubschemas = 1000
 const deepest = 64
 const maxPattern = 2048
 
-/** Whether every keyword has a valid value, patterns are valid, and references point inside the schema. */
+/**
+ * Whether a schema can be compiled: every keyword has a valid value, patterns are valid, and references point inside
+ * the schema.
+ */
 export function isCompilable(root: unknown): boolean {
   let subschemas = 0
   const { $id = '', ...rest } = isObject(root) ? root : {}

@@ -13,10 +13,10 @@ export interface RequestEnvelope {
   readonly logLevel: LogLevel | undefined
 }
 
-/** This key alone decides whether a message claims to be stateless. */
+/** Whether a message claims to use the stateless protocol. Only the presence of the version in `_meta` decides this. */
 export const claims = (params: Params): boolean => isObject(params._meta) && metaKeys.protocolVersion in params._meta
 
-/** A valid claim overrides even a legacy method name. */
+/** Whether the claim is valid. A valid claim counts even if the method name is a legacy one. */
 function claimsRightly(params: Params): boolean {
   const { _meta } = params
   if (!isObject(_meta)) return false
@@ -24,7 +24,7 @@ function claimsRightly(params: Params): boolean {
   return typeof version === 'string' && isModernVersion(version) && faultOf(_meta) === undefined
 }
 
-/** Throws an error that names the first invalid key. */
+/** Reads the envelope of a request. Throws an error that names the first invalid key. */
 export function readEnvelope(params: Params): RequestEnvelope {
   const meta = params._meta as Record<string, unknown>
   const fault = faultOf(meta)
@@ -37,14 +37,14 @@ export function readEnvelope(params: Params): RequestEnvelope {
   }
 }
 
-/** A notification needs only the version. */
+/** Reads the version from a notification, which needs nothing else in its envelope. */
 export function readClaim(params: Params): string {
   const version = (params._meta as Record<string, unknown>)[metaKeys.protocolVersion]
   if (typeof version !== 'string') throw invalidEnvelope({ key: metaKeys.protocolVersion, problem: 'must be a string' })
   return version
 }
 
-/** For a request whose header names the stateless revision, but whose body does not. */
+/** The error for a request whose header names the stateless revision but whose body does not. */
 function missingEnvelope(params: Params): HttpError {
   const { _meta } = params
   const required = [metaKeys.protocolVersion, metaKeys.clientCapabilities]
@@ -65,7 +65,7 @@ const invalidEnvelope = (fault: Fault) =>
 
 const structured = ['experimental', 'sampling', 'elicitation', 'roots', 'extensions']
 
-/** Reports missing keys before malformed ones. */
+/** Finds the first problem in the envelope. Missing keys are reported before malformed ones. */
 function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   for (const key of [metaKeys.protocolVersion, metaKeys.clientCapabilities]) {
     if (!(key in meta)) return { key, problem: 'missing' }
@@ -86,7 +86,10 @@ function faultOf(meta: Readonly<Record<string, unknown>>): Fault | undefined {
   return { key: metaKeys.logLevel, problem: `must be one of ${logLevels.join(', ')}` }
 }
 
-/** The body decides, except for notifications, which may omit the version. Throws if body and header disagree. */
+/**
+ * Decides which protocol a message uses. The body decides, except for notifications, which may omit the version. Throws
+ * if body and header disagree.
+ */
 export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'legacy' | 'stateless' {
   if (inbound.kind === 'response') return 'legacy'
   const { params } = inbound
@@ -102,7 +105,10 @@ export function protocolOf(inbound: InboundMessage, versionHeader?: string): 'le
   return modernHeader ? 'stateless' : 'legacy'
 }
 
-/** Without sessions, server-side state is kept per principal, agent and client program. */
+/**
+ * The caller of a stateless request. Because there are no sessions, servers keep state per principal, agent and client
+ * program.
+ */
 export function statelessCaller(base: Omit<Caller, 'session' | 'capabilities'>, envelope: RequestEnvelope): Caller {
   const { capabilities, client } = envelope
   const key = JSON.stringify([base.principal, base.agent, client?.name, client?.version])

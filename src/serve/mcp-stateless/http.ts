@@ -30,7 +30,7 @@ export function createStatelessHttp(options: {
   readonly protocol: StatelessProtocol
   readonly access: Access
   readonly membership?: Membership | undefined
-  /** Forwards calls to the replica that holds their environment. */
+  /** Forwards a call to the replica that holds its environment. */
   readonly routeCall?: RouteCall | undefined
   readonly clock: Clock
   readonly log: Log
@@ -45,7 +45,7 @@ export function createStatelessHttp(options: {
     return { ...inbound, params: protocol.params(inbound, envelope, caller), envelope, caller, headers }
   }
 
-  /** Always a stream, regardless of what the client accepts. */
+  /** Opens a notification stream. The response is always a stream, regardless of what the client accepts. */
   const listen = (request: StatelessRequest, response: ServerResponse) => {
     const exchange = new PostResponse(response, { json: true, stream: true }, clock)
     try {
@@ -84,7 +84,7 @@ export function createStatelessHttp(options: {
     try {
       if (inbound.kind === 'request') await answer(inbound, post)
       else if (inbound.kind === 'notification') {
-        // Over HTTP a client cancels by closing the response, so notifications have no effect.
+        // Over HTTP, a client cancels by closing the response, so validate the notification but do nothing else.
         validateNotification(inbound, post.request.headers)
         post.response.writeHead(202, { 'Content-Length': 0 }).end()
       }
@@ -94,7 +94,10 @@ export function createStatelessHttp(options: {
   }
 
   return {
-    /** Returns undefined for messages of the legacy protocol. Throws or rejects if the message is invalid. */
+    /**
+     * Handles a message of the stateless protocol. Returns undefined for messages of the legacy protocol. Throws or
+     * rejects if the message is invalid.
+     */
     take(inbound: InboundMessage, post: StatelessPost): Promise<void> | undefined {
       try {
         return protocolOf(inbound, versionOf(post.request.headers)) === 'legacy' ? undefined : handle(inbound, post)

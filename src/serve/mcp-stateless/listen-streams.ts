@@ -17,10 +17,13 @@ export interface ListenSink {
 
 const maxStreams = 1_024
 
-/** One principal may hold half of the streams, so that it cannot lock out others. */
+/** Divisor for the limit per principal: each may hold half of all streams, so that it cannot lock out others. */
 const parts = 2
 
-/** Slower subscriptions are not acknowledged: a client must not wait for one slow server. */
+/**
+ * How long to wait for subscriptions. Those that take longer are not acknowledged, because a client must not wait for
+ * one slow server.
+ */
 const followMs = 5_000
 
 const methods: Readonly<Record<List, string>> = {
@@ -29,7 +32,10 @@ const methods: Readonly<Record<List, string>> = {
   resourcesListChanged: 'notifications/resources/list_changed',
 }
 
-/** Streams of `subscriptions/listen`: an acknowledgement, then notifications tagged with the request's id. */
+/**
+ * The streams of `subscriptions/listen`. Each starts with an acknowledgement, followed by notifications tagged with the
+ * request's id.
+ */
 export function createListenStreams(options: {
   readonly access: Access
   readonly serverInfo: object
@@ -59,7 +65,7 @@ export function createListenStreams(options: {
   }
 
   return {
-    /** Throws if the request is invalid or the limit is reached. */
+    /** Opens a stream. Throws if the request is invalid or the limit is reached. */
     open({ id, params }: { id: Id; params: Params }, caller: Caller, sink: ListenSink): { cancel(): void } {
       if (streams.size >= limit) {
         throw new ProtocolError(-32603, 'Subscription limit reached: close a stream, or try again later.')
@@ -74,7 +80,7 @@ export function createListenStreams(options: {
       const bytesOf = (method: string, more: object = {}) => notificationBytes(method, Json.of({ ...more, ...tag }))
       const news = new Map([...lists].map((list) => [list, bytesOf(methods[list])]))
       const early = new Set<Buffer>()
-      /** Maps a notification to its resource. */
+      /** The resource that each notification is about. */
       const about = new Map<Buffer, string>()
       let acknowledged = false
       let over = false
@@ -126,7 +132,7 @@ export function createListenStreams(options: {
         }
         early.clear()
         about.clear()
-        // Without any subscription, end the stream at once.
+        // If nothing was subscribed, end the stream at once.
         if (Object.keys(honoured).length === 0) stream.end()
       }
 
@@ -144,13 +150,13 @@ export function createListenStreams(options: {
 
 interface Stream {
   readonly principal: string
-  /** Stops notifications and ends its resource subscriptions. */
+  /** Stops notifications and ends the stream's resource subscriptions. */
   cancel(): void
   changed(list: List): void
   end(): void
 }
 
-/** Returns the URIs that were subscribed in time. Never rejects. */
+/** Subscribes to resources. Returns the URIs that were subscribed in time. Never rejects. */
 async function followAll(
   followed: SessionSubscriptions,
   uris: readonly string[],
@@ -178,7 +184,7 @@ async function followAll(
 const lists = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const
 type List = (typeof lists)[number]
 
-/** MCP announces template changes as resource changes. */
+/** The list to announce for each kind. MCP announces changes of templates as changes of resources. */
 const listOf: Readonly<Record<Kind, List>> = {
   tool: 'toolsListChanged',
   prompt: 'promptsListChanged',
@@ -188,7 +194,10 @@ const listOf: Readonly<Record<Kind, List>> = {
 
 const maxUris = 1_000
 
-/** Ignores unknown members; the acknowledgement shows what was accepted. URIs are unique, as the client spells them. */
+/**
+ * Reads what to listen for. Unknown members are ignored; the acknowledgement shows what was accepted. The URIs are
+ * unique and spelled as the client spells them.
+ */
 function readFilter({ notifications }: Params): {
   readonly lists: ReadonlySet<List>
   readonly uris: readonly string[]

@@ -33,15 +33,18 @@ import { inputRequired, statelessErrorResponse } from './responses.ts'
 export interface StatelessRequest extends InboundRequest {
   readonly envelope: RequestEnvelope
   readonly caller: Caller
-  /** Undefined for stdio. */
+  /** The HTTP headers; undefined for stdio. */
   readonly headers?: IncomingHttpHeaders
 }
 
 export type StatelessProtocol = ReturnType<typeof createStatelessProtocol>
 
-/** Lists depend on the caller. Clients that listen for changes need not wait for the TTL. */
+/**
+ * The caching hint for lists. They are private, because they depend on the caller. Clients that listen for changes
+ * learn of them before the TTL ends.
+ */
 const listHint = { ttlMs: 60_000, cacheScope: 'private' } as const
-/** Without a caching hint from the server: do not cache. */
+/** The caching hint for resources whose server does not give one: do not cache. */
 const readHint = { ttlMs: 0, cacheScope: 'private' } as const
 
 const lists: ReadonlyMap<string, Kind> = new Map([
@@ -51,7 +54,7 @@ const lists: ReadonlyMap<string, Kind> = new Map([
   ['prompts/list', 'prompt'],
 ])
 
-/** MCP revision 2026-07-28, which has no sessions, over HTTP or stdio. */
+/** Implements MCP revision 2026-07-28, which has no sessions, over HTTP or stdio. */
 export function createStatelessProtocol(options: {
   readonly access: Access
   readonly info: GatewayInfo
@@ -67,12 +70,12 @@ export function createStatelessProtocol(options: {
   const serverInfo = { name: info.name, version: info.version }
   const streams = createListenStreams({ access, serverInfo, clock, log })
 
-  // The gateway's own results name it as the server; forwarded results keep their `_meta`.
+  // Results of the gateway itself name it as the server. Results that are forwarded keep their own `_meta`.
   const own = { resultType: 'complete', ...listHint, _meta: { [metaKeys.serverInfo]: serverInfo } }
   const listHead = Buffer.from(`${JSON.stringify(own).slice(0, -1)},`)
   const closing = Buffer.from('}')
 
-  /** The head of a list with servers missing. Clients must not cache it while servers are starting. */
+  /** The head of a list from which servers are missing. While servers are starting, clients must not cache the list. */
   const incomplete = (missing: readonly MissingServer[]) => {
     const ttlMs = missing.some(({ status }) => status === 'starting') ? 0 : own.ttlMs
     const head = { ...own, ttlMs, _meta: { ...own._meta, [missingServersKey]: missing } }
@@ -80,10 +83,10 @@ export function createStatelessProtocol(options: {
   }
 
   const discover = async (caller: Caller): Promise<Buffer> => {
-    // The capabilities of servers are known once they are ready.
+    // Wait briefly for servers, because their capabilities are known only once they are ready.
     await access.view(caller).ready('brief')
     const offers = access.offers(caller)
-    // Legacy tasks do not exist in this protocol.
+    // Omit the capability for legacy tasks, which do not exist in this protocol.
     const { tasks: _, ...others } = offers.capabilities
     const instructions = [info.instructions, offers.instructions].filter(Boolean).join('\n\n')
     return Json.of({
@@ -139,7 +142,7 @@ export function createStatelessProtocol(options: {
     const waiting = call.turn(turn, isObject(params.inputResponses) ? answersOf(request) : {})
     if (begin) call.run((peer) => perform(request, peer))
     let outcome = await waiting
-    // The call ended in the meantime, so no input is needed.
+    // If the call was aborted in the meantime, get its final outcome: it needs no more input.
     if (call.signal.aborted) outcome = await call.turn(turn)
     if (outcome.kind === 'asked') return [inputRequired(outcome.questions, pendingCalls.suspend(call))]
     pendingCalls.forget(call)
@@ -171,13 +174,13 @@ export function createStatelessProtocol(options: {
   }
 
   return {
-    /** Drops params that are not defined for the request; throws for ambiguous ones. */
+    /** Returns the params that are defined for the request and drops all others. Throws if one is ambiguous. */
     params(request: InboundRequest, { version: revision, capabilities }: RequestEnvelope, caller: Caller): Params {
       const extension = (name: string) =>
         declares(capabilities, name) && declares(access.offers(caller).capabilities, name)
       return definedParams(request, { revision, extension }, log)
     },
-    /** Returns undefined if the request was cancelled. Never rejects. */
+    /** Handles a request. Resolves with undefined if it was cancelled. Never rejects. */
     async request(request: StatelessRequest, outlet: ResponseChannel): Promise<EncodedResponse | undefined> {
       try {
         const result = await answer(request, outlet)
@@ -196,7 +199,10 @@ export function createStatelessProtocol(options: {
   }
 }
 
-/** Reports a header mismatch as INVALID_ARGUMENTS, with the HttpError as its cause. */
+/**
+ * Checks the headers that repeat arguments. A mismatch is reported as INVALID_ARGUMENTS, with the HttpError as its
+ * cause.
+ */
 function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: StatelessRequest): void {
   try {
     checkParamHeaders(headers, schema, argumentsOf(request).exact)
@@ -206,10 +212,10 @@ function admitParams(headers: IncomingHttpHeaders, schema: unknown, request: Sta
   }
 }
 
-/** Parses numbers exactly. */
+/** The caller's input responses, parsed so that numbers stay exact. */
 const answersOf = (request: StatelessRequest): Params => memberOf(request, 'inputResponses').exact as Params
 
-/** Only these methods may require input. */
+/** Whether a method may require input from the caller. */
 const mayRequestInput = (method: string): boolean =>
   method === 'tools/call' || method === 'resources/read' || method === 'prompts/get'
 
@@ -221,7 +227,7 @@ function requireExtension(name: string, { capabilities }: RequestEnvelope): void
   throw missingCapabilityError({ extensions: { [name]: {} } })
 }
 
-/** The target as the caller spells it; a retry must use the same spelling. */
+/** The target of a call as the caller spells it. The request that continues the call must use the same spelling. */
 const nameOf = ({ name, uri }: Params): string => String(name ?? uri)
 
 const neverAsked = () => {

@@ -17,7 +17,7 @@ import { claims, type RequestEnvelope, readClaim, readEnvelope } from './envelop
  * must agree. The protocol defines the order of the checks. stdio has no headers.
  */
 
-/** Returns the envelope of a request; throws if envelope or headers are invalid. */
+/** Returns the envelope of a request. Throws if the envelope or the headers are invalid. */
 export function validateRequest(request: InboundRequest, headers?: IncomingHttpHeaders): RequestEnvelope {
   const { method, params } = request
   const envelope = readEnvelope(params)
@@ -30,20 +30,20 @@ export function validateRequest(request: InboundRequest, headers?: IncomingHttpH
   return envelope
 }
 
-/** Throws if headers and body disagree; a notification may omit the headers. */
+/** Throws if headers and body disagree. A notification may omit the headers. */
 export function validateNotification({ method, params }: InboundNotification, headers?: IncomingHttpHeaders): void {
   const claimed = claims(params) ? readClaim(params) : undefined
   if (headers !== undefined) checkAgreement(headers, method, claimed)
   checkVersion(claimed ?? textOf(headers?.[headerNames.version]) ?? modernRevision)
 }
 
-/** Throws unless the headers repeat the arguments that the tool's schema declares as headers. */
+/** Throws unless the headers repeat those arguments that the tool's schema declares as headers. */
 export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unknown, args: unknown): void {
   for (const declared of declaredParamHeaders(inputSchema)) {
     const value = valueAt(args, declared.path)
     const text = headerText(value)
     const given = textOf(headers[declared.header])
-    // A header without its argument is ignored.
+    // A header whose argument is missing is ignored. An integer beyond 2^53 is checked separately.
     if (text === undefined) {
       checkLongNumber(declared.header, given, value)
       continue
@@ -54,7 +54,7 @@ export function checkParamHeaders(headers: IncomingHttpHeaders, inputSchema: unk
   }
 }
 
-/** Integers beyond 2^53 need no header, but a given one must match exactly. */
+/** Checks the header of an integer beyond 2^53. The header is optional, but if it is given it must match exactly. */
 function checkLongNumber(header: string, given: string | undefined, value: unknown): void {
   const text = value instanceof Numeral ? value.source : typeof value === 'number' ? String(value) : undefined
   if (given === undefined || text === undefined) return
@@ -63,7 +63,7 @@ function checkLongNumber(header: string, given: string | undefined, value: unkno
 
 const decimal = /^-?\d+(\.\d+)?$/
 
-/** Numbers are compared by value: 42.0 equals 42. */
+/** Compares a header with its argument. Integers are compared by value: 42.0 equals 42. */
 function isSame({ type }: ParamHeader, decoded: string, text: string): boolean {
   if (type === 'integer' && decimal.test(decoded)) return decimalForm(decoded) === decimalForm(text)
   return decoded === text.toWellFormed()
@@ -90,7 +90,7 @@ function checkName(headers: IncomingHttpHeaders, method: string, params: Params)
   if (field === undefined) return
   const value = params[field]
   const given = textOf(headers[headerNames.name])
-  // Invalid params are rejected later.
+  // Do not report an invalid name here: invalid params are rejected later.
   if (given === undefined) {
     if (typeof value === 'string') throw missing('Mcp-Name', value)
     return

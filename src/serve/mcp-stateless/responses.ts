@@ -17,7 +17,10 @@ import type { RequestEnvelope } from './envelope.ts'
 /** The legacy error code for an unknown resource. */
 const noSuchResource = -32002
 
-/** HttpErrors keep their status; all other errors are sent with 200, except missing client capabilities. */
+/**
+ * Encodes the response for an error. An HttpError keeps its status. All other errors are sent with 200, except missing
+ * client capabilities.
+ */
 export function statelessErrorResponse(request: Failed, thrown: unknown, log: Log): EncodedResponse {
   const { id, method, params } = request
   const refusal = thrown instanceof ToolwayError ? thrown.cause : thrown
@@ -51,7 +54,7 @@ function fromServer({ id, envelope }: Failed, error: Json<RpcErrorObject>): Enco
   return { message: [errorBytes(id, error.bytes)], status: code === modernErrors.missingCapability ? 400 : 200 }
 }
 
-/** Replaces the code and leaves all other bytes unchanged. */
+/** Replaces the code of an error and leaves all other bytes unchanged. */
 function recoded(error: Buffer, number: number): Buffer {
   const code = members(error)?.get('code')
   if (code === undefined) return error
@@ -64,7 +67,7 @@ function named(error: RpcErrorObject, method: string, { uri }: Params): RpcError
   return { ...error, data: { ...(isObject(error.data) && error.data), uri } }
 }
 
-/** Splices the servers' requests in unchanged. */
+/** Encodes a result that asks for input. The requests of servers are inserted unchanged. */
 export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requestState?: string): Buffer {
   const pieces: Buffer[] = []
   for (const [key, { method, params }] of questions) {
@@ -76,10 +79,13 @@ export function inputRequired(questions: ReadonlyMap<string, InputRequest>, requ
   return Buffer.concat([head, ...pieces, Buffer.from(`}${state}}`)])
 }
 
-/** Revision 2025-11-25: the user must visit a URL first. */
+/** An error code of revision 2025-11-25: the user must visit a URL first. */
 const visitRequired = -32042
 
-/** Converts that error to input requests: the stateless protocol has no such code. Undefined for other errors. */
+/**
+ * Converts the error `visitRequired` to input requests, because the stateless protocol does not have that code.
+ * Undefined for other errors.
+ */
 function visitsOf(error: RpcErrorObject): ReadonlyMap<string, InputRequest> | undefined {
   const { elicitations } = isObject(error.data) ? error.data : {}
   if (error.code !== visitRequired || !Array.isArray(elicitations) || elicitations.length === 0) return undefined

@@ -15,10 +15,10 @@ import type { StatelessProtocol, StatelessRequest } from './protocol.ts'
 import { validateRequest } from './request-headers.ts'
 import { statelessErrorResponse } from './responses.ts'
 
-/** Maximum requests in flight. */
+/** Maximum number of requests in flight. */
 const maxRequests = 1_000
 
-/** The stateless protocol over stdio: requests share one stream and are identified by id. */
+/** The stateless protocol over stdio. All requests share one stream and are told apart by their ids. */
 export function createStatelessStdio(options: {
   readonly protocol: StatelessProtocol
   readonly access: Access
@@ -56,14 +56,14 @@ export function createStatelessStdio(options: {
       return
     }
     const answer = await protocol.request(request, channel)
-    // A cancelled request gets no response, and its id may be in use again.
+    // If the request was cancelled, do not respond. Its id may already be in use for another request.
     if (requests.get(id) !== channel) return
     requests.delete(id)
     if (answer !== undefined) writer.write(joined(answer.message))
   }
 
   return {
-    /** Resolves when the request is answered or cancelled. Never rejects. */
+    /** Handles a request. Resolves when it is answered or cancelled. Never rejects. */
     async request(inbound: InboundRequest): Promise<void> {
       const { id } = inbound
       if (requests.has(id)) {
@@ -96,7 +96,7 @@ export function createStatelessStdio(options: {
       requests.delete(id)
       owner?.cancel()
     },
-    /** All callers that may have server-side state. */
+    /** All callers for which servers may have state. */
     callers: () => callers.values(),
     cancelAll(): void {
       for (const { owner } of requests.values()) owner?.cancel()

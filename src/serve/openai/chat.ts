@@ -6,19 +6,25 @@ import { didYouMean } from '../../lib/near.ts'
 import { SseStream } from '../http/sse-stream.ts'
 import { notFound } from './errors.ts'
 
-/** A failure within this time sets the HTTP status; a later one is reported in the stream. */
+/**
+ * How long to wait before the stream starts. A failure within this time sets the HTTP status; a later one is reported
+ * in the stream.
+ */
 const aMomentMs = 1_000
 
 interface StreamOptions {
   readonly response: ServerResponse
   encode(event: ChatEvent): readonly Buffer[]
-  /** Sent first, once the stream starts. */
+  /** Messages to send first when the stream starts. */
   readonly opening?: readonly Buffer[]
   failure(thrown: unknown): Buffer
   readonly clock: Clock
 }
 
-/** Streams with back-pressure until the client disconnects. Rejects if the answer fails before anything was sent. */
+/**
+ * Streams an answer with back-pressure until the client disconnects. Rejects if the answer fails before anything was
+ * sent.
+ */
 export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: StreamOptions): Promise<void> {
   const { response, encode, opening = [], failure, clock } = telling
   const held: Buffer[] = [...opening]
@@ -34,7 +40,8 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
     for await (const event of events) {
       last = event.kind
       held.push(...encode(event))
-      // Stage events come at once, so they do not start the stream.
+      // Do not start the stream with a stage event: it comes at once, and a failure after it should still set the HTTP
+      // status.
       if (stream || event.kind !== 'stage') begin()
       await drained(response)
       if (response.destroyed) return
@@ -48,7 +55,7 @@ export async function streamAnswer(events: AsyncIterable<ChatEvent>, telling: St
   stream?.end()
 }
 
-/** The answer ended without an end event. */
+/** The error for an answer that ended without an end event. */
 export const incompleteAnswer = (): ToolwayError =>
   new ToolwayError('INTERNAL', 'The answer is incomplete: try again. See the log of this gateway for the cause.')
 
@@ -63,7 +70,7 @@ function drained(response: ServerResponse): Promise<void> | undefined {
   })
 }
 
-/** Returns the requested model or the default; throws if it does not exist. */
+/** Returns the requested model, or the default if none was requested. Throws if it does not exist. */
 export function selectModel(chat: Chat | undefined, asked: string | undefined): { chat: Chat; model: string } {
   const known = chat?.models() ?? []
   const [usual] = known

@@ -22,20 +22,20 @@ export interface CompletionsOptions {
   chat(): Chat | undefined
   readonly access: Pick<Access, 'agentOf' | 'rejected'>
   readonly bodies: RequestBodies
-  /** Trace headers are read only if calls are traced. */
+  /** Whether calls are traced. Trace headers are read only if they are. */
   traced?(): boolean
   readonly limit?: number
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Each answer holds a conversation in memory for minutes. */
+/** Maximum number of answers in progress. Each keeps a conversation in memory for minutes. */
 const maxAnswers = 256
 
-/** One principal may have half of the answers, so that it cannot lock out others. */
+/** Divisor for the limit per principal: each may have half of all answers, so that it cannot lock out others. */
 const parts = 2
 
-/** Serves POST /v1/chat/completions; rejects with the error to send. */
+/** Handles POST /v1/chat/completions. Rejects with the error to send. */
 export function createCompletions(options: CompletionsOptions) {
   const { access, clock, log, traced, limit = maxAnswers } = options
   const share = Math.ceil(limit / parts)
@@ -59,7 +59,7 @@ export function createCompletions(options: CompletionsOptions) {
     const from = { ...identity, address: request.socket.remoteAddress }
     const asked = named ?? agentOfRequest(request)
     const agent = agentFor(access, from, asked)
-    // There are no sessions here: server-side state is kept per principal and agent.
+    // There are no sessions here, so servers keep state per principal and agent.
     const session = `chat ${identity.principal} ${agent}`
     return { ...from, agent, asked, session, capabilities: {} }
   }
@@ -74,7 +74,7 @@ export function createCompletions(options: CompletionsOptions) {
     const id = `chatcmpl-${randomUUID().slice(19)}`
     const whole: ChatRequest = { ...asked, id, model, caller, signal, peer: nonInteractivePeer, trace }
     const heading = { id, created: Math.floor(clock.now() / 1000), model }
-    // OpenAI clients read X-Request-Id, also for failed requests.
+    // Set the headers now: OpenAI clients read X-Request-Id even if the request fails.
     response.setHeader('Toolway-Chat', id).setHeader('X-Request-Id', id)
     const events = noRetryAfterCalls(chat.answer(whole), response)
     if (asked.stream) {
@@ -100,7 +100,10 @@ const tooMany = (already: number) =>
     retryAfterMs: 5_000,
   })
 
-/** OpenAI clients retry server errors automatically, which they must not do after a tool has run. */
+/**
+ * Tells OpenAI clients not to retry once a tool has been called. They retry server errors automatically, which would
+ * run the tool again.
+ */
 async function* noRetryAfterCalls(events: AsyncIterable<ChatEvent>, response: ServerResponse) {
   for await (const event of events) {
     if (event.kind === 'call' && !response.headersSent) response.setHeader('X-Should-Retry', 'false')

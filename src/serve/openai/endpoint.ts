@@ -29,12 +29,13 @@ type Sender = { address?: string; principal?: string }
 const completionsPath = '/v1/chat/completions'
 const modelsPath = '/v1/models'
 
-/** The OpenAI-compatible API (S6): everything below `/v1`. */
+/** The OpenAI-compatible API (S6), which is everything below `/v1`. */
 export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   const { access, authenticate, admit, hosts, clock, log } = options
   const completions = createCompletions(options)
   const lifetimes = createCredentialWatch(authenticate, clock)
-  // The API requires a creation time. The real one is unknown; this one is at least stable.
+  // The API requires a creation time for models. The real one is unknown, so use the start of this endpoint, which does
+  // not change.
   const created = Math.floor(clock.now() / 1000)
   let draining = false
 
@@ -53,7 +54,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
     if (isPreflight(request)) return answerPreflight(response)
     const identity = await admit(authorization, request)
     sender.principal = identity.principal
-    // A closed response emits no further close event.
+    // Stop here: a response that is already closed does not emit another close event.
     if (response.destroyed) return
     if (draining) throw shuttingDown()
     if (path === completionsPath) {
@@ -66,7 +67,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
     } else throw nothing()
   }
 
-  /** Audits rejected requests like the MCP endpoint (F11); denied agents are recorded already. */
+  /** Audits rejected requests in the same way as the MCP endpoint (F11). Denied agents were already recorded. */
   const recordRejection = (request: IncomingMessage, refusal: HttpError) => {
     const { code, rule = '' } = (refusal.details.data ?? {}) as { code?: ErrorCode; rule?: string }
     const told =
@@ -76,7 +77,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   }
 
   return {
-    /** Always responds; unknown paths get an OpenAI error. */
+    /** Handles a request. Always responds; unknown paths get an OpenAI error. */
     handle(request: IncomingMessage, response: ServerResponse, path: string): true {
       const sender: Sender = { address: request.socket.remoteAddress }
       answer(request, response, path, sender).catch((thrown: unknown) => {
@@ -93,7 +94,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions) {
   }
 }
 
-/** The client is still connected, so it did not cancel: report a server error. */
+/** Replaces the error CANCELLED with a server error: the client is still connected, so it did not cancel. */
 const ofOurs = (refusal: HttpError): HttpError =>
   refusal.status === errorKinds.CANCELLED.http
     ? new HttpError(503, refusal.code, refusal.message, refusal.details)

@@ -1,6 +1,6 @@
 import { HttpError, rpcCodes } from '../errors.ts'
 
-/** OpenAI's error object. `code` is a Toolway code if the error has one. */
+/** The error object of the OpenAI API. `code` is Toolway's code if the error has one. */
 export interface OpenAiError {
   readonly error: {
     readonly message: string
@@ -11,7 +11,7 @@ export interface OpenAiError {
 }
 
 interface Named {
-  /** The invalid member of the request. */
+  /** The member of the request that is invalid. */
   readonly param?: string
   readonly code?: string
 }

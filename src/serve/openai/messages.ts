@@ -48,7 +48,7 @@ const assistant = z
 
 const tool = z.object({ role: z.literal('tool'), tool_call_id: z.string().min(1), content: onlyText })
 
-/** The messages of an OpenAI request. Unknown members (names, hints) are dropped. */
+/** The messages of an OpenAI request. Unknown members, such as names and hints, are dropped. */
 export const messages: z.ZodType<ChatMessage[]> = z
   .array(
     z.discriminatedUnion('role', [system, user, assistant, tool], {
@@ -61,7 +61,9 @@ export const messages: z.ZodType<ChatMessage[]> = z
     if (index !== undefined) context.addIssue({ code: 'custom', path: [index], message })
   })
 
-/** Models answer unpredictably to a call without its result, or a result without its call. */
+/**
+ * Finds a call without its result, or a result without its call. Models answer unpredictably to such a conversation.
+ */
 function unansweredIn(conversation: readonly ChatMessage[]): readonly [at: number, message: string] | undefined {
   const open = new Set<string>()
   for (const [index, message] of conversation.entries()) {

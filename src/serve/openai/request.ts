@@ -9,7 +9,7 @@ interface ChatCompletionRequest {
   /** The part of the request that is passed to the chat. */
   readonly asked: Omit<ChatRequest, 'id' | 'caller' | 'peer' | 'signal' | 'trace'>
   readonly includeUsage: boolean
-  /** The agent named in the body; it takes precedence over the header and the query. */
+  /** The agent named in the body. It takes precedence over the header and the query. */
   readonly agent: string | undefined
 }
 
@@ -50,7 +50,8 @@ const body = z.object({
   max_tokens: z.int().min(1).nullish(),
   max_completion_tokens: z.int().min(1).nullish(),
   temperature: z.number().min(0).max(2).nullish(),
-  // Strict: only Toolway defines this member, so an unknown key is a mistake and not another extension.
+  // Reject unknown keys here: only Toolway defines this member, so an unknown key is a mistake and not another
+  // program's extension.
   toolway: z
     .strictObject({
       mode: z.enum(['staged', 'agent']).nullish(),
@@ -60,7 +61,7 @@ const body = z.object({
     .nullish(),
 })
 
-/** Throws an error that names the invalid member. */
+/** Parses and validates a request. Throws an error that names the invalid member. */
 export function readRequest(bytes: Buffer): ChatCompletionRequest {
   const value = parsed(bytes)
   if (!isObject(value)) throw badRequest('The body must be a JSON object.')
@@ -88,7 +89,7 @@ export function readRequest(bytes: Buffer): ChatCompletionRequest {
 
 function parsed(bytes: Buffer): unknown {
   try {
-    // Tools are serialized again for the model, which recurses, so bound the depth.
+    // Limit the depth, because tools are serialized again for the model, which is recursive.
     if (extentOf(bytes).depth > maxDepth) throw badRequest(`The body nests deeper than ${maxDepth} levels.`)
     return JSON.parse(bytes.toString('utf8'))
   } catch (thrown) {
@@ -105,7 +106,7 @@ function unfit(issue: z.core.$ZodIssue): Error {
   return badRequest(`"${param}" is invalid: ${message.replace(/^Invalid input: /, '')}.`, { param })
 }
 
-/** For a union, reports the issue of the alternative that matched deepest. */
+/** The issue to report. For a union, this is the issue of the alternative that matched deepest. */
 function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; readonly message: string } {
   if (issue.code !== 'invalid_union' || issue.errors.length === 0) return issue
   const inner = issue.errors.map(([first]) => nearest(first as z.core.$ZodIssue))
@@ -114,17 +115,18 @@ function nearest(issue: z.core.$ZodIssue): { readonly path: PropertyKey[]; reado
 }
 
 interface Unsupported {
-  /** Whether the value asks only for the default behaviour. */
+  /** Whether the value only asks for the default behaviour. */
   harmless(value: unknown): boolean
-  /** What to do instead; it ends the error message. */
+  /** What to do instead. It ends the error message. */
   readonly instead: string
 }
 
 const never = () => false
 
 /**
- * Parameters that would change the answer but are not supported: ignoring them would promise them. All other unknown
- * parameters (seed, top_p, user, metadata …) are ignored, as other compatible servers do.
+ * Parameters that would change the answer but are not supported. They are rejected, because ignoring them would
+ * silently give a different answer. All other unknown parameters (seed, top_p, user, metadata …) are ignored, as other
+ * compatible servers do.
  */
 const members: Readonly<Record<string, Unsupported>> = {
   n: { harmless: (value) => value === 1, instead: 'only one answer per request is supported: omit it' },

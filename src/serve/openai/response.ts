@@ -4,18 +4,18 @@ import { incompleteAnswer } from './chat.ts'
 /** Members that all chunks of an answer share. */
 interface CompletionHeader {
   readonly id: string
-  /** Seconds since the epoch. */
+  /** Creation time in seconds since the epoch. */
   readonly created: number
   readonly model: string
 }
 
 /**
- * Events that the OpenAI API does not have (stages, tools that run in the gateway) become chunks with an empty delta
- * and the extra member `toolway`, which other clients ignore.
+ * Encodes the events of an answer as chunks. Events that the OpenAI API does not have (stages, and tools that run in
+ * the gateway) become chunks with an empty delta and the extra member `toolway`, which other clients ignore.
  */
 export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
   const common = { ...heading, object: 'chat.completion.chunk' }
-  // The API requires `usage` in every chunk if the client requested it: null in all but the last.
+  // If the client requested `usage`, the API requires it in every chunk: null in all but the last.
   const usage = includeUsage ? { usage: null } : {}
   const chunk = (delta: object, extra: object = {}, finish: string | null = null) =>
     bytesOf({ ...common, choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }], ...usage, ...extra })
@@ -23,13 +23,13 @@ export function createChunks(heading: CompletionHeader, includeUsage: boolean) {
   return {
     /** The first chunk, sent before any event. */
     opening: () => chunk({ role: 'assistant', content: '' }),
-    /** Encodes an event as one or more chunks; the last event is followed by `[DONE]`. */
+    /** Encodes an event as one or more chunks. The end event is followed by `[DONE]`. */
     of(event: ChatEvent): readonly Buffer[] {
       switch (event.kind) {
         case 'text':
           return [chunk({ content: event.text })]
         case 'thinking':
-          // Not part of the OpenAI API, but vLLM, DeepSeek and others use this name and clients read it.
+          // This member is not part of the OpenAI API, but vLLM, DeepSeek and others use the name, and clients read it.
           return [chunk({ reasoning_content: event.text })]
         case 'stage':
         case 'call':
@@ -59,7 +59,8 @@ const reasons: Readonly<Record<ChatEnd['reason'], string>> = {
   length: 'length',
   calls: 'tool_calls',
   filtered: 'content_filter',
-  // OpenAI has no limit of rounds; `length` also means that the answer is incomplete.
+  // The OpenAI API has no finish reason for the maximum number of rounds. `length` also means that the answer is
+  // incomplete.
   steps: 'length',
 }
 
@@ -71,7 +72,7 @@ const usageOf = ({ usage: { promptTokens, completionTokens } }: ChatEnd) => ({
   total_tokens: promptTokens + completionTokens,
 })
 
-/** Collects a whole answer; the tool calls made go into the extra member `toolway`. */
+/** Collects a whole answer. The tool calls that were made are listed in the extra member `toolway`. */
 export async function completionOf(events: AsyncIterable<ChatEvent>, heading: CompletionHeader): Promise<object> {
   let content = ''
   let reasoning = ''

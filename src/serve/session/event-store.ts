@@ -1,4 +1,4 @@
-/** Without a message it only marks the end of the stream. */
+/** A stored event. Without a message, it only marks the end of the stream. */
 interface StoredEvent {
   readonly stream: string
   readonly number: number
@@ -10,18 +10,21 @@ export type SessionEvents = ReturnType<ReturnType<typeof createEventStore>['open
 
 const MiB = 1024 * 1024
 
-/** Sufficient: clients reconnect within seconds and miss only a few messages. */
+/**
+ * Default limits: events and bytes per session, and bytes in total. They are sufficient, because clients reconnect
+ * within seconds and miss only a few messages.
+ */
 const usual = { count: 1_000, bytes: MiB, total: 64 * MiB }
 
-/** Estimated memory per event besides its bytes. */
+/** Estimated memory per event in addition to its bytes. */
 const overhead = 128
 
 /**
- * Bounds events per session and in total. Evicts the oldest first, but final responses last: without its response a
- * call is lost. The newest event is always kept.
+ * Stores events, with limits per session and in total. The oldest events are evicted first. Final responses are evicted
+ * last, because a call without its response is lost. The newest event is always kept.
  */
 export function createEventStore(bounds = usual) {
-  // Least recently active session first.
+  // One function per session that evicts an event. The least recently active session comes first.
   const sessions = new Set<Drop>()
   let total = 0
 
@@ -32,12 +35,12 @@ export function createEventStore(bounds = usual) {
     for (const drop of sessions) {
       while (total > bounds.total && drop(drop === newest));
       if (total <= bounds.total || drop === newest) return
-      // It has no events left; `add` inserts it again.
+      // This session has no events left. It is inserted again when it gets a new one.
       sessions.delete(drop)
     }
   }
 
-  /** The events of one session's streams, stored for clients that reconnect. */
+  /** Opens the store for one session, whose events are kept for a client that reconnects. */
   const open = () => {
     const passing = new Map<number, StoredEvent>()
     const lasts = new Map<number, StoredEvent>()
@@ -64,11 +67,11 @@ export function createEventStore(bounds = usual) {
     }
 
     return {
-      /** The newest number of any stream of the session. */
+      /** The number of the newest event in any stream of the session. */
       get newest(): number {
         return newest
       },
-      /** Stores an event under the session's next number, which it returns. */
+      /** Stores an event under the session's next number, and returns that number. */
       add(stream: string, message: Buffer | undefined, last = false): number {
         newest++
         if (!open) return newest
@@ -103,7 +106,7 @@ export function createEventStore(bounds = usual) {
   }
 }
 
-/** Evicts one event; returns false if there is none. `sparing` keeps the newest. */
+/** Evicts one event. Returns false if there is none. `sparing` keeps the newest event. */
 type Drop = (sparing: boolean) => boolean
 
 const sizeOf = (message: Buffer | undefined): number => overhead + (message?.length ?? 0)

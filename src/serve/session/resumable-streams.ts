@@ -1,10 +1,10 @@
 import type { Clock } from '../../core/clock.ts'
 import type { SessionEvents } from './event-store.ts'
 
-/** How long a call continues after its client has lost the stream. */
+/** How long a call continues after its client has lost the connection. */
 export const absenceMs = 300_000
 
-/** A client needs one; the others may be broken connections that were not closed. */
+/** Maximum number of GET streams. A client needs one; the others may be broken connections that were not closed. */
 const maxListening = 4
 
 /** Limits for messages kept while the client has no stream. */
@@ -13,19 +13,19 @@ const maxMissedBytes = 1024 * 1024
 
 /**
  * The event streams of one HTTP session: one per streamed POST response (p1, p2, …) and one per GET (g1, g2, …). Each
- * message is sent on one stream, once.
+ * message is sent once, on one stream.
  */
 export class SessionStreams implements Disposable {
   readonly #events: SessionEvents
   readonly #primes: boolean
   readonly #clock: Clock
-  /** Streams up to this number belong to a previous replica of the session. */
+  /** Streams up to this number belong to the replica that held the session before. */
   readonly #first: number
   /** Streams of POST responses. */
   readonly #feeds = new Map<string, ResumableStream>()
-  /** Connected GET streams, newest last. */
+  /** GET streams that are connected, newest last. */
   readonly #listening = new Map<string, ResumableStream>()
-  /** Messages that wait for a GET stream. A set, so that a repeated notification is kept once. */
+  /** Messages that wait for a GET stream. This is a set, so that a repeated notification is kept only once. */
   readonly #missed = new Set<Buffer>()
   #missedBytes = 0
   #count: number
@@ -43,7 +43,7 @@ export class SessionStreams implements Disposable {
     return this.#listening.size > 0
   }
 
-  /** Opens the stream of one response; `abandoned` is called when its client has been away for `absenceMs`. */
+  /** Opens the stream of one response. `abandoned` is called when its client has been disconnected for `absenceMs`. */
   open(connection: EventConnection, abandoned: () => void): ResumableStream {
     const name = `p${++this.#count}`
     const feed = this.#feed(name, () => this.#clock.after(absenceMs, abandoned))
@@ -57,15 +57,15 @@ export class SessionStreams implements Disposable {
   }
 
   /**
-   * Resumes a stream after an event. `over`: the client has received everything; `unknown`: there is no such event, or
-   * the response after it is no longer stored.
+   * Resumes a stream after an event. Returns `over` if the client has received everything, and `unknown` if there is no
+   * such event or the response after it is no longer stored.
    */
   resume(id: string, connect: () => EventConnection): 'resumed' | 'over' | 'unknown' {
     const from = readEventId(id)
     if (from === undefined) return 'unknown'
     const { stream, number } = from
     if (Number(stream.slice(1)) <= this.#first && stream.startsWith('g')) {
-      // Its past events are lost; new ones can go to a new stream.
+      // The stream's past events are lost with the other replica, but new ones can be sent on a new stream.
       this.listen(connect())
       return 'resumed'
     }
@@ -87,7 +87,10 @@ export class SessionStreams implements Disposable {
     return 'resumed'
   }
 
-  /** Sends a message outside any request, now or on the next GET stream; returns false if it cannot be kept. */
+  /**
+   * Sends a message that does not belong to a request, now or on the next GET stream. Returns false if it can neither
+   * be sent nor kept.
+   */
   tell(message: Buffer): boolean {
     if (this.#over) return false
     for (const feed of [...this.#listening.values()].reverse()) if (feed.offer(message)) return true
@@ -113,7 +116,7 @@ export class SessionStreams implements Disposable {
   #listen(name: string, connection: EventConnection, after?: number): void {
     const gone = () => void (this.#listening.get(name) === feed && this.#listening.delete(name))
     const feed = this.#listening.get(name) ?? this.#feed(name, gone, gone)
-    // Move it to the end: the newest stream gets the messages.
+    // Move the stream to the end, because the newest stream gets the messages.
     this.#listening.delete(name)
     const [oldest] = this.#listening.values()
     if (oldest !== undefined && this.#listening.size === maxListening) oldest.close()
@@ -136,11 +139,11 @@ export class SessionStreams implements Disposable {
 }
 
 export interface EventConnection {
-  /** Sends an event id without a message, from which the client can resume. */
+  /** Sends an event id without a message, so that the client can resume from there. */
   prime(id: string): void
-  /** Returns false if the client has disconnected or is too far behind. */
+  /** Sends a message. Returns false if the client has disconnected or is too far behind. */
   send(message: Buffer, id?: string): boolean
-  /** Sends a stored message again; no limit for unread bytes applies. */
+  /** Sends a stored message again. The limit for unread bytes does not apply. */
   resend(message: Buffer, id: string): void
   end(): void
   onClose(listener: () => void): void
@@ -151,7 +154,7 @@ interface ResumableStreamOptions {
   readonly events: SessionEvents
   /** Whether the client accepts an event without a message. */
   readonly primes: boolean
-  /** Called when the connection is lost; the result is disposed of on reconnect. */
+  /** Called when the connection is lost. The returned object is disposed of when the client reconnects. */
   lost(): Disposable | undefined
   over(): void
 }
@@ -173,7 +176,7 @@ export class ResumableStream {
     return this.#resumable
   }
 
-  /** Continues on this connection, after resending the events since `after`. */
+  /** Continues the stream on this connection. If `after` is given, resends the events since then. */
   connect(connection: EventConnection, after?: number): void {
     const { name, events, primes } = this.#options
     const former = this.#connection
@@ -192,7 +195,7 @@ export class ResumableStream {
     }
   }
 
-  /** Sends a message now or when the client reconnects. */
+  /** Sends a message now, or when the client reconnects. Returns false if the stream is over. */
   send(message: Buffer): boolean {
     if (this.#over) return false
     const { name, events } = this.#options
@@ -201,7 +204,7 @@ export class ResumableStream {
     return true
   }
 
-  /** Sends a message only if the connection accepts it now. */
+  /** Sends a message only if the connection accepts it now. Otherwise returns false. */
   offer(message: Buffer): boolean {
     const { name, events } = this.#options
     if (this.#over || !this.#connection?.send(message, idOf(name, events.newest + 1))) return false
@@ -221,7 +224,7 @@ export class ResumableStream {
     this.close()
   }
 
-  /** Closes the stream without storing its end, so a client may open it again. */
+  /** Closes the stream without storing its end, so that a client may open it again. */
   close(): void {
     if (this.#over) return
     this.#over = true
@@ -239,7 +242,7 @@ export class ResumableStream {
 
 const idOf = (stream: string, number: number): string => `${stream}-${number}`
 
-/** Returns undefined for ids of another form. */
+/** Parses an event id. Returns undefined if it has another form. */
 function readEventId(id: string): { readonly stream: string; readonly number: number } | undefined {
   const [, stream, number] = /^([gp][1-9]\d{0,14})-(0|[1-9]\d{0,14})$/.exec(id) ?? []
   return stream === undefined ? undefined : { stream, number: Number(number) }

@@ -16,7 +16,7 @@ export interface HttpSession extends Session {
   readonly id: string
   readonly streams: SessionStreams
   lastUsed: number
-  /** When it was last saved for other replicas (monotonic). */
+  /** When the session was last saved for other replicas, on the monotonic clock. */
   keptAt: number
 }
 
@@ -26,10 +26,13 @@ const maxSessions = 10_000
 const maxIdleMs = 3_600_000
 const sweepMs = 60_000
 const aMomentMs = 100
-/** Interval for renewing saved records, which expire. */
+/** Interval for saving session records again, because saved records expire. */
 const toldMs = 600_000
 
-/** The first revision whose clients accept an event without a message. Revisions are dates, so they compare as text. */
+/**
+ * The first revision whose clients accept an event without a message. Revisions are dates, so they can be compared as
+ * text.
+ */
 const primedSince = '2025-11-25'
 
 export function createSessionStore(options: {
@@ -40,9 +43,9 @@ export function createSessionStore(options: {
   readonly membership?: Membership | undefined
 }) {
   const { access, clock, log, limit = maxSessions, membership } = options
-  // Least recently used first: `touch` moves a session to the end.
+  // The least recently used session first, because `touch` moves a session to the end.
   const sessions = new Map<string, HttpSession>()
-  /** The same order, per principal. */
+  /** The sessions of each principal, in the same order. */
   const held = new Map<string, Set<HttpSession>>()
   const events = createEventStore()
 
@@ -69,17 +72,17 @@ export function createSessionStore(options: {
     session.streams[Symbol.dispose]()
   }
 
-  /** Cancels its calls, closes its streams and drops its events. */
+  /** Ends a session: cancels its calls, closes its streams and drops its events. */
   const end = (session: HttpSession) => {
     if (!take(session)) return
     membership?.forget(session.id)
     close(session)
   }
 
-  /** Restarts the idle timeout. */
+  /** Restarts the idle timeout of a session. */
   const touch = (session: HttpSession) => {
     const now = clock.monotonic()
-    // Do not reorder busy sessions on every request.
+    // Do not reorder a session that was used a moment ago.
     if (now - session.lastUsed < aMomentMs || !take(session)) return
     session.lastUsed = now
     put(session)
@@ -92,7 +95,10 @@ export function createSessionStore(options: {
     void membership?.keep(session.id, serializeSession(session)).then((ours) => ours || letGo(session))
   }
 
-  /** Drops a session that another replica took over while this one was unreachable; requests in flight keep it. */
+  /**
+   * Drops a session that another replica took over while this one was unreachable. A session with requests in flight is
+   * kept.
+   */
   const letGo = (session: HttpSession) => {
     if (session.requests.size > 0 || !take(session)) return
     log.info({ principal: session.caller.principal }, 'another replica has taken over a session')
@@ -107,7 +113,10 @@ export function createSessionStore(options: {
     return membership === undefined ? id : `${membership.self}.${id}`
   }
 
-  /** Principals with the most sessions; only the newcomer if it is among them, so a flood evicts only itself. */
+  /**
+   * The sessions of the principals that have the most. If the newcomer is one of them, only the newcomer's, so that a
+   * flood of sessions evicts only its own.
+   */
   const holdersOfMost = (newcomer: string): readonly Set<HttpSession>[] => {
     let most = 0
     for (const { size } of held.values()) most = Math.max(most, size)
@@ -120,7 +129,10 @@ export function createSessionStore(options: {
     return undefined
   }
 
-  /** A principal with more than half of all sessions must not lock out others by keeping its sessions busy. */
+  /**
+   * The session to evict from a principal that has more than half of all sessions, even if it is in use: such a
+   * principal must not lock out others by keeping its sessions busy.
+   */
   const oldestTooMany = (holder: Set<HttpSession>, newcomer: string): HttpSession | undefined => {
     const [oldest] = holder
     return holder.size > limit / 2 && oldest?.caller.principal !== newcomer ? oldest : undefined
@@ -151,24 +163,27 @@ export function createSessionStore(options: {
     get count(): number {
       return sessions.size
     },
-    /** `known` is the id of a session taken over from another replica. Throws OVERLOADED at the limit. */
+    /**
+     * Opens a session. `known` is the id of a session taken over from another replica. Throws OVERLOADED if no session
+     * can be evicted.
+     */
     open(identity: ActingIdentity, client: SessionClient, address: string | undefined, known?: string): HttpSession {
       const id = known ?? newId()
       makeRoom(identity.principal)
       const { capabilities, revision } = client
       const caller = { ...identity, session: id, capabilities, address }
-      // The previous replica's streams have smaller numbers.
+      // Number streams from the current time, so that they cannot collide with those of the previous replica.
       const first = known === undefined ? undefined : clock.now()
       const streams = new SessionStreams({ events: events.open(), primes: revision >= primedSince, clock, first })
       const tell = (message: Buffer) => streams.tell(message)
-      // Extend the same object: its parts refer to it.
+      // Extend the same object instead of copying it, because its parts refer to it.
       const base = createSession({ access, caller, client, log, tell })
       const session = Object.assign(base, { id, streams, lastUsed: clock.monotonic(), keptAt: clock.monotonic() })
       put(session)
       keep(session)
       return session
     },
-    /** Whether this replica holds the session, for any principal. */
+    /** Whether this replica holds the session, no matter which principal owns it. */
     holds: (id: string) => sessions.has(id),
     keep,
     /** Returns the session only to the principal that owns it. */
@@ -180,7 +195,7 @@ export function createSessionStore(options: {
     },
     touch,
     end,
-    /** Sends the notifications to every session, each on one stream. */
+    /** Sends the notifications to every session, on one stream each. */
     tell(messages: ReadonlySet<Buffer>): void {
       for (const session of sessions.values()) for (const message of messages) session.streams.tell(message)
     },
@@ -190,7 +205,7 @@ export function createSessionStore(options: {
     [Symbol.dispose](): void {
       timer[Symbol.dispose]()
       returned?.[Symbol.dispose]()
-      // Close but do not end them: another replica may take them over.
+      // Close the sessions without ending them, because another replica may take them over.
       for (const session of sessions.values()) close(session)
       sessions.clear()
       held.clear()

@@ -16,15 +16,15 @@ export interface SessionClient {
   readonly capabilities: Params
 }
 
-/** A session of the legacy protocol, over HTTP or stdio. Disposing of it ends it. */
+/** A session of the legacy protocol, over HTTP or stdio. It ends when it is disposed of. */
 export interface Session extends SessionClient, Disposable {
   readonly caller: Caller
   readonly requests: Map<Id, { cancel(): void }>
   readonly clientRequests: PendingClientRequests
   readonly subscriptions: SessionSubscriptions
-  /** Reaches the client outside any request. */
+  /** Sends messages to the client that do not belong to a request. */
   readonly peer: Peer
-  /** The minimum level for log messages; undefined until the client sets it. */
+  /** The minimum level of log messages; undefined until the client sets it. */
   logLevel: LogLevel | undefined
 }
 
@@ -33,7 +33,7 @@ export function createSession(options: {
   readonly caller: Caller
   readonly client: SessionClient
   readonly log: Log
-  /** Sends a message outside any request; returns false if the client is unreachable. */
+  /** Sends a message that does not belong to a request. Returns false if the client is unreachable. */
   tell(message: Buffer): boolean
 }): Session {
   const { access, client, log, tell } = options
@@ -58,7 +58,7 @@ export function createSession(options: {
   return session
 }
 
-/** What another replica needs to take over a session. Its streams and running calls are lost. */
+/** Serializes what another replica needs to take over a session. Streams and running calls are lost. */
 export function serializeSession({ revision, capabilities, caller, logLevel, subscriptions }: Session): string {
   const { principal, asked } = caller
   const client = { revision, capabilities }
@@ -83,7 +83,10 @@ export function parseSessionRecord(text: string) {
 
 type ClientState = Pick<Session, 'capabilities' | 'clientRequests' | 'logLevel'>
 
-/** Reaches a session's client outside any request; pending requests are cancelled when the session ends. */
+/**
+ * A peer for messages to a session's client that do not belong to a request. Pending requests are cancelled when the
+ * session ends.
+ */
 export const createSessionPeer = (
   session: () => ClientState,
   tell: (message: Buffer) => boolean,
@@ -103,11 +106,11 @@ export const createSessionPeer = (
   },
 })
 
-/** A client that has set no level gets all log messages. */
+/** Whether a client wants a notification. A client that has not set a log level gets all log messages. */
 export const wantsNotification = ({ logLevel }: ClientState, method: string, params: Json): boolean =>
   method !== 'notifications/message' || logLevel === undefined || meetsLogLevel(logLevel, params)
 
-/** Returns the reason why this client must not get the request, if any. */
+/** Returns the reason why a request must not be sent to this client; undefined if it may be sent. */
 export function undeclaredRequest(listener: ClientState, method: string): ToolwayError | undefined {
   const capability = capabilityFor.get(method)
   if (capability === undefined) return new UnsupportedRequest(`MCP does not define a ${method} request to clients.`)
@@ -120,7 +123,7 @@ const tools = notificationBytes('notifications/tools/list_changed')
 const resources = notificationBytes('notifications/resources/list_changed')
 const prompts = notificationBytes('notifications/prompts/list_changed')
 
-/** MCP announces template changes as resource changes. */
+/** The notification for each kind of list. MCP announces changes of templates as changes of resources. */
 const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   tool: tools,
   resource: resources,
@@ -128,6 +131,9 @@ const listChangedByKind: Readonly<Record<Kind, Buffer>> = {
   prompt: prompts,
 }
 
-/** Always the same buffers, so that pending notifications deduplicate in a set. */
+/**
+ * The notifications for changed lists. These are always the same buffers, so that a set of pending notifications
+ * contains each only once.
+ */
 export const listChangedNotifications = (kinds: ReadonlySet<Kind>): ReadonlySet<Buffer> =>
   new Set([...kinds].map((kind) => listChangedByKind[kind]))

@@ -13,16 +13,19 @@ interface ActiveSubscription {
   over: boolean
 }
 
-/** Bounds memory per session. */
+/** Maximum subscriptions per session, to bound memory. */
 const maxFollowed = 1_000
 const maxUriLength = 8_192
 
-/** Resources that a session is subscribed to, by the URI that the client used. */
+/** The resources that a session is subscribed to, by the URI that the client used. */
 export function createResourceSubscriptions(options: {
   readonly access: Access
   readonly caller: Caller
   readonly log: Log
-  /** Gets the same buffer for each update of a resource, so that a pending notification is not sent twice. */
+  /**
+   * Sends a notification. It gets the same buffer for each update of a resource, so that a pending notification is not
+   * sent twice.
+   */
   tell(message: Buffer): void
   news?(uri: string): Buffer
 }) {
@@ -41,17 +44,22 @@ export function createResourceSubscriptions(options: {
     following.over = true
     following.begun
       .then((subscription) => subscription[Symbol.asyncDispose]())
-      // The client gets no more updates either way; only the server may still send them.
+      // Ignore the failure: the client gets no more updates in any case, even if the server still sends them.
       .catch((cause: unknown) => log.debug({ cause }, 'cannot unsubscribe from a resource on the server'))
   }
 
   const subscriptions = {
-    /** Renews a subscription made at another replica and notifies the client, which may have missed updates. */
+    /**
+     * Renews a subscription that was made at another replica, and notifies the client, which may have missed updates.
+     */
     async resume(uri: string): Promise<void> {
       await subscriptions.add(uri)
       if (followed.has(uri)) tell(news(uri))
     },
-    /** Idempotent. `acting` may be another agent of the session's caller. */
+    /**
+     * Subscribes to a resource; does nothing if it is already subscribed. `acting` may be another agent of the
+     * session's caller.
+     */
     async add(uri: string, acting: Caller = caller): Promise<void> {
       const known = followed.get(uri)
       if (known !== undefined) {
