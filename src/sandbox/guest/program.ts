@@ -162,7 +162,10 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
   error: { name: 'Error', message: 'The program is waiting for a promise that will never settle.' },
 }
 
-/** Send few messages, but soon: output must not be lost when the program is killed. */
+/**
+ * Size and age at which a batch of output is sent: few messages, but soon, since unsent output is lost when the program
+ * is killed.
+ */
 const batchBytes = 4096
 const batchMs = 50
 
