@@ -76,7 +76,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return exit.ok
 }
 
-/** Keep a backup: the replaced file may be the only copy of the user's servers. */
+/** Saves a backup, because the replaced file may be the only copy of the user's servers. */
 async function keepOld(before: FileSnapshot, path: string, { note }: Output): Promise<void> {
   await replaceFile({ ...(await readSnapshot(path)), mode: before.mode }, before.bytes ?? Buffer.alloc(0))
   note(`The old file was saved as ${path}.`)
