@@ -49,8 +49,8 @@ const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
 }
 
 /**
- * The types that a schema allows; `undefined` if it says nothing. Without `type`, keywords such as `properties` imply
- * one, although the standard would allow other types too.
+ * The types that a schema allows; `undefined` if it does not restrict them. Without `type`, keywords such as
+ * `properties` imply a type, although the standard would allow other types, too.
  */
 export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = namedTypes(schema)
@@ -73,7 +73,7 @@ export function unknownType({ type }: JsonSchemaObject): unknown {
   return [type].flat().find((name) => !(allTypes as readonly unknown[]).includes(name))
 }
 
-/** The intersection of two lists of types; integers are numbers. */
+/** The types in both lists. An integer is also a number. */
 export function commonTypes(one: readonly JsonType[], other: readonly JsonType[]): readonly JsonType[] {
   const both = one.filter((type) => other.includes(type))
   const whole =
