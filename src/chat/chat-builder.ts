@@ -6,7 +6,7 @@ import { Json } from '../core/json.ts'
 /** A complete answer, with the tool calls made for it. */
 export interface ChatAnswer extends Omit<ChatEnd, 'kind'> {
   readonly text: string
-  /** The tools that were called, in the order in which the calls started. */
+  /** The tool calls that ran, in the order in which they started. */
   readonly calls: readonly AnswerCall[]
 }
 

@@ -26,7 +26,7 @@ export interface ChatDependencies {
   readonly prompts: Prompts
   /** Validates the arguments of a call against its tool's input schema. */
   readonly validate: ArgumentCheck
-  /** It outlives this chat, because a client may return with results after a reload. */
+  /** What is remembered for clients that run their own tools. It outlives this chat: they may return after a reload. */
   readonly clientToolState: ClientToolState
   readonly clock: Clock
   readonly log: Log
@@ -42,7 +42,7 @@ export interface ChatRun extends ChatDependencies {
   readonly signal: AbortSignal
   /** Tokens used so far. */
   readonly usage: Usage
-  /** Notes in the answer that a fallback was used. */
+  /** Reports, in the log and at the end of the answer, that a fallback was used. */
   note(sentence: string): void
   /** Asks the model and adds up the token usage. */
   ask(question: ModelQuery): AsyncGenerator<Delta>
@@ -131,7 +131,7 @@ export function createChatRun(
 /** Values for the placeholders of a prompt. */
 interface PromptValues {
   readonly message: string
-  /** The candidate tools, one to a line. */
+  /** The candidate tools, one per line. */
   readonly tools: string
   readonly agent: string
   /** Today's date, such as 2026-11-30. */

@@ -25,8 +25,8 @@ interface Kept {
 const lifetimeMs = 3_600_000
 
 /**
- * Creates the state on a store that others may be able to read, so the seal encrypts the conversations. If a state has
- * expired, the conversation is still valid; the model may have to repeat a call.
+ * Creates a state that is kept in a store. The seal encrypts it, because others may be able to read the store. If a
+ * state has expired, the conversation is still valid; the model may have to repeat a call.
  */
 export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal }): ClientToolState {
   const { ttlStore, seal } = options

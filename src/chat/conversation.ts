@@ -61,7 +61,7 @@ const maxQuoted = 4_000
 
 /** Quotes the unusable answer, then asks to answer again and says why. */
 export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Some templates require alternating roles and non-empty messages.
+  // Never send an empty message or omit it: some chat templates require non-empty messages and alternating roles.
   { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
   { role: 'user', content: `Your answer is invalid. ${problem} Answer again in the requested format.` },
 ]

@@ -91,9 +91,9 @@ async function problemWith({ served, callable }: ChatTool, args: Arguments, vali
 }
 
 interface ParseObjectOptions {
-  /** Whether an object has the expected shape; chooses among several objects in a text. */
+  /** Whether an object has the expected shape. Such an object is preferred if a text contains several. */
   readonly accepts: (value: JsonObject) => boolean
-  /** Accept an object that was cut off. */
+  /** Whether to accept an object that was cut off. */
   readonly partial?: boolean
   /** Whether the model ended its answer itself. Then a trailing comma does not mean that something is missing. */
   readonly ended?: boolean

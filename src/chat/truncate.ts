@@ -3,7 +3,7 @@ import { textOf } from './conversation.ts'
 
 /** The first bytes of a text, with a note about the rest. */
 export function truncateText(text: string, maxBytes: number): string {
-  // A UTF-16 unit takes at most three bytes.
+  // A UTF-16 unit takes at most three bytes, so this text certainly fits.
   if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text

@@ -9,7 +9,9 @@ import { isSecretName } from '../core/secret-name.ts'
 /** The position of a secret in a text, and the secret's name. */
 type TextSpan = Omit<SecretSpan, 'path'>
 
-/** Finds the secrets in a server's definition: those that logs and audit redact, and also shorter ones. */
+/**
+ * Finds the secrets in a server's definition: those that logs and audit redact, and also those too short for redaction.
+ */
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
   ...named(env, ['env'], ofVariable),
   ...named(headers, ['headers'], ofHeader),

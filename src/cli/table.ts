@@ -136,10 +136,10 @@ export function sizeText(bytes: number): string {
   return `${value.toFixed(digits)} ${bytes === 1 ? 'byte' : units[unit]}`
 }
 
-/** `1 tool`, `3 tools`. */
+/** A number with its noun: `1 tool`, `3 tools`. */
 export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
 
-/** `12 ms`, `1.5 s`. */
+/** A duration: `12 ms`, `1.5 s`. */
 export const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
 
 const spans: readonly (readonly [ms: number, name: string])[] = [

@@ -149,7 +149,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
   const recordFailure = (lookup: Lookup, thrown: unknown, start: number) => {
     // Retryable failures, such as an unreachable server, are not refusals and are not counted as such.
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
-    // `brief`: the name is untrusted text of any length.
+    // `brief` shortens the name in the record: it is untrusted text of any length.
     return log.end({ ...subject(lookup), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }
 

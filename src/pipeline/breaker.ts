@@ -157,7 +157,7 @@ function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * fullTimeShare
 }
 
-/** What a call shows about its server. `nothing`: it does not count. */
+/** What a call shows about its server. `nothing` means that the call does not count. */
 type BreakerOutcome = 'answered' | 'failed' | 'nothing'
 
 /** The open time doubles with each failed probe, up to this limit (or `openFor`, if that is longer). */
@@ -167,7 +167,7 @@ const maxPauseMs = 120_000
 const jitter = 0.2
 
 interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'random'>> {
-  /** Read on each use, so that a reload applies from the next call on. */
+  /** Returns the settings. They are read on each use, so that a reload applies from the next call on. */
   config(): BreakerConfig
   readonly start: number
   changed(state: BreakerState): void
@@ -283,7 +283,7 @@ export function createWindow() {
   const callsIn = new Array<number>(slices).fill(0)
   const failuresIn = new Array<number>(slices).fill(0)
   let length = 0
-  /** Number of the newest slice, counted from the zero of the clock. */
+  /** Number of the newest slice, counted from time zero of the clock. */
   let latest = 0
 
   const moveTo = (slice: number) => {

@@ -37,7 +37,9 @@ export interface Refusals extends Disposable {
 export const burst = 600
 export const perMinute = 600
 
-/** Burst for requests without a credential. It is lower than `burst`, because inbound requests never need as many. */
+/**
+ * Burst for requests without a credential. It is lower than `burst`, because legitimate clients need far fewer of them.
+ */
 const strangersBurst = 10
 
 /**
@@ -63,7 +65,7 @@ interface Account {
 interface RefusalsOptions {
   readonly audit: Audit
   readonly clock: Clock
-  /** Principals beyond this share one bucket. */
+  /** Maximum number of principals with their own bucket; further ones share one. */
   readonly maxPrincipals?: number
 }
 
@@ -79,7 +81,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
     for (const [key, one] of accounts) {
       if (looked++ === looksThrough) return
       accounts.delete(key)
-      // Move it to the end, so that the next refusal inspects other accounts.
+      // Keep an account that is still needed, but at the end, so that the next refusal inspects others.
       if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
     }
   }

@@ -117,7 +117,7 @@ async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<voi
 function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is ToolwayError {
   if (!(thrown instanceof ToolwayError) || signal.aborted) return false
   const { code, details } = thrown
-  // The failed call is an inner call, which has its own retries.
+  // The failure is that of an inner call, which has its own retries.
   if (entry.traits.carries || (details.server ?? entry.server) !== entry.server) return false
   if (never.has(code)) return false
   if (details.unsent) return true

@@ -1,7 +1,7 @@
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** Fixed limits of a program; time and memory are configurable. */
+/** Fixed limits for programs. Only their time and memory are configurable. */
 export const defaultLimits = {
   sourceBytes: 256 * KiB,
   /** CPU time; waiting for the host does not count. */

@@ -15,7 +15,7 @@ export interface RuntimeSearch {
   readonly missing: readonly string[]
 }
 
-/** Languages of one engine share children and environments. */
+/** What runs a program. Languages with the same engine share children and environments. */
 export type Engine = 'javascript' | 'python'
 
 export const engineOf = (language: Language): Engine => (language === 'python' ? 'python' : 'javascript')
@@ -27,7 +27,7 @@ export interface SandboxChild {
   /** Resolves when the child accepts a program; rejects if it cannot start. */
   readonly ready: Promise<void>
   readonly ended: Promise<void>
-  /** Receives frames from now on, and one notice when the child breaks the protocol or exits. */
+  /** Sets the receiver of frames, which also gets one notice when the child breaks the protocol or exits. */
   listen(receiver: ChildListener): void
   /** Resolves when the message was sent or can no longer be sent. */
   send(kind: number, id: number, payload?: string | Uint8Array): Promise<void>

@@ -22,7 +22,7 @@ export const isInexpressible = (error: unknown): boolean =>
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
-/** Maximum work of one conversion, which takes a few tenths of a second. */
+/** Maximum number of steps of one conversion; together they take a few tenths of a second. */
 const maxSteps = 2_000_000
 
 /** The base cost of one subschema. */

@@ -45,7 +45,7 @@ const combined: Readonly<Record<string, Combine>> = {
   examples: first,
 }
 
-/** Keywords that cannot be combined, such as two patterns. */
+/** Keywords of which two different values cannot be combined, such as two patterns. */
 const uncombinable = new Set('pattern format multipleOf patternProperties contains not if then else'.split(' '))
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
@@ -137,7 +137,10 @@ export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema
 /** Maximum length of a chain of references; longer ones are treated as cycles. */
 const maxHops = 32
 
-/** Creates the function. It spends a budget, because a small schema can be merged with itself many times. */
+/**
+ * Creates the `Flatten` of a root schema. It spends a budget, because a small schema can be merged with itself many
+ * times.
+ */
 export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 

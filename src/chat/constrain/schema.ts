@@ -30,7 +30,7 @@ export function setMember(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The types of JSON Schema, in the order used in alternatives. */
+/** The types of JSON Schema, in the order in which alternatives list them. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
 
 export type JsonType = (typeof allTypes)[number]

@@ -68,7 +68,7 @@ interface PartialCall {
   arguments: string[]
 }
 
-/** Accumulates `chat.completion` or its chunks, including common deviations. */
+/** Collects the content of a `chat.completion` or of its chunks; tolerates common deviations from the format. */
 function createCompletionReader() {
   const calls: PartialCall[] = []
   const byPlace = new Map<unknown, PartialCall>()

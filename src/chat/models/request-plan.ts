@@ -127,7 +127,9 @@ function strictTools(tools: readonly CallableTool[]) {
   return { definitions, restore }
 }
 
-/** Plans that offer no tools, but constrain the answer to an object with calls (or text, unless a call is required). */
+/**
+ * Plans that offer no tools, but constrain the answer to an object with calls or text (only calls if one is required).
+ */
 function* constrainedCalls(
   tools: readonly CallableTool[],
   choice: ToolChoice,

@@ -121,7 +121,7 @@ function withoutThinking(text: string): Part | undefined {
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
-  // Some models open a thought, leave it empty and do not close it.
+  // Some models open a thought, leave it empty and do not close it. The JSON that follows is then the answer.
   return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['removed thinking'] } : undefined
 }
 

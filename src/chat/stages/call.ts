@@ -36,7 +36,7 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
     if (parsed.some(({ problem }) => problem === undefined)) best = parsed
     if (!isLast) messages = [...messages, ...refused(parsed)]
   }
-  // The invalid calls among them get their problem as the result.
+  // Invalid calls among them are not run; their problem becomes the result.
   return best.length > 0 ? { calls: best } : undefined
 }
 

@@ -155,7 +155,7 @@ export async function readConfigFile(path: string, named: string): Promise<FileS
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 
-/** Plans to add servers to a YAML file, in which comments are kept. */
+/** Plans to add servers to a YAML file, whose comments are kept. */
 export async function planServers(
   shell: Shell,
   { path, named }: { readonly path: string; readonly named: string },

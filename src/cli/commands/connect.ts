@@ -108,7 +108,7 @@ const asJson = ({ file, way, entry, move }: Edit) => ({
   kept: move.kept,
 })
 
-/** Restores a client's file exactly as it was before it was connected. */
+/** Restores a client's file exactly as it was before the client was connected. */
 async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, output: Output): Promise<ExitCode> {
   const { restored, forced, kept } = await connectionsOf(shell).undo(client, path, force)
   if (output.json) {
@@ -179,8 +179,8 @@ const textOf = ({ client, path }: ClientFile, { text }: FileSnapshot, shell: She
   editText(shortPath(path, shell), () => clientText(client, path, text))
 
 /**
- * The entry without `enabled` where the file has the newer form of OpenCode, which does not know `enabled`. There, the
- * servers are one level deeper.
+ * Adapts the entry to the file: in its newer format, OpenCode has the servers one level deeper and does not know
+ * `enabled`.
  */
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   const { enabled: _, ...rest } = entry

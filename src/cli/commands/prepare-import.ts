@@ -48,7 +48,7 @@ export async function prepareImport(
   }
 }
 
-/** Files that a server refers to and that cannot be read. */
+/** Files that a server refers to but that cannot be read. */
 function missingFiles(definition: ServerDefinition, home: string): string[] {
   const absolute = (path: string) => inHome(path, home) ?? path
   const { envFile } = definition

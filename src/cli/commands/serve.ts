@@ -138,7 +138,7 @@ export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): str
   const rows = {
     Endpoint: paint('cyan', url),
     Token: bearer ? `${token}  ${paint('dim', source)}` : paint('yellow', 'none: anyone who can connect has access'),
-    // The browser signs in with the fragment and does not send it to the server.
+    // The dashboard signs in with the fragment, which browsers do not send with the URL.
     Dashboard: paint('cyan', bearer ? `${origin}/#token=${token}` : `${origin}/`),
     Serving: `${servers}, ${count(facts.nativeTools, 'native tool')}, ${count(facts.metaTools, 'meta-tool')}`,
     Config: files.length > 0 ? files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,

@@ -11,7 +11,7 @@ import { table } from '../table.ts'
 interface StatsOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
-  /** The grouping to show; all three of G9 if undefined. */
+  /** The grouping to show; undefined for all three (G9). */
   readonly by?: By
   readonly output?: string
   readonly watch?: boolean

@@ -17,7 +17,7 @@ const toleranceMs = 2_000
 
 /** Checks that the newest records are unmodified and not from the future. */
 export function auditChecks({ audit, stores }: Config, { command, clock }: CheckContext): DoctorCheck[] {
-  // Both checks need the same records, which are read once.
+  // Both checks need the same records, so read them only once.
   let reading: Promise<LaneEnd[]> | undefined
   const ends = () => {
     reading ??= readEnds(audit.path, stores.path)

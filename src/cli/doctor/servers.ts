@@ -101,7 +101,7 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Pr
   return `${count(tools.length, 'tool')}; ${protocolVersion} (${era}) over ${transport}; ${steps.join(', ')}`
 }
 
-/** A warning about a server that works but has something unusual; undefined if nothing is. */
+/** A warning about a server that works but has something unusual; undefined if there is nothing unusual. */
 function oddity({ name, config, result }: ProbedServer, summary: string): CheckFinding | undefined {
   const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = result
   const setting = `mcpServers.${name}`

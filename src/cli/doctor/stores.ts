@@ -25,7 +25,7 @@ async function folderProblem(path: string, shown: string): Promise<CheckFinding 
   }
   const writable = there.path === path ? '' : `, and it cannot be created in ${there.path}`
   try {
-    // Create a folder there, because file modes do not show read-only file systems or quotas.
+    // Try to create a folder, because file modes do not show read-only file systems or quotas.
     await rmdir(await mkdtemp(join(there.path, '.toolway-doctor-')))
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
@@ -59,9 +59,9 @@ async function nearest(path: string): Promise<{ path: string; isFolder: boolean;
 
 /** Space that the audit log reserves for the end records of calls in flight. */
 const reserveBytes = 256 * 1024
-/** Below this, it is a problem: the space suffices for the reserve and some records only. */
+/** Less free space than this is a problem. It suffices for the reserve and some records. */
 const minBytes = 4 * reserveBytes
-/** Below this, it is a warning: the space suffices for a few files of the log only. */
+/** Less free space than this deserves a warning. It suffices for a few files of the log. */
 const enoughBytes = 256 * 1024 * 1024
 
 /** Checks the free space for the audit log; without space, write calls are refused. */

@@ -29,7 +29,8 @@ export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
   const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
-  // Results cached for sessions must not match sessions of another process or an earlier run.
+  // Part of the keys of sessions: results cached for a session must not match sessions of another process or earlier
+  // run.
   const run = randomUUID()
   let callers = run
   let changes = 0

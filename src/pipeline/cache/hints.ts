@@ -48,7 +48,9 @@ function millisecondsOf(bytes: Buffer): number {
 
 const notShared = { keepMs: 0, joins: false }
 
-/** Decides how a result is cached, and updates the plan. Server hints can only restrict the configuration. */
+/**
+ * Decides how a result is cached, and updates the plan. Server hints can only restrict what the configuration allows.
+ */
 export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers) {
   const { learnt, hinted } = plan
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)

@@ -76,7 +76,10 @@ function isEmpty(value: object): boolean {
   return true
 }
 
-/** Longer arguments are not cached: canonicalizing them on each call would cost more than many calls do. */
+/**
+ * Maximum length of arguments. Calls with longer ones are not cached: canonicalizing them would cost more than many
+ * calls.
+ */
 const maxLength = 65_536
 
 interface Budget {
@@ -114,7 +117,7 @@ function write(value: unknown, budget: Budget): string {
       return budget.left < 0 ? '' : quoted(value)
     case 'number':
       budget.left -= 8
-      // Infinity and NaN become null in JSON.
+      // Infinity and NaN become null in JSON, so the value differs from its JSON form.
       if (!Number.isFinite(value)) budget.exact = false
       return value === 0 && 1 / value < 0 ? '-0' : `${value}`
     case 'boolean':

@@ -140,7 +140,7 @@ type Outcome = { readonly result: Result } | { readonly error: unknown } | undef
 type Flight = ReturnType<typeof createFlight>
 
 interface FlightOptions {
-  /** Returns whether joined calls may use the result. */
+  /** Receives the result of the flight; returns whether joined calls may use it. */
   landed(result: Result): boolean
   /** The server asked the lead's caller something: the flight is now private to the lead. */
   asked(): void

@@ -8,7 +8,7 @@ export interface Plan {
   /** Hash of the server and the definition: a result of another server or another definition must not match. */
   readonly identity: string
   readonly ttlMs: number
-  /** Larger results are not stored: they would displace many smaller ones. */
+  /** Maximum size of a stored result; a larger one would displace many smaller ones. */
   readonly maxBytes: number
   /** Results are stored only if the server sends a TTL. */
   readonly hinted: boolean

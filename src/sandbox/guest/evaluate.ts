@@ -65,7 +65,7 @@ function errorOf(thrown: unknown, linesBefore: number): ProgramError {
   return { name, message, ...placeIn(stack, linesBefore) }
 }
 
-/** The innermost program position in a stack trace, in the program's own lines. */
+/** The innermost position in the program that a stack trace names; lines are counted from the start of the program. */
 export function placeIn(stack: string, linesBefore: number): { line?: number; column?: number } {
   const [, line, column] = /\bprogram\.js:(\d+):(\d+)/.exec(stack) ?? []
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }

@@ -55,7 +55,7 @@ export interface ProgramResult {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory'
   readonly error?: ProgramError
   readonly truncated: readonly string[]
-  /** The child is unusable, and the environment's state is lost. */
+  /** Whether the child is unusable, so that the environment's state is lost. */
   readonly broken?: boolean
 }
 

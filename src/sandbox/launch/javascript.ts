@@ -11,7 +11,7 @@ import { workerChild } from './worker-child.ts'
 const MiB = 1024 * 1024
 /** Node's own memory, most of it reserved for compiled code and never used. */
 const nodeBytes = 704 * MiB
-/** How often a program's memory may exist at once: in the engine, as its snapshot and as the compressed snapshot. */
+/** How many copies of a program's memory may exist at once: in the engine, its snapshot and the compressed snapshot. */
 const copies = 3
 
 /** The folder of the engine's package, which contains the WebAssembly module. */

@@ -11,7 +11,7 @@ interface ProcessOptions {
   readonly user?: number
   /** The seccomp filter for `bwrap`. */
   readonly filter?: Buffer
-  /** Whether the command is `bwrap`, which reports the program's process. */
+  /** Whether the command is `bwrap`, which reports the process id of PID 1. */
   readonly wrapped?: boolean
   /** Maximum message size by kind. */
   limit(kind: number): number | undefined

@@ -99,7 +99,7 @@ const CLONE_THREAD = 0x10000
 const audit = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const
 /** First system call number of the x32 table on x64. */
 const x32 = 0x4000_0000
-/** Refuse system calls with a higher number: they are newer than this filter. */
+/** System calls from this number on are refused, because they are newer than this filter. */
 const newest = 470
 
 const EPERM = 1

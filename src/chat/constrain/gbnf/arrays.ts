@@ -56,8 +56,8 @@ function layout(schema: JsonSchemaObject) {
 }
 
 /**
- * Arrays with unique items, which a grammar can only guarantee for listed values: each at most once, in the order of
- * the list.
+ * Arrays with unique items. A grammar can guarantee uniqueness only for listed values: each appears at most once, in
+ * the order of the list.
  */
 function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence {
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
@@ -89,7 +89,7 @@ export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Ex
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
   const maxElements = parts.length + (extra?.max ?? 0)
-  /** Count elements only if the bounds require it; otherwise track only whether a comma is needed. */
+  /** Whether elements must be counted to satisfy the bounds. Otherwise, only the need for a comma is tracked. */
   const counts = min > required || max < maxElements
   const known = new Map<string, Expression | undefined>()
 

@@ -86,7 +86,7 @@ function naturalsBetween(min: number, max: number): Expression | undefined {
   return any(...options)
 }
 
-/** Numbers between two strings of digits of equal length. */
+/** The numbers between two bounds, which are strings of digits of equal length. */
 function sameLength(low: string, high: string): Expression {
   if (/^0*$/.test(low) && /^9*$/.test(high)) return times(digit, low.length, low.length)
   const [first, last] = [Number(low[0]), Number(high[0])]

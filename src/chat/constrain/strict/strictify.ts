@@ -28,7 +28,7 @@ export interface StrictSchema {
 /**
  * Converts a schema to strict mode: objects are closed, all members are required, optional ones become nullable,
  * `oneOf` becomes `anyOf`, and unsupported keywords move into descriptions. Throws `CannotExpress` for maps, tuples and
- * untyped values, which would change their meaning.
+ * untyped values, whose meaning would change.
  */
 export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiLimits): StrictSchema {
   const dropped: { at: string; keyword: string }[] = []

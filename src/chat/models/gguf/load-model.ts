@@ -104,7 +104,7 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
 }
 
 /**
- * The size of a model file. Checks that it is one, because the library accepts any file and reports little when it
+ * The size of a model file. Throws if it is not a GGUF file: the library accepts any file and reports little when it
  * fails.
  */
 async function sizeOf(name: string, path: string): Promise<number> {

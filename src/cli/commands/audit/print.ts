@@ -19,7 +19,7 @@ export const harmlessJson = (json: string): string =>
 
 export const jsonLine = (row: OperationRow): string => harmlessJson(JSON.stringify(row))
 
-/** Like `output.value`, without harmful characters. */
+/** Like `output.value`, with harmful characters escaped. */
 export const printJson = (value: object, { print, terminal }: Output): void =>
   print(harmlessJson(JSON.stringify(value, undefined, terminal ? 2 : undefined)))
 
