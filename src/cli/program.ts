@@ -27,7 +27,7 @@ const duration = (flags: string, description: string, initial?: string): Option 
 const timeout = (description: string, initial?: string): Option =>
   duration('--timeout <duration>', description, initial)
 
-/** Default of --wait. It is long because the first start of a server may have to download its program. */
+/** How long commands wait for servers by default: the first start of a server may have to download its program. */
 const defaultWait = '30s'
 
 const wait = (): Option =>

@@ -10,8 +10,8 @@ import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 
 /**
- * Runs the program's host calls with limited concurrency. Returns a function that accepts one call, or returns false if
- * the call is malformed.
+ * Runs the program's host calls with limited concurrency. Returns a function that accepts one call; it returns false
+ * for a call that is malformed, repeated or one too many.
  */
 export function createHostCalls(options: {
   readonly host: Program['host']

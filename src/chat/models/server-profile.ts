@@ -18,7 +18,7 @@ export interface Profile {
   toolForms(content: string): readonly ToolForm[]
   recognise(kind: ServerKind): void
   markUnsupported(field: OptionalField): void
-  /** Records that the server accepted one form after it had refused others. */
+  /** Records which form the server accepted, and which forms it refused before. */
   learn(taken: SentRequest, refused: readonly SentRequest[]): void
 }
 

@@ -50,7 +50,8 @@ export async function talk(
 const howToPass = 'Write it after the command, or pipe it in.'
 
 /**
- * Reads the message from the words; from standard input if the word is `-`, or if there is no word and stdin is a pipe.
+ * Reads the message from the words, in which `-` stands for standard input. Without words, reads standard input;
+ * undefined if that is a terminal.
  */
 async function readMessage(
   shell: Shell,

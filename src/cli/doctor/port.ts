@@ -9,7 +9,7 @@ import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.
 import { count, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
-/** Checks whether the gateway can listen on its address; if not, reports which process does. */
+/** Checks whether the gateway can listen on its address; if the address is in use, reports which process uses it. */
 export const portCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'port',
   async run(signal) {

@@ -3,7 +3,7 @@ import { basename, delimiter, join, resolve } from 'node:path'
 import { commandLine, quoted } from '../table.ts'
 import type { RecogniseCause, StdioServer } from './diagnosis.ts'
 
-/** Programs that download a package before they run it, each with the command that only downloads it. */
+/** Programs that download a package before they run it, each with a command that downloads the package beforehand. */
 const runners: Readonly<Record<string, (wanted: string) => string>> = {
   npx: (wanted) => `npm exec --yes --package=${quoted(wanted)} -- true`,
   bunx: (wanted) => `bun add --global ${quoted(wanted)}`,

@@ -96,8 +96,8 @@ interface Keys {
 }
 
 /**
- * The keys to verify with: the given public key, else our own secret, which can check the most. Without either, or with
- * `--path`, the public key next to the log is used.
+ * The keys to verify with: the given public key, else our own secret, which can check the most. If there is no secret,
+ * or with `--path`, none is returned and the public key next to the log is used.
  */
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
