@@ -8,9 +8,9 @@ import { type CallResult, execute, roundMessages } from './stages/execute.ts'
 import { rawResults } from './stages/interpret.ts'
 import { createToolSet, isForClient, type ToolSet } from './tool-set.ts'
 
-/** Hooks for the library to steer the agent loop. */
+/** Hooks with which users of the library control the agent loop. */
 export interface AgentHooks {
-  /** Checked after every step, in addition to the step limit and the repetition check. */
+  /** Conditions that stop the loop, checked after every step in addition to the step limit and the repetition check. */
   readonly stopWhen?: readonly StopCondition[]
   /** Changes the tools or the tool choice of the next step. */
   prepareStep?(state: StepState): PreparedStep | undefined
@@ -108,14 +108,14 @@ function prepared(run: ChatRun, hooks: AgentHooks, toolSet: ToolSet, state: Step
 
 const asStep = ({ call, text, isError }: CallResult) => ({ ...call.function, result: text, isError })
 
-/** Adds a hint to results that repeat an earlier call. */
+/** Adds a hint to the results of calls that were made before with the same result. */
 const warned = (steps: readonly AgentStep[], ran: readonly CallResult[]): readonly CallResult[] =>
   ran.map((one) => {
     const isRepeated = countRepeats(steps, asStep(one)) > 0
     return isRepeated ? { ...one, hint: 'You made this call before, with the same result.' } : one
   })
 
-/** Falls back to the raw tool results when the model cannot summarize them (S5). */
+/** Answers with the raw tool results when the model cannot summarize them (S5). */
 async function* answerWithResults(run: ChatRun, added: readonly ChatMessage[], what: string): ChatLoop {
   run.note(`${what}; the raw results follow.`)
   yield rawResults(added, false)
@@ -130,7 +130,7 @@ interface AgentStep {
 
 type AgentCall = ReturnType<typeof asStep>
 
-/** Returns why the loop should stop, as the end of "no more tools, because …". */
+/** Returns the reason to stop, which completes the sentence "no more tools, because …"; undefined to continue. */
 type StopCondition = (steps: readonly AgentStep[]) => string | undefined
 
 const stepLimit =
@@ -147,7 +147,7 @@ const noRepeats: StopCondition = (steps) => {
   return repeated && `${repeated.name} was called ${maxRepeats} times with the same arguments and the same result`
 }
 
-/** How many times the same call returned the same result. */
+/** How many earlier calls had the same name, arguments and result. */
 const countRepeats = (steps: readonly AgentStep[], call: AgentCall): number =>
   steps
     .flatMap(({ calls }) => calls)

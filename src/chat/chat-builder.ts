@@ -6,7 +6,7 @@ import { Json } from '../core/json.ts'
 /** A complete answer, with the tool calls made for it. */
 export interface ChatAnswer extends Omit<ChatEnd, 'kind'> {
   readonly text: string
-  /** The tools that ran, in the order they started. */
+  /** The tool calls that ran, in the order in which they started. */
   readonly calls: readonly AnswerCall[]
 }
 
@@ -29,7 +29,7 @@ type ChatInput = string | readonly ChatMessage[]
 
 /** An immutable builder: each `with…` returns a new one. */
 export interface ChatBuilder {
-  /** By its name in the configuration. */
+  /** Selects a model by its name in the configuration. */
   withModel(name: string): ChatBuilder
   withMode(mode: 'staged' | 'agent'): ChatBuilder
   /** Offer only tools that match one of these patterns: `server.tool`, with `*` as a wildcard. */
@@ -44,7 +44,7 @@ export interface ChatBuilder {
   /** Acts as an agent from the configuration. */
   asAgent(name: string): ChatBuilder
   ask(input: ChatInput, options?: AskOptions): Promise<ChatAnswer>
-  /** Streams the answer. Ending the iteration cancels it. */
+  /** Streams the answer. Ending the iteration cancels the answer. */
   stream(input: ChatInput, options?: AskOptions): AsyncIterable<ChatEvent>
 }
 
@@ -55,7 +55,7 @@ interface Choices extends Pick<ChatRequest, 'model' | 'mode' | 'only' | 'maxStep
 }
 
 /**
- * Asks models that use the tools of a gateway.
+ * Creates a builder for questions to models that use the tools of a gateway.
  *
  * @example
  * ```ts
@@ -126,7 +126,7 @@ interface Approval {
   readonly properties?: object
 }
 
-/** Stands in for a client with a person behind it. */
+/** A peer that answers approval questions with `approve`, in place of a client with a person. */
 function peerOf(approve: Choices['approve']): Peer {
   return {
     rounds: false,
@@ -143,7 +143,7 @@ function peerOf(approve: Choices['approve']): Peer {
 }
 
 interface ChatGateway {
-  /** Without configured models, every question fails with an explanation. */
+  /** Answers questions. If no models are configured, every question fails with an explanation. */
   readonly chat: Chat
   /** The local user, acting as this agent. */
   localAs(agent: string | undefined): Caller

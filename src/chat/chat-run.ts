@@ -10,8 +10,8 @@ import type { Delta, EndReason, Model, ModelRequest, Usage } from './models/mode
 import { truncateConversation } from './truncate.ts'
 
 /**
- * Throws INVALID_ARGUMENTS if the arguments do not match the schema; asynchronous if the schema still has to be
- * compiled.
+ * Throws INVALID_ARGUMENTS if the arguments do not match the schema; returns a promise if the schema must be compiled
+ * first.
  */
 export type ArgumentCheck = (
   schema: Readonly<Record<string, unknown>>,
@@ -26,7 +26,7 @@ export interface ChatDependencies {
   readonly prompts: Prompts
   /** Validates the arguments of a call against its tool's input schema. */
   readonly validate: ArgumentCheck
-  /** Outlives this chat: clients return after a reload. */
+  /** What is remembered for clients that run their own tools. It outlives this chat: they may return after a reload. */
   readonly clientToolState: ClientToolState
   readonly clock: Clock
   readonly log: Log
@@ -38,11 +38,11 @@ export interface ChatRun extends ChatDependencies {
   /** The conversation, including calls that the client never saw. */
   readonly messages: readonly ChatMessage[]
   readonly model: Model
-  /** Also aborted when the client stops reading. */
+  /** The request's signal, which is also aborted when the client stops reading. */
   readonly signal: AbortSignal
   /** Tokens used so far. */
   readonly usage: Usage
-  /** Records that a fallback was used. */
+  /** Reports, in the log and at the end of the answer, that a fallback was used. */
   note(sentence: string): void
   /** Asks the model and adds up the token usage. */
   ask(question: ModelQuery): AsyncGenerator<Delta>
@@ -69,11 +69,14 @@ export const reasonOf = (reason: EndReason): ChatOutcome['reason'] =>
 /** Whether the model ended its answer itself, so that nothing was cut off. */
 export const isComplete = (reason: EndReason): boolean => reason === 'stop' || reason === 'calls'
 
-/** Whether asking again may help. Slow and busy servers have been retried already. */
+/**
+ * Whether asking again may help. Requests to slow and busy servers are not repeated here, because they were already
+ * retried.
+ */
 export const isRetryable = (error: unknown): boolean =>
   error instanceof ToolwayError && error.code === 'SERVER_UNAVAILABLE'
 
-/** Ignores a failing model, unless the request was cancelled. */
+/** Waits for work; undefined if it fails. Rejects only if the request was cancelled. */
 export const ignoringFailure = <T>(run: ChatRun, work: Promise<T>): Promise<T | undefined> =>
   work.catch((error) => {
     if (run.signal.aborted) throw error
@@ -128,7 +131,7 @@ export function createChatRun(
 /** Values for the placeholders of a prompt. */
 interface PromptValues {
   readonly message: string
-  /** The candidate tools, one to a line. */
+  /** The candidate tools, one per line. */
   readonly tools: string
   readonly agent: string
   /** Today's date, such as 2026-11-30. */
@@ -143,7 +146,9 @@ export const compilePrompts = (templates: Config['chat']['prompts']): Prompts =>
 
 const placeholder = /\{(message|tools|agent|date)\}/
 
-/** Finds all placeholders before filling in any, so that user text is never treated as one. */
+/**
+ * Compiles a template. Its placeholders are found before any is filled in, so that user text is never treated as one.
+ */
 function compile(template: string): (values: PromptValues) => string {
   const parts = template.split(placeholder)
   return (values) => parts.map((part, index) => (index % 2 === 1 ? values[part as keyof PromptValues] : part)).join('')

@@ -6,7 +6,7 @@ import { callsOf, isCallId, newCallId } from './conversation.ts'
 
 /**
  * Remembers calls that the client never saw. A client that runs its own tools returns with their results, but its
- * conversation lacks the calls that Toolway made before them or beside them.
+ * conversation lacks the calls that Toolway made in the same or earlier rounds.
  */
 export interface ClientToolState {
   /** Saves our messages, which end with the calls for the client, and returns these calls under new ids. */
@@ -21,17 +21,17 @@ interface Kept {
   readonly ids: readonly (readonly [string, string])[]
 }
 
-/** Clients that take longer are assumed to be gone. */
+/** How long the state is kept. Clients that take longer are assumed to be gone. */
 const lifetimeMs = 3_600_000
 
 /**
- * If the saved state has expired, the conversation is still valid; the model may have to repeat a call. The seal
- * encrypts conversations, since others may be able to read the store.
+ * Creates a state that is kept in a store. The seal encrypts it, because others may be able to read the store. If a
+ * state has expired, the conversation is still valid; the model may have to repeat a call.
  */
 export function createClientToolState(options: { ttlStore: TtlStore; seal: Seal }): ClientToolState {
   const { ttlStore, seal } = options
   const find = async (caller: Caller, message: ChatMessage): Promise<Kept | undefined> => {
-    // The state is stored under the first call; clients may reorder them.
+    // The state is stored under the id of the first call, but clients may reorder the calls, so try each id.
     for (const { id } of callsOf(message)) {
       const sealed = isCallId(id) ? await ttlStore.get(keyOf(id), lifetimeMs) : undefined
       const text = sealed === undefined ? undefined : seal.open(sealed, bindingOf(caller, id))
@@ -68,7 +68,7 @@ const keyOf = (id: string): string => `handover:${id}`
 const bindingOf = ({ principal, agent }: Caller, id: string): string =>
   JSON.stringify(['handover', principal, agent, id])
 
-/** Model servers refuse conversations with unanswered calls. */
+/** Adds a result for every unanswered call, because model servers refuse conversations with unanswered calls. */
 function answered(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   const results = new Set(messages.flatMap((message) => (message.role === 'tool' ? [message.tool_call_id] : [])))
   return messages.flatMap((message) => [

@@ -12,8 +12,8 @@ export function textOf(content: Content): string {
 }
 
 /**
- * Puts our instruction first and merges the client's system messages into it: many chat templates support a single
- * system message, at the start.
+ * Starts the conversation with one system message: our instruction and the client's system messages. Many chat
+ * templates support only one, at the start.
  */
 export function withSystem(instruction: string, messages: readonly ChatMessage[]): ChatMessage[] {
   const system = [instruction, ...messages.map((message) => (message.role === 'system' ? textOf(message.content) : ''))]
@@ -30,7 +30,7 @@ export const lastQuestion = (messages: readonly ChatMessage[]): number =>
 export const questions = (messages: readonly ChatMessage[]): readonly string[] =>
   messages.flatMap((message) => (message.role === 'user' ? [textOf(message.content)] : [])).reverse()
 
-/** Whether the client returns with results of its own tools. */
+/** Whether the client returned with results of its own tools. */
 export const isResumed = (messages: readonly ChatMessage[]): boolean => messages.at(-1)?.role === 'tool'
 
 /** Tool results since the last user message, in call order. */
@@ -56,12 +56,12 @@ export function withUniqueIds(calls: readonly FunctionCall[], messages: readonly
   return calls.map((call) => (used.has(call.id) ? { ...call, id: newCallId() } : call))
 }
 
-/** Quote at most this much of an unusable answer. */
+/** Maximum length of the quote from an unusable answer. */
 const maxQuoted = 4_000
 
-/** The unusable answer followed by the reason to answer again. */
+/** Quotes the unusable answer, then asks to answer again and says why. */
 export const correctionMessages = (answer: string, problem: string): readonly ChatMessage[] => [
-  // Some templates require alternating roles and non-empty messages.
+  // Never send an empty message or omit it: some chat templates require non-empty messages and alternating roles.
   { role: 'assistant', content: answer.trim() === '' ? '(nothing)' : answer.slice(0, maxQuoted) },
   { role: 'user', content: `Your answer is invalid. ${problem} Answer again in the requested format.` },
 ]

@@ -10,21 +10,21 @@ import type { ChatTool, ToolSet } from './tool-set.ts'
 
 type Arguments = Readonly<Record<string, unknown>>
 
-/** A checked call: valid, or with a problem. */
+/** A call that was checked. It is valid unless it has a `problem`. */
 export interface ParsedCall {
-  /** With valid JSON as arguments, since some servers parse them again in the next request. */
+  /** The call, with valid JSON as arguments, because some servers parse them again in the next request. */
   readonly call: FunctionCall
   readonly tool?: ChatTool
   readonly arguments: Arguments
-  /** The arguments as sent: the model's own text, unless it had to be repaired or extended. */
+  /** The arguments that are sent to the tool: the model's own text, unless it had to be repaired or extended. */
   readonly json: Json<Arguments>
-  /** A sentence for the model. */
+  /** What is wrong with the call, as a sentence for the model. */
   readonly problem?: string
 }
 
 /**
- * Checks the calls of one answer: whether the tools exist and the arguments match. `ended` means the answer was not cut
- * off.
+ * Checks the calls of one answer: whether the tools exist and the arguments match. `ended` means that the answer was
+ * not cut off.
  */
 export function parseCalls(
   calls: readonly FunctionCall[],
@@ -60,7 +60,10 @@ export function parseCalls(
   }
 }
 
-/** Keeps the model's text if it means the same value: numbers beyond 2^53 would be rounded. */
+/**
+ * The arguments as the model wrote them, if that text means the same value: otherwise numbers beyond 2^53 would be
+ * rounded.
+ */
 function asWritten(text: string, value: Arguments): Json<Arguments> {
   try {
     const written = Json.parse(text) as Json<Arguments>
@@ -88,15 +91,18 @@ async function problemWith({ served, callable }: ChatTool, args: Arguments, vali
 }
 
 interface ParseObjectOptions {
-  /** Whether an object has the expected shape; chooses among several objects in a text. */
+  /** Whether an object has the expected shape. Such an object is preferred if a text contains several. */
   readonly accepts: (value: JsonObject) => boolean
-  /** Accept an object that was cut off. */
+  /** Whether to accept an object that was cut off. */
   readonly partial?: boolean
-  /** The model ended its answer itself, so a trailing comma does not mean that something is missing. */
+  /** Whether the model ended its answer itself. Then a trailing comma does not mean that something is missing. */
   readonly ended?: boolean
 }
 
-/** The object in a model's answer, or a problem as the end of a sentence that starts with "it". */
+/**
+ * The object in a model's answer, or a problem that continues a sentence whose subject is the answer, such as "was cut
+ * off".
+ */
 export function parseObject(
   text: string,
   { accepts, partial = false, ended = false }: ParseObjectOptions,
@@ -104,7 +110,7 @@ export function parseObject(
   const found = repair(text, { accepts: (value) => isObject(value) && accepts(value) })
   if ('unreadable' in found) return { problem: found.unreadable }
   if (!isObject(found.value)) return { problem: 'is not a JSON object' }
-  // Never run half a path or half a query. Missing closing brackets are fine: the model has said everything.
+  // Never use half a path or half a query. If only closing brackets are missing, the values are complete.
   const isWhole = found.complete || found.lacks === 'brackets' || (ended && found.lacks === 'maybe-more')
   if (!isWhole && !partial) return { problem: 'was cut off' }
   return { value: found.value }
@@ -114,8 +120,8 @@ export function parseObject(
 export const beginsLikeCalls = (text: string): boolean => /^\s*[{[<`]/.test(text)
 
 /**
- * Calls in a text, for servers that do not parse their model's calls: JSON, in tags or after a special token. A text
- * that starts differently is an answer, even if it quotes calls.
+ * The calls in a text, for servers that do not parse their model's calls. They are JSON, in tags or after a special
+ * token. A text that starts differently is an answer, even if it quotes calls.
  */
 export function callsInText(text: string, toolSet: ToolSet): readonly FunctionCall[] {
   if (!beginsLikeCalls(text)) return []
@@ -135,7 +141,10 @@ interface Written {
   readonly parameters?: unknown
 }
 
-/** `{tool_calls: […]}`, a list of calls or a single call, each optionally under `function`. */
+/**
+ * The values that may be calls. They are written as `{tool_calls: […]}`, as a list or as a single call, each optionally
+ * under `function`.
+ */
 function writtenIn(value: unknown): readonly unknown[] {
   const list = isObject(value) && Array.isArray(value.tool_calls) ? value.tool_calls : value
   return (Array.isArray(list) ? list : [list]).map((one) =>

@@ -6,17 +6,17 @@ import type { CallableTool } from './constrain/stage-schemas.ts'
 import { oneLine } from './truncate.ts'
 
 export interface ChatTool {
-  /** As the model sees it. */
+  /** The tool as the model sees it. */
   readonly callable: CallableTool
   /** The catalog entry; undefined for tools that the client runs. */
   readonly served?: Served
-  /** Arguments that the model cannot choose. */
+  /** Arguments that Toolway sets and the model cannot choose. */
   readonly preset?: Readonly<Record<string, unknown>>
 }
 
 export interface ToolSet {
   readonly tools: readonly ChatTool[]
-  /** Finds a tool by its name, as `server.tool`, or by its bare name if that is unique. */
+  /** Finds a tool by its full name, by `server.tool`, or by its bare name if only one tool has it. */
   find(name: string): ChatTool | undefined
   /** An error message for an unknown name, with suggestions. */
   missing(name: string): string

@@ -3,7 +3,7 @@ import { textOf } from './conversation.ts'
 
 /** The first bytes of a text, with a note about the rest. */
 export function truncateText(text: string, maxBytes: number): string {
-  // A UTF-16 unit takes at most three bytes.
+  // A UTF-16 unit takes at most three bytes, so this text certainly fits.
   if (text.length * 3 <= maxBytes) return text
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text
@@ -23,12 +23,14 @@ export function oneLine(text: string, maxLength = 160): string {
   return `${line.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
-/** Sizes to which results are shortened, in order. */
+/**
+ * The sizes in bytes to which results are shortened: all results to the first size, then, if necessary, to the next.
+ */
 const remainders = [1024, 0]
 
 /**
- * Shortens tool results, oldest first, until the conversation fits. Keeps every message: servers refuse calls without
- * results.
+ * Shortens tool results, oldest first, until the conversation fits. No message is removed, because servers refuse calls
+ * without results.
  */
 export function truncateConversation(messages: readonly ChatMessage[], maxBytes: number): readonly ChatMessage[] {
   let excess = messages.reduce((sum, message) => sum + sizeOf(message), 0) - maxBytes

@@ -18,7 +18,7 @@ function fromJson(key: string, text: string): unknown {
 
 const numeral = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 
-/** Reads one value in the first way that the schema accepts and the text allows; a string wherever one is accepted. */
+/** Converts a text to the first type that the schema accepts and the text matches; to a string if one is accepted. */
 function typed(key: string, text: string, accepted: ReadonlySet<string>): unknown {
   if (accepted.size === 0 || accepted.has('string')) return text
   if (accepted.has('null') && text === 'null') return null
@@ -33,7 +33,7 @@ function typed(key: string, text: string, accepted: ReadonlySet<string>): unknow
   throw invalid(`"${key}" must be ${wanted.join(' or ')}, not "${text}".`)
 }
 
-/** The number as written, where a double would round it. */
+/** The number with all the digits that were written, where a double would round it. */
 const exactly = (text: string, number: number): unknown => {
   try {
     return parseExactly(text)
@@ -56,8 +56,8 @@ function split(argument: string) {
 }
 
 /**
- * A tool's arguments from `key=value` words, typed by its input schema: `key:=json` forces JSON, and an array may be
- * passed as JSON or by repeating the key. Words take precedence over `base`.
+ * A tool's arguments from `key=value` words, converted to the types in its input schema: `key:=json` forces JSON, and
+ * an array may be passed as JSON or by repeating the key. Words take precedence over `base`.
  */
 export function readArguments(
   words: readonly string[],

@@ -17,7 +17,10 @@ interface Change {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** Runs a change and audits it, in a lane of its own because a gateway may be running. Fails if it cannot be recorded. */
+/**
+ * Makes a change and audits it, in a separate lane because a gateway may be running. Fails if the record cannot be
+ * written.
+ */
 export async function audited<T>(config: Config, change: Change, work: () => Promise<T>): Promise<T> {
   const { audit, stores } = config
   const redactor = createRedactor({ secrets: secretsOf(secretSettings(config)), keys: audit.redact })

@@ -61,7 +61,7 @@ export function report(thrown: unknown, output: Output, { command, cwd, debug }:
 }
 
 interface ReportContext {
-  /** How the user spells the command line. */
+  /** The command as the user calls it, `toolway` or an npm script. */
   readonly command: string
   readonly cwd: string
   /** Whether to print the stack. */

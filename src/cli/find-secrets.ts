@@ -6,10 +6,12 @@ import { secretKindAt } from '../config/schema-lookup.ts'
 import type { Path } from '../config/tree.ts'
 import { isSecretName } from '../core/secret-name.ts'
 
-/** A span of a text that is a secret, and its name. */
+/** The position of a secret in a text, and the secret's name. */
 type TextSpan = Omit<SecretSpan, 'path'>
 
-/** Finds the secrets in a server's definition: those that logs and audit redact, and short ones too. */
+/**
+ * Finds the secrets in a server's definition: those that logs and audit redact, and also those too short for redaction.
+ */
 export const findSecrets: FindSecrets = ({ env, headers, auth, url, args }) => [
   ...named(env, ['env'], ofVariable),
   ...named(headers, ['headers'], ofHeader),
@@ -32,7 +34,7 @@ function named(section: unknown, path: Path, of: (name: string, value: string) =
 const at = (path: Path, spans: readonly TextSpan[]): SecretSpan[] =>
   spans.filter(({ start, end }) => end > start).map((span) => ({ path, ...span }))
 
-/** A reference is not a secret. */
+/** Whether a text contains a reference such as `${NAME}`, which is not a secret. */
 const isReference = (text: string): boolean => /(?<!\$)\$\{/.test(text)
 
 const whole = (key: string, text: string): TextSpan[] => [{ key, start: 0, end: text.length }]
@@ -46,14 +48,14 @@ function ofVariable(name: string, value: string): TextSpan[] {
   return isSecret(name, value) || hasForm(value) ? whole(name, value) : []
 }
 
-/** Keeps the scheme in front of a credential. */
+/** The secret in a header, without the scheme in front of it. */
 function ofHeader(name: string, value: string): TextSpan[] {
   const scheme = /^\s*(?:bearer|basic|token|apikey|digest)\s+/i.exec(value)?.[0]
   if (scheme !== undefined) return [{ key: name, start: scheme.length, end: value.length }]
   return ofVariable(name, value)
 }
 
-/** Password, secret parameters and random path segments of a URL, as written. */
+/** The secrets in a URL, as written: password, secret parameters and random path segments. */
 function ofUrl(text: string): TextSpan[] {
   const [, head = '', path = '', query = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)([^?#]*)(.*)$/is.exec(text) ?? []
   if (head === '' || isReference(text)) return []
@@ -79,7 +81,7 @@ function decoded(text: string): string {
   }
 }
 
-/** `--api-key=…`, `--token …`, `KEY=…`, `Authorization: Bearer …`, and addresses. */
+/** The secrets in an argument: `--api-key=…`, `--token …`, `KEY=…`, `Authorization: Bearer …`, and those in URLs. */
 function ofArgument(words: readonly unknown[], index: number): TextSpan[] {
   const [before, word] = [words[index - 1], words[index]].map((one) => (typeof one === 'string' ? one : ''))
   if (word === undefined || word === '' || isReference(word)) return []

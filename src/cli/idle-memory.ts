@@ -15,15 +15,15 @@ interface ProcessMemory {
 const checkMs = 10_000
 /** Less CPU time than this between two checks counts as idle. */
 const idleCpuMs = 100
-/** Not worth a pause below this. */
+/** Less unused heap than this is not worth the pause. */
 const worthBytes = 8 * 1024 * 1024
-/** Keep the heap warm for 10× the last busy period, up to five minutes. */
+/** Keep the heap while idle for 10× the CPU time used since the last release, up to five minutes. */
 const keepFactor = 10
 const maxMs = 300_000
 
 /**
- * Returns memory to the system when idle: V8 keeps the heap at the size that a busy period needed. Not immediately after
- * a busy period, because compiled code is released too and the next calls would be slow.
+ * Returns memory to the system when idle, because V8 keeps the heap at the size that a busy period needed. It waits for
+ * a while after a busy period: compiled code is released, too, and the next calls would be slow.
  */
 export function releaseWhenIdle(clock: Clock, memory: ProcessMemory = thisProcess()): Disposable {
   let before = memory.cpuMs()
@@ -44,12 +44,12 @@ export function releaseWhenIdle(clock: Clock, memory: ProcessMemory = thisProces
   return { [Symbol.dispose]: () => timer[Symbol.dispose]() }
 }
 
-/** Growth of the heap before a collection, in percent of its used size. */
+/** How much the heap may grow before a collection, in percent of its used size. */
 const growthPercent = 300
 
 function thisProcess(): ProcessMemory {
   // With results of 1 MiB, full collections every few calls took longer than the calls. Garbage of a busy period is
-  // returned when it is over.
+  // returned when that period is over.
   setFlagsFromString(`--heap-growing-percent=${growthPercent}`)
   return {
     cpuMs() {

@@ -2,7 +2,7 @@ import { isRecord as isSchema } from '../lib/is-record.ts'
 
 export type InputSchema = Readonly<Record<string, unknown>>
 
-/** Maximum depth of references: a schema may refer to itself. */
+/** Maximum depth to which references are followed, because a schema may refer to itself. */
 const maxDepth = 8
 
 function follow(root: InputSchema, schema: unknown, depth: number): readonly InputSchema[] {
@@ -33,7 +33,10 @@ const typesOf = (schemas: readonly InputSchema[]): ReadonlySet<string> =>
     }),
   )
 
-/** Which JSON types a property of a tool's arguments may have, and its elements; empty where the schema does not say. */
+/**
+ * The JSON types that a property of a tool's arguments, and its elements, may have; empty where the schema does not
+ * say.
+ */
 export function acceptedBy(
   root: InputSchema | undefined,
   key: string,

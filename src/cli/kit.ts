@@ -11,7 +11,7 @@ import { type Column, cut, oneLine, table } from './table.ts'
 
 export type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number }
 
-/** The environment of a command; passed in so that tests can run one without a process. */
+/** The environment of a command. It is a parameter, so that tests can run commands without starting a process. */
 export interface Shell {
   readonly stdin: Readable
   readonly stdout: Stream
@@ -22,7 +22,7 @@ export interface Shell {
   readonly interrupted: AbortSignal
 }
 
-/** How the user calls us: npm scripts of a checkout have no `toolway` in their path. */
+/** The command as the user calls it: npm scripts of a checkout have no `toolway` in their PATH. */
 export const commandName = (env: Shell['env']): string =>
   env.npm_lifecycle_event === 'start' || env.npm_lifecycle_event === 'toolway' ? 'npm run -s toolway --' : 'toolway'
 
@@ -48,14 +48,14 @@ export class CommandError extends Error {
   }
 }
 
-/** The command line was parsed, but cannot be carried out. */
+/** The command line was parsed, but cannot be executed. */
 export class UsageError extends CommandError {
   constructor(message: string, hint?: string) {
     super(message, { code: 'USAGE', exitCode: exit.usage }, hint)
   }
 }
 
-// Scripts may retry after 3 because nothing was done; an unknown outcome is therefore 1.
+// Scripts may retry after exit code 3, because nothing was done. An unknown outcome therefore gets exit code 1.
 const exitCodes: Record<ErrorCode, ExitCode> = {
   TOOL_NOT_FOUND: exit.usage,
   SERVER_NOT_FOUND: exit.usage,
@@ -90,7 +90,7 @@ export function exitCodeOf(thrown: unknown): ExitCode {
   return thrown instanceof FileProblem || thrown instanceof ConfigError ? exit.usage : exit.failed
 }
 
-/** As `--help` prints them. */
+/** The exit codes as `--help` prints them. */
 export const exitCodeHelp = `Exit codes:
   0    success
   1    the tool or the command failed, or its outcome is unknown
@@ -122,7 +122,7 @@ export interface Output {
   section(title: string, lines: readonly string[]): void
   /** Prints a line to stderr. */
   note(line: string): void
-  /** The same in yellow. */
+  /** Prints a line to stderr in yellow. */
   warn(line: string): void
   readonly paint: Paint
   readonly paintNote: Paint
@@ -158,7 +158,7 @@ export function createOutput({ stdout, stderr }: Pick<Shell, 'stdout' | 'stderr'
 export const isInteractive = ({ stdin, stderr }: Shell): boolean =>
   (stdin as { isTTY?: boolean }).isTTY === true && stderr.isTTY === true
 
-/** Asks for confirmation; anything but yes, or an interrupt, means no. */
+/** Asks for confirmation. Anything but yes means no, and so does an interrupt. */
 export async function confirm(shell: Shell, question: string): Promise<boolean> {
   using lines = createInterface({ input: shell.stdin, output: shell.stderr })
   const answer = lines.question(`${question} [y/N] `, { signal: shell.interrupted })
@@ -172,7 +172,7 @@ export interface ProgressLine extends Disposable {
   show(text: string): void
 }
 
-/** Shows nothing without a terminal. */
+/** Creates a progress line, which shows nothing without a terminal. */
 export function createProgress({ stderr }: Pick<Shell, 'stderr'>): ProgressLine {
   if (stderr.isTTY !== true) return { show() {}, [Symbol.dispose]() {} }
   let shown = ''

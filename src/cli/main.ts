@@ -3,7 +3,7 @@ import * as nodeModule from 'node:module'
 import { isAbsolute, join } from 'node:path'
 import { homeOf } from '../core/home.ts'
 
-// Older versions fail to parse the rest with an error that does not help.
+// Check the version here: older versions fail to parse the other modules, with an error that does not help.
 const minVersion = 24
 if (Number.parseInt(process.versions.node, 10) < minVersion) {
   process.stderr.write(
@@ -13,11 +13,12 @@ if (Number.parseInt(process.versions.node, 10) < minVersion) {
   process.exit(2)
 }
 
-// Node opens its inspector on SIGUSR1, and anyone who reaches its port can run code here. A listener prevents that.
+// Node opens its inspector on SIGUSR1, and anyone who can connect to the inspector can run code here. A listener
+// prevents that.
 process.on('SIGUSR1', () => {})
 
-// Enable the compile cache before anything else is loaded. It is in the user's own folder because anyone who can write to
-// it decides which code runs.
+// Enable the compile cache before anything else is loaded. The cache is in the user's own folder, because anyone who
+// can write to it decides which code runs.
 const { XDG_CACHE_HOME: cacheHome = '' } = process.env
 nodeModule.enableCompileCache(
   join(isAbsolute(cacheHome) ? cacheHome : join(homeOf(process.env), '.cache'), 'toolway', 'compiled'),

@@ -20,7 +20,7 @@ export function printDiff(
 ): void {
   const redactor = createRedactor({ secrets: [...servers].flatMap(secretTexts), keys })
   const shown = (line: string): string => {
-    // A reference to a secret is shown, so that the user can check it.
+    // Show a line that has a reference to a secret but no secret, so that the user can check the reference.
     const rest = line.replace(/(?:Bearer )?(?:\$\{[^{}]*\}|\{(?:env|file):[^{}]*\})/g, '')
     return printable(rest !== line && redactor.text(rest) === rest ? line : redactor.text(line))
   }
@@ -32,7 +32,7 @@ export function printDiff(
 
 const contextLines = 3
 
-/** Lines that differ between two texts, with a few around them; `…` stands for more that are the same. */
+/** The lines that differ between two texts, with a few lines around them; `…` stands for omitted equal lines. */
 export function diff(before: string, after: string) {
   const lines = lineDiff(linesOf(before), linesOf(after))
   const near = lines.map((_, index) =>

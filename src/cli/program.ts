@@ -27,7 +27,7 @@ const duration = (flags: string, description: string, initial?: string): Option 
 const timeout = (description: string, initial?: string): Option =>
   duration('--timeout <duration>', description, initial)
 
-/** The first start of a server may have to download its program. */
+/** How long commands wait for servers by default: the first start of a server may have to download its program. */
 const defaultWait = '30s'
 
 const wait = (): Option =>
@@ -35,7 +35,10 @@ const wait = (): Option =>
 
 const agent = (): Option => new Option('--agent <agent>', 'the agent to act as (default: the default agent)')
 
-/** Commander passes arguments and options untyped; each command declares its own. */
+/**
+ * The function that runs a command. Commander passes untyped arguments and options, so each command declares their
+ * types.
+ */
 type Run = (shell: Shell, ...params: never[]) => Promise<ExitCode>
 
 /** The commands and their options. The code of a command is loaded when it runs. */
@@ -300,7 +303,7 @@ export function durationMs(text: string): number {
 
 const maxDays = 3_650
 
-/** Milliseconds from `30m`, `12h` or `90d`: for lifetimes of keys. */
+/** Milliseconds from `30m`, `12h` or `90d`, for the lifetimes of keys. */
 export function lifetimeMs(text: string): number {
   const ms = /^\d+[mhd]$/.test(text.trim()) ? parseDuration(text) : undefined
   if (ms === undefined) throw new InvalidArgumentError('Expected a duration such as 30m, 12h or 90d.')

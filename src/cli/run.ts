@@ -48,7 +48,7 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
     if (thrown instanceof CommanderError && thrown.code === 'commander.help' && !json) return exit.usage
     const command = commandName(shell.env)
     const failure = thrown instanceof CommanderError ? usageError(thrown, command, program.args[0]) : thrown
-    // With `stdio`, stdout carries the protocol.
+    // With `stdio`, print no JSON: stdout carries the protocol.
     const output = createOutput(shell, json && program.args[0] !== 'stdio')
     const expected = shell.interrupted.aborted && failure instanceof ToolwayError && failure.code === 'CANCELLED'
     if (!expected || json) {
@@ -62,13 +62,15 @@ export async function run(words: readonly string[], shell: Shell): Promise<ExitC
 interface Interrupt {
   /** Aborted by the first signal: commands stop what they do and clean up. */
   readonly signal: AbortSignal
-  /** Aborts without a signal of the operating system. */
+  /** Aborts as the first signal does, without a signal of the operating system. */
   stop(): void
   /** Called for each SIGINT and SIGTERM. */
   receive(): void
 }
 
-/** npm forwards the Ctrl+C that the terminal has already sent to us: one press arrives twice. */
+/**
+ * A second signal within this time is ignored: the terminal and npm both send Ctrl+C to us, so one press arrives twice.
+ */
 const echoMs = 400
 
 /** The first signal stops the command gracefully; the second calls `leave`, which ends the process. */

@@ -34,10 +34,10 @@ export async function runningGateway({ server, auth, stores }: Config) {
   const headers = { accept: 'application/json', ...(token !== 'none' && { authorization: `Bearer ${token}` }) }
   return {
     url,
-    /** Calls its admin API; throws NoGateway if it is not running. */
+    /** Calls the gateway's admin API; throws NoGateway if the gateway is not running. */
     async get<Body>(path: string, signal: AbortSignal): Promise<Body> {
       const limited = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-      // A redirect is not from a gateway, and its target must not get our token.
+      // Do not follow redirects: they do not come from a gateway, and the target must not get our token.
       const init = { headers, signal: limited, redirect: 'manual' } as const
       const response = await fetch(`${url}/admin/api/${path}`, init).catch((thrown: unknown) => {
         signal.throwIfAborted()
@@ -54,7 +54,7 @@ export async function runningGateway({ server, auth, stores }: Config) {
   }
 }
 
-/** A wildcard address cannot be called; loopback is one of its addresses. */
+/** The host to connect to. Nobody can connect to a wildcard address, so use loopback, which it includes. */
 function hostOf(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -16,8 +16,8 @@ stdout.on('error', (error: NodeJS.ErrnoException) => {
 })
 stderr.on('error', () => {})
 
-// A bug must not leave child processes behind: stop gracefully and exit with an error. The bug may also keep the stop from
-// finishing, so there is a time limit: a process that hangs is never restarted.
+// A bug must not leave child processes behind: stop gracefully and exit with an error. The stop has a time limit,
+// because the bug may also prevent it from finishing, and a process that hangs is never restarted.
 const crashLimitMs = 30_000
 let crashed = false
 process.on('uncaughtException', (error) => {
@@ -28,7 +28,7 @@ process.on('uncaughtException', (error) => {
   setTimeout(() => process.exit(exit.failed), crashLimitMs)
 })
 
-// An unhandled rejection concerns one request, so a server keeps serving. Other commands stop, as after any bug.
+// An unhandled rejection concerns one request, so a gateway continues to serve. Other commands stop, as after any bug.
 if (['serve', 'stdio'].includes(process.argv[2] ?? '')) {
   process.on('unhandledRejection', (reason) => {
     stderr.write(`error: unhandled rejection: ${reason instanceof Error ? reason.stack : reason}\n`)
@@ -45,7 +45,7 @@ function isDeafToHangup(): boolean {
   }
 }
 
-// Our timers do not keep the process alive, and sometimes a command waits only for a timer.
+// Keep the process alive: our own timers do not, and sometimes a command waits only for a timer.
 setInterval(() => {}, 2 ** 30)
 
 const code = await run(process.argv.slice(2), {

@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util'
 export interface Column<Row> {
   readonly title: string
   readonly value: (row: Row) => string
-  /** Never truncated, because it is copied. */
+  /** Never truncate this column, because users copy its values. */
   readonly whole?: boolean
   /** Colours a finished cell; must not change its width. */
   readonly style?: (cell: string, row: Row) => string
@@ -22,7 +22,10 @@ function narrow(widths: number[], available: number, whole: readonly boolean[]):
   }
 }
 
-/** Lines of a table no wider than `width` cells; cells are cut with `…`, columns without any value are left out. */
+/**
+ * The lines of a table no wider than `width` cells. Cells that are too long end with `…`; columns without any value are
+ * omitted.
+ */
 export function table<Row>(
   columns: readonly Column<Row>[],
   rows: readonly Row[],
@@ -113,7 +116,7 @@ const harmful = /[\0-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2060
 export const printable = (text: string): string =>
   stripVTControlCharacters(text).replaceAll('\r\n', '\n').replace(harmful, '')
 
-/** The same on one line, for table cells. */
+/** Like `printable`, but on one line, for table cells. */
 export const oneLine = (text: string): string => printable(text.replace(/\s+/g, ' ')).trim()
 
 /** The first sentence of a description, for lists. */
@@ -121,7 +124,7 @@ export const firstSentence = (text: string): string => /^.*?[.!?](?=\s|$)|^.*/.e
 
 const units = ['bytes', 'KB', 'MB', 'GB'] as const
 
-/** A number of bytes as people say it: `12 KB`. */
+/** A number of bytes for people: `12 KB`. */
 export function sizeText(bytes: number): string {
   let value = bytes
   let unit = 0
@@ -133,10 +136,10 @@ export function sizeText(bytes: number): string {
   return `${value.toFixed(digits)} ${bytes === 1 ? 'byte' : units[unit]}`
 }
 
-/** `1 tool`, `3 tools`. */
+/** A number with its noun: `1 tool`, `3 tools`. */
 export const count = (number: number, thing: string): string => `${number} ${thing}${number === 1 ? '' : 's'}`
 
-/** `12 ms`, `1.5 s`. */
+/** A duration: `12 ms`, `1.5 s`. */
 export const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`)
 
 const spans: readonly (readonly [ms: number, name: string])[] = [
@@ -146,15 +149,15 @@ const spans: readonly (readonly [ms: number, name: string])[] = [
   [1_000, 'second'],
 ]
 
-/** `3 hours`: how long, in the one unit that says enough. */
+/** A duration, rounded down to its largest unit: `3 hours`. */
 export function span(ms: number): string {
   const [unit, name] = spans.find(([size]) => ms >= size) ?? [1_000, 'second']
   return count(Math.floor(ms / unit), name)
 }
 
-/** A word for a POSIX shell. */
+/** A word, quoted for a POSIX shell if necessary. */
 export const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
 
-/** A command line to paste. */
+/** A command line that can be pasted into a shell. */
 export const commandLine = (words: readonly string[]): string => words.map(quoted).join(' ')

@@ -55,10 +55,13 @@ const question = ({ caller }: Call, tool: string, args: string) => ({
   },
 })
 
-/** Limits per value and per name, so that one long value cannot hide the next. */
+/** Maximum length of each value and each name, so that a long one cannot hide those after it. */
 const maxValue = 200
 const maxName = 100
-/** Nobody reads more than this before approving. */
+/**
+ * Maximum length of all arguments together. Calls with longer ones are refused: nobody would read them before
+ * approving.
+ */
 const maxInAll = 4_000
 
 /** All arguments by name, each value shortened separately; undefined if the whole is too long for a person to read. */
@@ -74,13 +77,13 @@ function shown(args: object): string | undefined {
   return `{${parts.join(',')}}`
 }
 
-/** Escapes invisible characters: the person must see what they approve. */
+/** One value as text. Invisible characters are escaped, because the person must see what they approve. */
 function shownValue(value: unknown): string {
   if (typeof value === 'string') return quoted(value, maxValue)
   return shortened(JSON.stringify(value), maxValue, speltOut)
 }
 
-/** The note about the omitted text stays outside the quotes, where a caller cannot forge it. */
+/** Quotes and shortens text. The note about omitted text stays outside the quotes, so that a caller cannot forge it. */
 const quoted = (text: string, maxLength: number): string =>
   shortened(text, maxLength, (part) => speltOut(JSON.stringify(part)))
 

@@ -30,7 +30,7 @@ export interface AuditOptions {
  * audited one by one (B7).
  */
 export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: AuditOptions): Interceptor => {
-  /** If the decision throws, the call does not run, and the failure is audited. */
+  /** The decision about a call. If deciding throws, the failure is audited and the call does not run. */
   const decided = (call: Call): Decision => {
     try {
       return decide(call.caller, call.entry)
@@ -63,7 +63,8 @@ export const auditAndDecide = ({ log, decide, refuse, operation, refusals }: Aud
     try {
       const result = await (decision.allowed ? next(call) : refuse(call, decision))
       const waiting = ended({ ...outcomeOf(result, rule), ...result.listing })
-      // Most reads have nothing to wait for; skip the extra event loop turn.
+      // Await only if there is something to wait for, which is rare for reads: a needless `await` would delay the
+      // result.
       if (waiting) await waiting
       return result
     } catch (thrown) {
@@ -96,7 +97,7 @@ export function endingOf(thrown: unknown): Ending {
 
 const since = (start: number): number => Math.round((performance.now() - start) * 1000) / 1000
 
-/** Every refusal of the operator's own credential is audited. */
+/** Counts a refusal and returns the note for its record. Refusals of the operator's own credential are not limited. */
 const noteOf = ({ admin }: Caller, who: Who, refusals: Refusals): Note => (admin ? {} : refusals.admit(who))
 
 const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
@@ -106,7 +107,7 @@ const whoOf = ({ agent, principal, authenticated, address }: Caller): Who => ({
   anonymous: authenticated ? undefined : true,
 })
 
-/** Always one literal of one shape, because every call creates one: merging objects was slower. */
+/** Builds the subject as one literal of a fixed shape: every call creates one, and merging objects was slower. */
 function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, refused: boolean): AuditSubject {
   return {
     call: id,
@@ -124,11 +125,13 @@ function subjectOf({ id, parent, caller, entry }: Call, operation: Operation, re
   }
 }
 
-/** Calls that carry other calls change nothing themselves; the inner calls are audited. */
+/**
+ * Whether a call may change something. Calls that carry other calls change nothing themselves; their inner calls do.
+ */
 const mayWrite = ({ traits }: Entry, operation: Operation): boolean =>
   !traits.readOnly && !traits.carries && operation !== 'complete' && operation !== 'subscribe'
 
-/** For a template, the record needs to name the resource that was read. */
+/** The arguments to audit. For a resource template they include the URI, so that the record names the resource. */
 function argumentsOf({ input, entry }: Call): Readonly<Record<string, unknown>> {
   const { uri } = input
   return uri === undefined || uri === entry.name ? input.arguments.exact : { ...input.arguments.exact, uri }
@@ -144,9 +147,9 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
   const subject = (lookup: Lookup) => ({ call: randomUUID(), ...whoOf(caller), ...lookup, write: false })
 
   const recordFailure = (lookup: Lookup, thrown: unknown, start: number) => {
-    // An unreachable server is not a refusal.
+    // Retryable failures, such as an unreachable server, are not refusals and are not counted as such.
     const note = ToolwayError.from(thrown).kind.retryable ? {} : noteOf(caller, whoOf(caller), refusals)
-    // `brief`: the name is untrusted text of any length.
+    // `brief` shortens the name in the record: it is untrusted text of any length.
     return log.end({ ...subject(lookup), brief: true, ...endingOf(thrown), ...note, latency_ms: since(start) })
   }
 
@@ -174,7 +177,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
       const page = listed(kind, cursor, start)
       refusals.settle()
       const shown = { decision: 'ALLOW', is_error: false, latency_ms: since(start), returned: page.count } as const
-      // A listing changes nothing, so do not wait for its record. A token is about four characters.
+      // A listing changes nothing, so do not wait for its record. `tokens` assumes four characters per token.
       log
         .end({ ...subject({ operation: 'list', kind }), ...shown, tokens: Math.ceil(page.items.length / 4) })
         ?.catch(ignored)
@@ -185,7 +188,7 @@ export function auditedView(view: View, caller: Caller, log: Audit, refusals: Re
   }
 }
 
-/** The audit writer logs its own failures. */
+/** Ignores a failed write, because the audit writer logs its own failures. */
 const ignored = () => {}
 
 type RefuseCall = (call: Call, denial: Denial) => Promise<never>
@@ -205,7 +208,10 @@ export const refuseBy =
 /** The current decision; undefined while the policy that already decided is still in force. */
 export type Recheck = (call: Call) => Decision | undefined
 
-/** A call can wait long for approval or in a queue. Check again before sending that it is still allowed. */
+/**
+ * Checks again, just before a call is sent, that it is still allowed: it may have waited long for approval or in a
+ * queue.
+ */
 export const recheck =
   (decideNow: Recheck, refuse: RefuseCall): Interceptor =>
   (call, next) => {

@@ -14,7 +14,7 @@ export interface BreakerStatus {
   readonly since: number
   readonly failures: number
   readonly retryAfterMs?: number
-  /** Kept until it closes. */
+  /** Why the breaker opened; kept until it closes. */
   readonly reason?: string
 }
 
@@ -44,13 +44,13 @@ export interface BreakersOptions {
   random?(): number
 }
 
-/** One per server (J3). */
+/** The circuit breakers of all servers, one per server (J3). */
 export interface Breakers extends Disposable {
   readonly interceptor: Interceptor
   stateOf(server: string): BreakerStatus
   onChange(listener: (server: string, state: BreakerState) => void): Disposable
   hint(server: string): void
-  /** The server was removed, or its name now belongs to another one. */
+  /** Drops the breaker of a server that was removed, or whose name now belongs to another server. */
   forget(server: string): void
 }
 
@@ -133,16 +133,19 @@ function logChange(log: Log, server: string, state: BreakerState, { status: { re
   else log.warn({ server, reason, forMs: retryAfterMs }, 'breaker opened: the server is failing')
 }
 
-/** Timers can fire slightly early, and the call may have waited in a queue. */
+/**
+ * A timeout counts if the server had at least this share of its time. The share is below 1 because timers can fire
+ * slightly early and the call may have waited in a queue.
+ */
 const fullTimeShare = 0.9
 
 /** Classifies a thrown error. Only the server's own failures count (J3). */
 function outcomeOf(thrown: unknown, call: Call, tookMs: number): BreakerOutcome {
   if (thrown instanceof ServerError) return 'answered'
-  // After an abort, the error only reflects who aborted the call.
+  // After an abort, the thrown error says nothing about the server; the abort reason does.
   if (call.signal.aborted) return timedOut(call, tookMs) ? 'failed' : 'nothing'
   if (!(thrown instanceof ToolwayError) || !thrown.kind.serverFault) return 'nothing'
-  // A restarted server loses its sessions, and all calls in one session fail at the same time.
+  // Do not count calls whose session ended: when a server restarts, all calls of a session fail at once.
   return thrown.details.sessionEnded === 'established' ? 'nothing' : 'failed'
 }
 
@@ -154,17 +157,17 @@ function timedOut({ signal, timeoutMs, entry }: Call, tookMs: number): boolean {
   return isTimeout && (timeoutMs ?? own) >= own && tookMs >= own * fullTimeShare
 }
 
-/** What a call shows about its server. `nothing`: it does not count. */
+/** What a call shows about its server. `nothing` means that the call does not count. */
 type BreakerOutcome = 'answered' | 'failed' | 'nothing'
 
-/** Upper bound of the doubled open time, unless `openFor` is longer. */
+/** The open time doubles with each failed probe, up to this limit (or `openFor`, if that is longer). */
 const maxPauseMs = 120_000
 
-/** Gateways that opened together must not probe together. */
+/** Random share by which the open time is shortened, so that gateways that opened together do not probe together. */
 const jitter = 0.2
 
 interface BreakerOptions extends Required<Pick<BreakersOptions, 'clock' | 'random'>> {
-  /** Read on each use, so that a reload applies from the next call on. */
+  /** Returns the settings. They are read on each use, so that a reload applies from the next call on. */
   config(): BreakerConfig
   readonly start: number
   changed(state: BreakerState): void
@@ -254,7 +257,8 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
       else if (outcome === 'answered') answered()
     },
     /**
-     * The server fails at another replica: for a while, one failure opens this breaker. Returns whether this is news.
+     * Reports that the server fails at another replica: during the next `openFor`, one failure opens this breaker.
+     * Returns whether this is news.
      */
     hint(): boolean {
       if (state !== 'closed') return false
@@ -269,7 +273,9 @@ function createBreaker({ config, start, clock, random, changed }: BreakerOptions
   }
 }
 
-/** The window moves in slices, so it can be up to a tenth shorter than configured. */
+/**
+ * Number of slices in the window. The window moves by whole slices, so it can be up to a tenth shorter than configured.
+ */
 const slices = 10
 
 /** Counts recent calls and failures in constant memory. */
@@ -277,11 +283,11 @@ export function createWindow() {
   const callsIn = new Array<number>(slices).fill(0)
   const failuresIn = new Array<number>(slices).fill(0)
   let length = 0
-  /** Number of the newest slice, counted from zero of the clock. */
+  /** Number of the newest slice, counted from time zero of the clock. */
   let latest = 0
 
   const moveTo = (slice: number) => {
-    // If the clock goes back, old counts would stay until it catches up.
+    // Also start over if the clock went back: otherwise old counts would stay until it catches up.
     if (slice < latest || slice - latest >= slices) window.clear()
     else {
       for (let next = latest + 1; next <= slice; next++) {

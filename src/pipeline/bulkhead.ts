@@ -7,7 +7,7 @@ import { step } from './observe.ts'
 
 /** The limits are read on each call, so that a reload applies at once. */
 export interface BulkheadOptions {
-  /** Undefined for sources in this process. */
+  /** The limit of one server; undefined for sources in this process. */
   serverLimit(server: string): number | undefined
   agentLimit(agent: string): number | undefined
   total(): number
@@ -35,17 +35,17 @@ export interface Bulkhead {
   limitsChanged(): void
 }
 
-/** Beyond this, a caller is better off with an error and a Retry-After. */
+/** Default of `maxWaitMs`. Instead of waiting longer, a caller is better off with an error and a Retry-After. */
 const usualWaitMs = 5_000
 
 /**
  * Limits the calls in flight per server, per agent and in all (B7), so that one busy server or agent leaves room for
- * others. A call without a slot waits. Calls that carry other calls need none: they would take the slots of their inner
- * calls.
+ * others. A call without a slot waits. Calls that carry other calls need no slot: they would take those that their
+ * inner calls need.
  */
 export function bulkhead(options: BulkheadOptions): Bulkhead {
   const { clock } = options
-  // The limit is read with the first call.
+  // Unlimited until the first call, which sets the configured limit.
   const whole = createSlots(Number.POSITIVE_INFINITY)
   const servers = new Map<string, Slots>()
   const agents = new Map<string, Slots>()
@@ -106,7 +106,7 @@ function slotsOf(all: Map<string, Slots>, name: string, limit: number | undefine
 
 function applyLimits(all: Map<string, Slots>, limitOf: (name: string) => number | undefined): void {
   for (const [name, slots] of all) {
-    // Waiting calls still hold this object: lift its limit before it is dropped.
+    // Waiting calls still refer to this object, so lift its limit before dropping it from the map.
     slots.limit = limitOf(name) ?? Number.POSITIVE_INFINITY
     if (slots.limit === Number.POSITIVE_INFINITY) all.delete(name)
   }
@@ -129,13 +129,16 @@ interface QueuedCall {
   refuse(error: Error): void
 }
 
-/** `from`: the setting or rule behind the limit, for the error message. */
+/** How long a call may wait. `from` names the setting or rule behind this limit in the error message. */
 interface MaxWait {
   readonly ms: number
   readonly from: string
 }
 
-/** Round robin over agents and servers. A queue that cannot be served yet keeps its position. */
+/**
+ * The waiting calls, in one queue per agent and server. Queues are served round robin; one that cannot be served yet
+ * keeps its position.
+ */
 function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
   const queues = new Map<string, Set<QueuedCall>>()
 
@@ -158,7 +161,7 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
 
   const room = {
     size: 0,
-    /** Resolves with the slots taken; rejects if the call waits too long or is aborted. */
+    /** Resolves once the call has its slots; rejects if the call waits too long or is aborted. */
     async wait(call: Call, needs: Needs, { ms, from }: MaxWait): Promise<void> {
       const { signal } = call
       signal.throwIfAborted()
@@ -194,7 +197,7 @@ function createWaitingRoom(options: Pick<BulkheadOptions, 'queue' | 'clock'>) {
         if (!first || !hasSlot(first.needs.whole)) return
         if (!goesOn(first.needs)) continue
         first.goOn()
-        // At the end of the map, this loop visits it again.
+        // Move the queue to the end of the map, where this loop visits it again.
         if (queues.delete(key)) queues.set(key, queue)
       }
     },
@@ -208,7 +211,10 @@ interface Needs {
   readonly agent: Slots | undefined
 }
 
-/** Bounds for Retry-After: never sooner, however short the calls are; beyond the upper bound it is only a guess. */
+/**
+ * Bounds for Retry-After. Nobody is asked to retry sooner, however short the calls are; longer estimates are only
+ * guesses.
+ */
 const soonestMs = 100
 const latestMs = 60_000
 

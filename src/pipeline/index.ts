@@ -110,16 +110,16 @@ function relayed(method: string, call: Call): Promise<Result> {
 
 const noCompletions = resultOf({ completion: { values: [], total: 0, hasMore: false } })
 
-/** Subscribing to a source that never reports changes is not an error. */
+/** The subscription to a source that never reports changes. Subscribing to it is not an error. */
 const nothingToFollow: AsyncDisposable = { async [Symbol.asyncDispose]() {} }
 
-/** Throws if the caller may not act as the agent it asks for. */
+/** Returns the caller as the agent that it asks for; throws if it may not act as that agent. */
 type ActAs = (call: Pick<Call, 'caller' | 'entry'>, agent: string) => Caller
 
 /**
  * Lets a caller name its agent in the arguments of a meta-tool (`agent_id`). Audit, statistics, metrics, traces and
- * limits then count for that agent, because its rules decide. If the caller may not act as it, the tool reports the
- * error and the record names the original caller.
+ * limits then count for that agent, because its rules decide. If the caller may not act as that agent, the tool reports
+ * the error and the audit record names the original caller.
  */
 const acting = (actAs: ActAs | undefined): Interceptor[] =>
   actAs ? [(call, next) => next(call.entry.server === metaSource ? asNamed(call, actAs) : call)] : []

@@ -14,7 +14,7 @@ export interface Watch {
   readonly clock: Clock
 }
 
-/** Times a call and reports its outcome. Without observers there is no interceptor, so it costs nothing. */
+/** Times a call and reports its outcome. Without observers there is no interceptor, so calls cost nothing extra. */
 export function observe({ observers, tracing, clock }: Watch, operation?: Operation): Interceptor[] {
   if (observers.length === 0) return []
   return [
@@ -41,7 +41,10 @@ export function observe({ observers, tracing, clock }: Watch, operation?: Operat
   ]
 }
 
-/** Records each attempt, so it comes after `retry`. Calls that carry others record none; their inner calls do. */
+/**
+ * Records each attempt, so it must come after `retry`. For a call that carries others, only the inner calls record
+ * attempts.
+ */
 export function attempt({ observers, tracing }: Watch): Interceptor[] {
   if (observers.length === 0) return []
   return [
@@ -62,7 +65,7 @@ const unknown: CallOutcome = { kind: 'failed' }
 const answered: CallOutcome = { kind: 'answered' }
 const toolError: CallOutcome = { kind: 'tool_error' }
 
-/** A refusal can also come back as a result. */
+/** The outcome of a call that returned a result, which can also be a refusal. */
 const outcomeOf = ({ refusal, isError }: Result): CallOutcome =>
   refusal ? failureOf(refusal) : isError ? toolError : answered
 
@@ -72,7 +75,7 @@ function failureOf(thrown: unknown): CallOutcome {
   return { kind: kind.denial ? 'denied' : 'failed', code }
 }
 
-/** Our own code, or "rpc" and the number of the server's JSON-RPC error. */
+/** The code of an error: our own, or "rpc" and the number of the server's JSON-RPC error. */
 function codeOf(thrown: unknown): string {
   if (!(thrown instanceof ServerError)) return ToolwayError.from(thrown).truth.code
   const code: unknown = thrown.error.value?.code

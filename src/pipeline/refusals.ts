@@ -22,25 +22,33 @@ type Counted =
  */
 export interface Refusals extends Disposable {
   count(who: Who): Counted
-  /** Without a valid credential. One bucket per code, so that wrong tokens cannot hide a refused Host or Origin. */
+  /**
+   * Like `count`, for requests without a valid credential. Each error code has its own bucket, so that wrong tokens
+   * cannot hide a refused Host or Origin.
+   */
   countStranger(who: Who, code: ErrorCode): Counted
   /** Like `count`, for callers that can wait: throws RATE_LIMITED if the refusal is not audited. */
   admit(who: Who): Note
-  /** Every operation calls this. It writes the outstanding record of a flood that is over. */
+  /** Writes the count of suppressed refusals for each flood that is over. Every operation calls this. */
   settle(): void
 }
 
-/** Above this, refusals are only counted. A model that searches a large catalog stays far below both. */
+/** Refusals above these limits are only counted. A model that searches a large catalog stays far below both. */
 export const burst = 600
 export const perMinute = 600
 
-/** Lower, because inbound requests without a credential never need as much. */
+/**
+ * Burst for requests without a credential. It is lower than `burst`, because legitimate clients need far fewer of them.
+ */
 const strangersBurst = 10
 
-/** Buckets refill faster than this. An account with an unwritten count after this time has stopped. */
+/**
+ * If suppressed refusals are still unreported after this time, the flood is over: buckets refill faster, so a further
+ * refusal would have been audited, together with the count.
+ */
 const overAfterMs = 1_000
 
-/** How many accounts one refusal inspects for a full bucket to evict. */
+/** How many accounts one refusal inspects to find some that can be evicted because their bucket is full. */
 const looksThrough = 8
 
 const maxKey = 256
@@ -50,14 +58,14 @@ interface Account {
   suppressed: number
   since: number
   who: Who
-  /** Used by several principals, so `who` is a placeholder. */
+  /** Whether several principals use this account; then `who` is a placeholder. */
   readonly shared: boolean
 }
 
 interface RefusalsOptions {
   readonly audit: Audit
   readonly clock: Clock
-  /** Principals beyond this share one bucket. */
+  /** Maximum number of principals with their own bucket; further ones share one. */
   readonly maxPrincipals?: number
 }
 
@@ -73,7 +81,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
     for (const [key, one] of accounts) {
       if (looked++ === looksThrough) return
       accounts.delete(key)
-      // Move it to the end, so that the next refusal inspects other accounts.
+      // Keep an account that is still needed, but at the end, so that the next refusal inspects others.
       if (!isFull(one.bucket, now) || one.suppressed > 0) accounts.set(key, one)
     }
   }
@@ -128,7 +136,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
 
   const counted = (of: (now: number) => Account, who: Who): Counted => {
     const now = clock.monotonic()
-    // Draw first: its record includes the count of refusals suppressed before it.
+    // Draw before settling: if this refusal is audited, its record includes the count of those suppressed before it.
     const outcome = draw(of(now), now, who)
     settle(now)
     return outcome
@@ -152,7 +160,7 @@ export function createRefusals({ audit, clock, maxPrincipals = 10_000 }: Refusal
   }
 }
 
-/** Nobody waits for this record, and the audit writer logs its own failures. */
+/** Writes a record without waiting for it; the audit writer logs its own failures. */
 function recordEnd(audit: Audit, event: Omit<AuditEnd, 'call' | 'write' | 'is_error' | 'latency_ms'>): void {
   audit.end({ call: randomUUID(), ...event, write: false, is_error: true, latency_ms: 0 })?.catch(() => {})
 }
@@ -195,8 +203,8 @@ function take(bucket: Bucket, now: number): number {
 
 /**
  * Audits and logs rejected requests (F11): missing credentials, an agent that the principal may not act as, malformed
- * messages. Clients without a credential must not fill the disk or drown out others, so what is not audited is not
- * logged either.
+ * messages. A rejection that is not audited is not logged either, so that clients without a credential cannot fill the
+ * disk or drown out others.
  */
 export function recordRejections(audit: Audit, refusals: Refusals, log: Log): Access['rejected'] {
   return ({ address, principal, asked, detail, malformed, code }) => {

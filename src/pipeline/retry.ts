@@ -26,11 +26,15 @@ export function retry({ attempts, budget: share, backoff, clock, random = Math.r
   }
   const pauses = { firstMs: backoff, maxMs: Math.max(backoff, maxPauseMs) }
 
-  /** Full jitter: calls that failed together must not retry together. */
+  /**
+   * The pause before the next retry; undefined if the call must not be retried. Full jitter, so that calls that failed
+   * together do not retry together.
+   */
   const pauseBefore = (retries: number, error: ToolwayError): number | undefined => {
     const maxMs = backoffMs(retries, pauses)
     const { retryAfterMs = 0 } = error.details
-    // Earlier is pointless. If the server asks for a longer pause than ours, leave the retry to the caller.
+    // Never retry before the time that the server asks for. If that is longer than our longest pause, leave the retry
+    // to the caller.
     return retryAfterMs > maxMs ? undefined : Math.max(Math.round(maxMs * random()), retryAfterMs)
   }
 
@@ -107,17 +111,17 @@ async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<voi
 
 /**
  * Whether a call may be repeated (F12): nothing reached the server, or the tool is marked as safe to repeat. Calls that
- * timed out have no time left. Calls that our breaker or bulkhead stopped are not retried: both name a later time, and
- * retrying would defeat their purpose.
+ * timed out have no time left. Calls that our breaker or bulkhead stopped are not retried: their errors name a later
+ * time, and an immediate retry would defeat their purpose.
  */
 function isRepeatable(thrown: unknown, { entry, signal }: Call): thrown is ToolwayError {
   if (!(thrown instanceof ToolwayError) || signal.aborted) return false
   const { code, details } = thrown
-  // Failures of an inner call were already retried there, or must not be.
+  // The failure is that of an inner call, which has its own retries.
   if (entry.traits.carries || (details.server ?? entry.server) !== entry.server) return false
   if (never.has(code)) return false
   if (details.unsent) return true
-  // Already resent in a new session where that is safe.
+  // If the call could safely be resent in a new session, that has already happened.
   if (details.sessionEnded) return false
   const harmless = entry.traits.idempotent || entry.traits.readOnly
   return harmless && (code === 'SERVER_UNAVAILABLE' || code === 'OUTCOME_UNKNOWN')

@@ -5,9 +5,9 @@ import { ToolwayError } from '../core/errors.ts'
 import { durationText } from '../lib/duration.ts'
 
 /**
- * Ends a call at its deadline (F10), even if the handler ignores the signal. It runs before retries and queues, so that
- * they share the call's time. Progress of the server restarts the timeout up to a maximum (V4), unless the caller set a
- * limit.
+ * Ends a call at its deadline (F10), even if the handler ignores the signal. This interceptor comes before retries and
+ * queues, so that they share the call's time. Progress of the server restarts the timeout up to a maximum (V4), unless
+ * the caller set a limit.
  */
 export const timeout = (clock: Clock): Interceptor => {
   return async (call, next) => {

@@ -25,7 +25,7 @@ interface Kept extends EnvironmentState {
 const maxReasons = 1000
 
 export function createEnvironments({ limits, clock }: { limits: Limits; clock: Clock }): Environments {
-  // Least recently used first.
+  // The map is ordered by use: least recently used first.
   const kept = new Map<string, Kept>()
   const reasons = new Map<string, string>()
 

@@ -57,7 +57,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     else programsByOwner.delete(owner)
   }
 
-  /** One owner may fill at most half of the queue. */
+  /** Whether too many programs run or wait. One owner may fill at most half of the queue. */
   const tooMany = (owner: string) => {
     const { runs, waiting } = limits
     const all = [...programsByOwner.values()].reduce((sum, own) => sum + own, 0)

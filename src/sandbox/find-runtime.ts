@@ -21,8 +21,8 @@ export interface FindRuntimeOptions {
 }
 
 /**
- * Finds the strongest working isolation tier for an engine that satisfies `minIsolation`, by running a test program in
- * each.
+ * Finds the strongest isolation tier that works for an engine and satisfies `minIsolation`, by running a test program
+ * in each tier.
  */
 export async function findRuntime(engine: Engine, options: FindRuntimeOptions): Promise<RuntimeSearch> {
   const { config, launch } = options
@@ -76,7 +76,7 @@ async function wraps(engine: Engine, launch: LaunchOptions, missing: string[]) {
     missing.push('bwrap is not installed: install bubblewrap (on Debian and Ubuntu: apt-get install bubblewrap).')
     return []
   }
-  // Prefer user nobody to root, but not every system allows nobody to create namespaces.
+  // Prefer the user `nobody`. Fall back to root, because some systems do not let the user `nobody` create namespaces.
   const users = process.getuid?.() === 0 ? [{ user: 65_534 }, {}] : [{}]
   if (engine === 'javascript') return users.map((user) => () => javascriptInBwrap({ ...launch, ...user, bwrap }))
   const found = await findInterpreters()

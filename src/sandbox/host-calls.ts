@@ -9,13 +9,19 @@ import { matches } from '../lib/wildcard.ts'
 import type { HostCallError } from './guest/protocol.ts'
 import type { Limits } from './limits.ts'
 
-/** Runs the program's host calls with limited concurrency. The result accepts a call; false if it is malformed. */
+/**
+ * Runs the program's host calls with limited concurrency. Returns a function that accepts one call; it returns false
+ * for a call that is malformed, repeated or one too many.
+ */
 export function createHostCalls(options: {
   readonly host: Program['host']
   readonly limits: Limits
   readonly signal: AbortSignal
   readonly log: Log
-  /** Resolves when the answer was delivered, so that unread answers count as running. */
+  /**
+   * Sends an answer. Resolves when it was delivered, so that a call counts as running until the program reads its
+   * answer.
+   */
   answer(id: number, text: string): Promise<void>
   refuse(id: number, refusal: HostCallError): Promise<void>
 }): (id: number, payload: Buffer) => boolean {
@@ -59,7 +65,7 @@ export function createHostCalls(options: {
   }
 }
 
-/** Our own errors are passed on; others are logged and hidden. */
+/** The error that the program sees. Our own errors are passed on; others are logged and hidden. */
 function refusalOf(thrown: unknown, log: Log): HostCallError {
   if (thrown instanceof HostRefusal || thrown instanceof ToolwayError)
     return { code: thrown.code, message: thrown.message }
@@ -117,7 +123,7 @@ async function readText(input: string, folders: readonly string[], maxBytes: num
     throw noFile(outside)
   })
   const stat = await file.stat()
-  // A parent folder may have been replaced meanwhile.
+  // A parent folder may have been replaced since the check above.
   if (!stat.isFile() || (await realpath(real)) !== real) throw noFile(outside)
   if (stat.size > maxBytes / 2) throw noFile(`The file is larger than ${maxBytes / 2} bytes.`)
   return JSON.stringify((await file.readFile()).subarray(0, maxBytes / 2).toString())

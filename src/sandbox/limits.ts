@@ -1,30 +1,30 @@
 const KiB = 1024
 const MiB = 1024 * KiB
 
-/** Fixed limits of a program; time and memory are configurable. */
+/** Fixed limits for programs. Only their time and memory are configurable. */
 export const defaultLimits = {
   sourceBytes: 256 * KiB,
   /** CPU time; waiting for the host does not count. */
   cpuMs: 5000,
   logBytes: 64 * KiB,
   valueBytes: 256 * KiB,
-  /** Host calls per run, and how many in parallel. */
+  /** Host calls per run, and how many of them may run in parallel. */
   calls: 200,
   callsAtOnce: 8,
   callBytes: 1 * MiB,
   answerBytes: 8 * MiB,
-  /** Messages from one child per run; more is an attack. */
+  /** Messages from one child per run; only an attack sends more. */
   messages: 20_000,
   messageBytes: 64 * MiB,
-  /** Programs that run and that wait. */
+  /** How many programs may run, and how many may wait. */
   runs: 4,
   waiting: 64,
   /** Longest wait for a slot and a child. */
   waitMs: 30_000,
-  /** Memory of all environments, and their number. */
+  /** Total memory of all environments, and their number. */
   rememberedBytes: 128 * MiB,
   environments: 64,
-  /** Kept interpreters, each a process. */
+  /** How many interpreters are kept; each is a process. */
   interpreters: 4,
   /** Idle time after which environments and warm children are dropped. */
   idleMs: 10 * 60_000,

@@ -9,7 +9,7 @@ import { RunStopped, type SandboxChild } from './runtime.ts'
 
 /** The outcome of a run, and whether the child can be reused. */
 export interface ChildResult extends Pick<ExecutionOutcome, 'status' | 'value' | 'logs' | 'truncated' | 'error'> {
-  /** Why the child is unusable; it has been killed. */
+  /** Why the child is unusable and was killed; undefined if it can be reused. */
   readonly broken?: string
 }
 
@@ -79,7 +79,7 @@ export function runInChild(options: {
   const misbehaved = (what: string) => {
     log.warn({ what }, 'a program tampered with its sandbox')
     failed('The program tampered with its sandbox and was stopped.')
-    // Also after it has reported its result.
+    // Kill the child even if it has already reported its result.
     discard()
   }
 
@@ -91,7 +91,7 @@ export function runInChild(options: {
     bytes += kind === messageKinds.memory ? 0 : payload.length
     if (messages > limits.messages || bytes > limits.messageBytes) return misbehaved('too many messages')
     if (kind === messageKinds.memory) {
-      // Allowed once, after the result, and only if requested.
+      // A child may send its state once, after the result, and only if it was requested.
       if (!task.keep || !over || remembered) return misbehaved('an unrequested environment state')
       remembered = true
       return memory.resolve(payload)
@@ -151,7 +151,7 @@ const resultSchema = z.strictObject({
   broken: z.boolean().optional(),
 })
 
-/** Undefined if it is not JSON. */
+/** The parsed value; undefined if it is not JSON. */
 function parsed(value: string): unknown {
   try {
     return JSON.parse(value)
@@ -161,10 +161,13 @@ function parsed(value: string): unknown {
 }
 
 const everyMs = 50
-/** Allow some more: the child measures more precisely and reports better errors. */
+/**
+ * The CPU time after which the host stops a program. It exceeds the child's own limit, because the child measures more
+ * precisely and reports better errors.
+ */
 const withGrace = (cpuMs: number) => cpuMs * 1.1 + 100
 
-/** Detects exceeded CPU time when the child cannot, for work that cannot be interrupted. */
+/** Detects exceeded CPU time where the child cannot: in work that the engine cannot interrupt. */
 function watchCpu(child: SandboxChild, cpuMs: number, clock: Clock, exceeded: () => void): Disposable {
   const before = child.cpuMs() ?? 0
   let timer = clock.after(everyMs, look)

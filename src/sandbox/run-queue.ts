@@ -5,7 +5,7 @@ interface Waiting {
   resolve(): void
 }
 
-/** Concurrent runs. No owner gets all slots: one is left for others. */
+/** Slots for concurrent runs. No owner gets all of them: one is left for others. */
 export function createRunSlots(count: number) {
   const maxPerOwner = Math.max(1, count - 1)
   const waiting = new Set<Waiting>()
@@ -35,7 +35,7 @@ export function createRunSlots(count: number) {
   }
 
   return {
-    /** Waits for a slot. Rejects with the signal's reason. */
+    /** Waits for a slot. Rejects with the signal's reason if the signal aborts first. */
     async take(owner: string, signal: AbortSignal): Promise<Disposable> {
       signal.throwIfAborted()
       const { promise, resolve, reject } = Promise.withResolvers<void>()
@@ -56,11 +56,11 @@ export function createRunSlots(count: number) {
 export function createKeyedLock() {
   const last = new Map<string, Promise<void>>()
   return {
-    /** Waits for the lock; dispose of it when done. Rejects with the signal's reason. */
+    /** Waits for the lock; dispose of it when done. Rejects with the signal's reason if the signal aborts first. */
     async take(key: string, signal: AbortSignal): Promise<Disposable> {
       const before = last.get(key) ?? Promise.resolve()
       const { promise: done, resolve } = Promise.withResolvers<void>()
-      // A cancelled waiter keeps its place until its predecessors are done.
+      // A cancelled waiter keeps its place until its predecessors are done, so that its successors wait for them, too.
       const after = before.then(() => done)
       last.set(key, after)
       void after.then(() => {

@@ -29,7 +29,7 @@ export function createRunner(options: {
 }): Runner {
   const { runtimePool, environments, limits, clock, log } = options
 
-  /** A child may report its result and then stall. */
+  /** Waits for an environment's state with a time limit, because a child may report its result and then stall. */
   const withTimeLimit = async (memory: Promise<Buffer | undefined>): Promise<Buffer | undefined> => {
     const { promise: never, resolve } = Promise.withResolvers<undefined>()
     using _ = clock.after(limits.startMs, () => resolve(undefined))
@@ -68,7 +68,7 @@ export function createRunner(options: {
         if (memory) environments.keep(key, { memory })
         else environments.forget(key, 'Its state could not be saved: it was too large or took too long.')
       } else if (child.freeze()) {
-        // Freeze leftover threads.
+        // The child is frozen because the program may have left threads running.
         environments.keep(key, { child })
         return true
       } else environments.forget(key, 'Its interpreter could not be kept.')

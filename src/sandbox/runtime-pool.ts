@@ -6,9 +6,12 @@ import { type Engine, type Runtime, type RuntimeSearch, runRefused, type Sandbox
 
 /** The runtimes that work here, each with a warm child. */
 export interface RuntimePool extends AsyncDisposable {
-  /** Searches by running a test program; cached, and repeated later if something was missing. */
+  /**
+   * Finds a runtime by running a test program. The result is cached; if something was missing, the search is repeated
+   * later.
+   */
   find(engine: Engine): Promise<RuntimeSearch>
-  /** An unused child. Rejects with a refusal or the signal's reason. */
+  /** Takes an unused child. Rejects with a refusal or, if the signal aborts, with the signal's reason. */
   take(engine: Engine, signal: AbortSignal): Promise<{ readonly child: SandboxChild; readonly tier: Tier }>
 }
 
@@ -40,7 +43,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
       now.result = result
       if (goesOn && searches.get(engine) === goesOn) searches.set(engine, now)
       if (result.missing.length === 0) return
-      // The machine may have been busy, or packages may be installed meanwhile.
+      // Search again later: the machine may have been busy, or the missing packages may be installed meanwhile.
       now.until = clock.monotonic() + limits.againMs
       if (before) return
       const how = result.runtime ? `run only with isolation tier ${result.runtime.tier}` : 'cannot run'
@@ -68,7 +71,7 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
         return { child: await spareOf(engine, runtime).take(signal), tier: runtime.tier }
       } catch (error) {
         signal.throwIfAborted()
-        // It no longer works: search again next time.
+        // The runtime no longer works: search again next time.
         searches.delete(engine)
         throw runRefused(`The sandbox could not be started (${(error as Error).message}); try again.`)
       }
@@ -80,13 +83,13 @@ export function createRuntimePool(options: FindRuntimeOptions, look: typeof find
   }
 }
 
-/** Keeps the working runtime unless the new one is stronger. */
+/** The new search result, but with the previous runtime unless the new one is stronger. */
 function stronger(before: RuntimeSearch | undefined, now: RuntimeSearch): RuntimeSearch {
   const rank = ({ runtime }: RuntimeSearch) => (runtime ? tiers.indexOf(runtime.tier) : tiers.length)
   return before?.runtime && rank(now) >= rank(before) ? { ...now, runtime: before.runtime } : now
 }
 
-/** Keeps one child started in advance. Each is used once. */
+/** Keeps one child started in advance. Each child is used once. */
 export function createWarmChild(options: {
   start(): SandboxChild
   readonly startMs: number
@@ -122,7 +125,7 @@ export function createWarmChild(options: {
       const child = waiting ?? start()
       waiting = undefined
       await up(child, startMs, clock, signal)
-      // Later, since starting a process takes time.
+      // Start the next child later, because the caller should not wait while a process starts.
       setImmediate(refill)
       return child
     },

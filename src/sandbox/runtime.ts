@@ -15,7 +15,7 @@ export interface RuntimeSearch {
   readonly missing: readonly string[]
 }
 
-/** Languages of one engine share children and environments. */
+/** What runs a program. Languages with the same engine share children and environments. */
 export type Engine = 'javascript' | 'python'
 
 export const engineOf = (language: Language): Engine => (language === 'python' ? 'python' : 'javascript')
@@ -24,25 +24,25 @@ export const tiers = ['bwrap', 'process', 'worker'] as const satisfies readonly 
 
 /** A process or thread that runs programs. */
 export interface SandboxChild {
-  /** Resolves when it accepts a program; rejects if it cannot start. */
+  /** Resolves when the child accepts a program; rejects if it cannot start. */
   readonly ready: Promise<void>
   readonly ended: Promise<void>
-  /** Receives frames from now on, and one notice when the child breaks the protocol or exits. */
+  /** Sets the receiver of frames, which also gets one notice when the child breaks the protocol or exits. */
   listen(receiver: ChildListener): void
-  /** Resolves when the message was sent or can no longer be. */
+  /** Resolves when the message was sent or can no longer be sent. */
   send(kind: number, id: number, payload?: string | Uint8Array): Promise<void>
   /** CPU time in milliseconds; undefined if unknown. */
   cpuMs(): number | undefined
-  /** Suspends it until `thaw`; false if not supported. */
+  /** Suspends the child until `thaw`; false if that is not supported. */
   freeze(): boolean
   thaw(): void
-  /** Kills it; resolves when nothing is left. */
+  /** Kills the child; resolves when nothing of it is left. */
   kill(): Promise<void>
 }
 
 export interface ChildListener {
   frame(frame: Frame): void
-  /** It violated the protocol. */
+  /** The child violated the protocol. */
   broken(reason: string): void
   ended(): void
 }
@@ -60,7 +60,7 @@ export class RunStopped extends Error {
     this.status = status
   }
 
-  /** Any other abort reason means cancellation. */
+  /** Converts an abort reason. Any reason other than a `RunStopped` means cancellation. */
   static from(reason: unknown): RunStopped {
     return reason instanceof RunStopped ? reason : new RunStopped('cancelled', 'The program was cancelled.')
   }
@@ -70,10 +70,10 @@ export class RunStopped extends Error {
   }
 }
 
-/** The sandbox cannot run the program. */
+/** The error for a program that the sandbox cannot run. */
 export const runRefused = (message: string) => new RunStopped('refused', message)
 
-/** The languages that can probably run here, without testing: Python requires `bwrap`. */
+/** The languages that can probably run here, judged without a test run: Python requires `bwrap`. */
 export function likelyLanguages(languages: readonly Language[], path = process.env.PATH ?? ''): readonly Language[] {
   const wrapped = path.split(delimiter).some((folder) => folder !== '' && existsSync(join(folder, 'bwrap')))
   return wrapped ? languages : languages.filter((language) => language !== 'python')

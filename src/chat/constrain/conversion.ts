@@ -22,7 +22,7 @@ export const isInexpressible = (error: unknown): boolean =>
 export const step = (at: string, ...names: readonly (string | number)[]): string =>
   [at, ...names.map((name) => String(name).replaceAll('~', '~0').replaceAll('/', '~1'))].join('/')
 
-/** A few tenths of a second. */
+/** Maximum number of steps of one conversion; together they take a few tenths of a second. */
 const maxSteps = 2_000_000
 
 /** The base cost of one subschema. */
@@ -43,8 +43,8 @@ export function createBudget(steps = maxSteps) {
 }
 
 /**
- * Caches results and failures, least recently used first out. The key is the JSON text: member order matters, because
- * models write members in schema order.
+ * Caches results and failures; evicts the least recently used. The key is a hash of the JSON text, in which the order
+ * of members matters, because models write members in schema order.
  */
 export function memoizeByContent<Input extends object | boolean, Output>(
   make: (input: Input) => Output,

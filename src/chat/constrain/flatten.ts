@@ -21,7 +21,7 @@ const smaller: Combine = (one, other) => Math.min(Number(one), Number(other))
 const both: Combine = (one, other) => ({ allOf: [one, other] })
 const first: Combine = (one) => one
 
-/** Keywords whose two values can be combined independently of other keywords. */
+/** Keywords whose values in two schemas can be combined without regard to other keywords. */
 const combined: Readonly<Record<string, Combine>> = {
   minimum: larger,
   exclusiveMinimum: larger,
@@ -45,7 +45,7 @@ const combined: Readonly<Record<string, Combine>> = {
   examples: first,
 }
 
-/** Keywords that cannot be combined, such as two patterns. */
+/** Keywords of which two different values cannot be combined, such as two patterns. */
 const uncombinable = new Set('pattern format multipleOf patternProperties contains not if then else'.split(' '))
 
 const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
@@ -75,7 +75,7 @@ export function merge(one: AnySchema, other: AnySchema, at: string): AnySchema {
   return merged
 }
 
-/** Returns false if no value is left. */
+/** Combines the values that `const` and `enum` list. Returns false if no value is left. */
 function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): boolean {
   const [mine, theirs] = [listedValues(one), listedValues(other)]
   if (!mine || !theirs) return true
@@ -86,7 +86,7 @@ function mergeValues(one: JsonSchemaObject, other: JsonSchemaObject, merged: Rec
   return common.length > 0
 }
 
-/** A property named by only one schema must also match the other's `additionalProperties`. */
+/** Combines the properties. One that only one schema names must also match the other's `additionalProperties`. */
 function mergeProperties(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>, at: string) {
   const isPatterned = ({ patternProperties }: JsonSchemaObject) => patternProperties !== undefined
   if ((isPatterned(one) && rest(other) !== true) || (isPatterned(other) && rest(one) !== true))
@@ -122,7 +122,7 @@ function mergeItems(one: JsonSchemaObject, other: JsonSchemaObject, merged: Reco
   merged.items = either(one.items, other.items)
 }
 
-/** Distributes one choice over the branches of the other. */
+/** Combines two `anyOf` or two `oneOf`: each branch of one schema must also match the choice of the other. */
 function mergeChoices(one: JsonSchemaObject, other: JsonSchemaObject, merged: Record<string, unknown>): void {
   for (const keyword of ['anyOf', 'oneOf'] as const) {
     if (one[keyword] === undefined || other[keyword] === undefined) continue
@@ -134,10 +134,13 @@ function mergeChoices(one: JsonSchemaObject, other: JsonSchemaObject, merged: Re
 /** Resolves `$ref` and `allOf` at the top level of a schema. */
 export type Flatten = (schema: JsonSchemaObject, at: string) => AnySchema
 
-/** Longer chains of references are treated as cycles. */
+/** Maximum length of a chain of references; longer ones are treated as cycles. */
 const maxHops = 32
 
-/** The budget is needed because a small schema can be merged with itself many times. */
+/**
+ * Creates the `Flatten` of a root schema. It spends a budget, because a small schema can be merged with itself many
+ * times.
+ */
 export function createFlatten(root: AnySchema, budget: WorkBudget): Flatten {
   return (schema, at) => flatten(schema, at, 0)
 

@@ -32,7 +32,7 @@ export const memberAt = (root: unknown, names: readonly string[]): unknown =>
 
 type Anchors = ReadonlyMap<string, AnySchema>
 
-/** Collected once per schema. */
+/** Anchors by schema, so that they are collected only once. */
 const known = new WeakMap<object, Anchors>()
 
 function anchorsOf(root: AnySchema): Anchors {
@@ -42,7 +42,7 @@ function anchorsOf(root: AnySchema): Anchors {
   return anchors
 }
 
-/** The first of several equal names wins. */
+/** Collects the anchors in a schema. If several have the same name, the first one counts. */
 function anchorsIn(place: unknown, found: Map<string, AnySchema>, depth: number): Anchors {
   if (typeof place !== 'object' || place === null || depth > 64) return found
   if (isSchemaObject(place) && typeof place.$anchor === 'string' && !found.has(place.$anchor))
@@ -70,7 +70,7 @@ export function findCycles(root: AnySchema, budget: WorkBudget): ReadonlySet<str
 
 function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<string>>, budget: WorkBudget): boolean {
   const seen = new Set([goal])
-  // Iterating a set also visits members added meanwhile.
+  // This loop also visits members that are added to the set meanwhile.
   for (const next of seen) {
     for (const further of leadsTo.get(next) ?? []) {
       budget.spend(1)
@@ -81,7 +81,7 @@ function isReachable(goal: string, leadsTo: ReadonlyMap<string, ReadonlySet<stri
   return false
 }
 
-/** Includes definitions: a reference may point to the schema around them. */
+/** All references in a schema and its definitions: a reference there may point to the schema that contains it. */
 function referencesIn(place: unknown, budget: WorkBudget): ReadonlySet<string> {
   const found = new Set<string>()
   const open = [place]

@@ -13,7 +13,7 @@ const isSchemaMap = (value: unknown): boolean => isSchemaObject(value) && Object
 const isType = (value: unknown): boolean =>
   isList(value) ? (value as unknown[]).every((one) => types.has(one as string)) : types.has(value as string)
 
-/** The values for which a keyword has a meaning. */
+/** A check for each keyword: whether a value is meaningful there. */
 const meaningful: ReadonlyMap<string, (value: unknown) => boolean> = new Map([
   ...keywords(isType, 'type'),
   ...keywords(isSchemaMap, 'properties', 'patternProperties', '$defs', 'definitions'),
@@ -43,13 +43,13 @@ function isPattern(value: unknown): boolean {
 const maxDepth = 64
 
 /**
- * Removes meaningless keywords from the schema of a tool's arguments: model servers refuse the whole request for one
- * bad schema. The tool's server still validates against the original. Returns `undefined` if the schema does not allow
- * an object, so that the tool cannot be offered.
+ * Removes meaningless keywords from the schema of a tool's arguments, because model servers refuse the whole request
+ * for one bad schema. The tool's server still validates against the original. Returns `undefined` if the schema does
+ * not allow an object: then the tool cannot be offered.
  */
 export const sanitizeSchema: (schema: JsonSchemaObject) => JsonSchemaObject | undefined = memoizeByContent(
   (schema: JsonSchemaObject) => {
-    // Models do not need the draft, and some servers refuse it.
+    // Omit `$schema`: models do not need it, and some servers refuse it.
     const { type = 'object', $schema: _draft, ...rest } = schema
     if (type !== 'object' && !(Array.isArray(type) && type.includes('object'))) return undefined
     return { type: 'object', properties: {}, ...mend({ ...rest, type: 'object' }, schema, 0) }

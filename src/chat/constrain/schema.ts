@@ -30,7 +30,7 @@ export function setMember(target: object, name: string, value: unknown): void {
   Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
 }
 
-/** The types of JSON Schema, in the order used in alternatives. */
+/** The types of JSON Schema, in the order in which alternatives list them. */
 export const allTypes = ['string', 'number', 'integer', 'boolean', 'null', 'array', 'object'] as const
 
 export type JsonType = (typeof allTypes)[number]
@@ -49,8 +49,8 @@ const keywordsOf: Readonly<Partial<Record<JsonType, readonly string[]>>> = {
 }
 
 /**
- * The types that a schema allows; `undefined` if it says nothing. Without `type`, keywords such as `properties` imply
- * one, although the standard would allow other types too.
+ * The types that a schema allows; `undefined` if it does not restrict them. Without `type`, keywords such as
+ * `properties` imply a type, although the standard would allow other types, too.
  */
 export function typesOf(schema: JsonSchemaObject): readonly JsonType[] | undefined {
   const named = namedTypes(schema)
@@ -73,7 +73,7 @@ export function unknownType({ type }: JsonSchemaObject): unknown {
   return [type].flat().find((name) => !(allTypes as readonly unknown[]).includes(name))
 }
 
-/** The intersection of two lists of types; integers are numbers. */
+/** The types in both lists. An integer is also a number. */
 export function commonTypes(one: readonly JsonType[], other: readonly JsonType[]): readonly JsonType[] {
   const both = one.filter((type) => other.includes(type))
   const whole =

@@ -36,7 +36,7 @@ const closed = (properties: object): JsonSchemaObject => ({
   additionalProperties: false,
 })
 
-/** A selection among these tools. Reasoning comes first, so that it can inform the choice. */
+/** The schema for a selection among these tools. The reasoning comes first, so that it can inform the selection. */
 export const selectionSchema = (candidates: readonly string[]): JsonSchemaObject =>
   closed({
     reasoning: { type: 'string', maxLength: maxReasoning },
@@ -48,8 +48,8 @@ export const selectionSchema = (candidates: readonly string[]): JsonSchemaObject
   })
 
 /**
- * Calls to these tools, each with arguments of its own schema. Arguments are objects here and become text later
- * (`asFunctionCalls`): a constraint cannot reach inside a string.
+ * The schema for calls to these tools, each with arguments that match the tool's schema. Arguments are objects here and
+ * become text later (`asFunctionCalls`), because a constraint does not apply to JSON inside a string.
  */
 export function callSchema(tools: readonly CallableTool[]): JsonSchemaObject {
   const definitions: Record<string, unknown> = {}
@@ -81,8 +81,8 @@ export const functionCall = (id: string, name: string, args: unknown): FunctionC
 })
 
 /**
- * Embeds a schema in another: definitions move to the root under unique names, and references follow. Drops ids, which
- * would change the meaning of references.
+ * Embeds a schema in another: definitions move to the root under unique names, and references are changed accordingly.
+ * Ids are dropped, because they would change the meaning of references.
  */
 function embed(schema: JsonSchemaObject, at: string, key: string) {
   const rename = (name: string): string => `${key}_${name}`

@@ -31,7 +31,9 @@ export async function* deltasOf(objects: AsyncIterable<unknown>, plan: RequestPl
   }
 }
 
-/** Parses calls from the text of a server that was not offered tools. Incomplete calls are ignored. */
+/**
+ * Parses calls from the text of a model that was not offered tools. If the JSON is incomplete, the text is the answer.
+ */
 function readCalls(answer: string, plan: RequestPlan) {
   const found = repair(answer, { accepts: (value) => isObject(value) && ('tool_calls' in value || 'content' in value) })
   if (!('value' in found) || !found.complete) return { text: answer, calls: [] }
@@ -66,7 +68,7 @@ interface PartialCall {
   arguments: string[]
 }
 
-/** Accumulates `chat.completion` or its chunks, including common deviations. */
+/** Collects the content of a `chat.completion` or of its chunks; tolerates common deviations from the format. */
 function createCompletionReader() {
   const calls: PartialCall[] = []
   const byPlace = new Map<unknown, PartialCall>()
@@ -81,7 +83,7 @@ function createCompletionReader() {
     const id = textOf(item.id)
     const key = typeof item.index === 'number' ? item.index : place
     let call = byPlace.get(key)
-    // Some servers give every call the same index; a different id means a different call.
+    // Some servers give every call the same index, so a different id also means a different call.
     if (!call || (id !== '' && call.id !== '' && id !== call.id)) {
       if (calls.length >= maxCalls) return
       call = { id, name: '', arguments: [] }
@@ -89,7 +91,7 @@ function createCompletionReader() {
       byPlace.set(key, call)
     }
     call.id ||= id
-    // Most servers send the name once, some with every chunk.
+    // Most servers send the name once; some repeat it with every chunk.
     if (textOf(called.name) !== call.name) call.name += textOf(called.name)
     const args = called.arguments
     if (args !== undefined && args !== null) call.arguments.push(typeof args === 'string' ? args : JSON.stringify(args))
@@ -129,8 +131,8 @@ function createCompletionReader() {
         seen.add(own)
         return functionCall(own, name, args.join(''))
       })
-      // Drop a call that was cut off before its arguments: it would look like one without any. Cut-off arguments fail
-      // to parse.
+      // Drop a call that was cut off before its arguments, because it would look like a call without arguments.
+      // Arguments that were cut off need no check here: they fail to parse.
       const isCut = reason === 'length' || !finished
       const isHalf = isCut && all.at(-1)?.function.arguments.trim() === ''
       const why: EndReason = all.length > 0 && reason !== 'length' ? 'calls' : reason
@@ -150,7 +152,7 @@ const reasons: Readonly<Record<string, EndReason>> = {
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Most servers send text, some send parts. */
+/** The text of a message's content. Most servers send a string, some send parts. */
 function contentOf(content: unknown): string {
   if (!Array.isArray(content)) return textOf(content)
   return content.map((part) => (isObject(part) ? textOf(part.text) : '')).join('')

@@ -9,7 +9,7 @@ type ModelConfig = Config['models'][string]
 export interface CreateModelsOptions {
   readonly clock: Clock
   readonly log: Log
-  /** What was learned about servers; shared to outlive a reload. */
+  /** What was learned about servers; shared, so that it outlives a reload. */
   readonly profiles?: ReturnType<typeof createProfiles>
   /** Creates a model from a file. */
   gguf?(name: string, config: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model>
@@ -25,14 +25,14 @@ export function createModels(config: Config['models'], options: CreateModelsOpti
     if (model.kind === 'gguf') return lazyModel(name, () => gguf(name, model))
     const profile = profiles?.(model.baseUrl, model.model, model.constraint)
     return lazyModel(name, async () => {
-      // Loaded on demand: many gateways never use a model, and the HTTP client is large.
+      // Load the module on demand: many gateways never use a model, and the HTTP client is large.
       const { openaiModel } = await import('./openai/openai-model.ts')
       return openaiModel({ name, config: model, profile, clock, log })
     })
   }
 
   async function embedded(name: string, own: Extract<ModelConfig, { kind: 'gguf' }>): Promise<Model> {
-    // Loaded on demand: few configurations have one, and it is large.
+    // Load the module on demand: few configurations have such a model, and the module is large.
     const { ggufModel } = await import('./gguf/gguf-model.ts')
     return ggufModel({ name, config: own, clock, log })
   }

@@ -3,7 +3,7 @@ import type { JsonSchemaObject } from '../constrain/schema.ts'
 import type { CallableTool } from '../constrain/stage-schemas.ts'
 
 export interface Model extends AsyncDisposable {
-  /** Its name in the configuration. */
+  /** The model's name in the configuration. */
   readonly name: string
   /**
    * Streams one answer; the last delta is `end`. Ending the iteration or aborting the signal stops the model. Throws
@@ -20,7 +20,10 @@ interface CommonRequest {
   readonly temperature?: number
 }
 
-/** Tools and a constraint are exclusive: servers refuse the combination or ignore one silently. */
+/**
+ * A request to a model. Tools and a constraint exclude each other: servers refuse the combination or silently ignore
+ * one of them.
+ */
 export type ModelRequest = CommonRequest &
   (
     | { readonly tools?: undefined; readonly constraint?: undefined }
@@ -32,7 +35,7 @@ export type ToolChoice = 'auto' | 'required'
 
 /** The required form of an answer. */
 export interface Constraint {
-  /** Letters, digits, `_` and `-`. */
+  /** Name of the schema: letters, digits, `_` and `-`. */
   readonly name: string
   readonly schema: JsonSchemaObject
 }
@@ -50,7 +53,9 @@ export interface End {
   readonly usage?: Usage
   /** The form in which the constraint was sent. */
   readonly form?: ConstraintForm
-  /** Converts a value from the sent form of the constraint to the requested one. */
+  /**
+   * Converts a value that matches the form in which the constraint was sent to one that matches the requested schema.
+   */
   restore(value: unknown): unknown
 }
 

@@ -14,11 +14,11 @@ export interface RequestPlan extends SentRequest {
   readonly messages: readonly ChatMessage[]
   /** Request fields for this form. */
   readonly fields: object
-  /** The form of the constraint, if there is one. */
+  /** The form in which the constraint is sent, if there is one. */
   readonly constraint?: ConstraintForm
-  /** The answer is an object with calls, because no tools were offered. */
+  /** Set if the answer is an object with calls, because the request offers no tools. */
   readonly callsAsText?: true
-  /** Removes what this form added to an answer or to a tool's arguments. */
+  /** Removes from an answer, or from a tool's arguments, what this form added. */
   restore(value: unknown, tool?: string): unknown
 }
 
@@ -27,7 +27,7 @@ type Messages = readonly ChatMessage[]
 const strict = memoizeByContent((schema: JsonSchemaObject) => strictify(schema))
 const same = (value: unknown): unknown => value
 
-/** The forms of a request, strongest first; skips those that cannot express it. */
+/** The forms of a request, strongest first, without those that cannot express the request. */
 export function* plansFor(request: ModelRequest, profile: PlanningProfile): Generator<RequestPlan> {
   if (request.constraint) yield* constrained(request.constraint, request.messages, profile)
   else if (request.tools?.length)
@@ -63,7 +63,7 @@ function expressed(
         return { messages, fields: { response_format: jsonSchema(name, schema, false) } }
       case 'grammar': {
         const fields = profile.capabilities.grammar(bestGrammar(schema).gbnf)
-        // A server of unknown kind may ignore the grammar.
+        // Also describe the schema to a server of unknown kind, because it may ignore the grammar.
         return { messages: profile.kind === 'unknown' ? instructedMessages : messages, fields }
       }
       case 'json_object':
@@ -109,7 +109,7 @@ const definition = ({ name, description, parameters }: CallableTool, strict?: tr
   function: { name, description, parameters, strict },
 })
 
-/** Makes each tool strict that can be; `undefined` if none can. */
+/** Uses strict mode for each tool whose schema allows it; `undefined` if none does. */
 function strictTools(tools: readonly CallableTool[]) {
   const restorers = new Map<string, (value: unknown) => unknown>()
   const definitions = tools.map((tool) => {
@@ -127,7 +127,9 @@ function strictTools(tools: readonly CallableTool[]) {
   return { definitions, restore }
 }
 
-/** Offers no tools, but constrains the answer to an object with calls (and text, unless a call is required). */
+/**
+ * Plans that offer no tools, but constrain the answer to an object with calls or text (only calls if one is required).
+ */
 function* constrainedCalls(
   tools: readonly CallableTool[],
   choice: ToolChoice,
@@ -145,7 +147,7 @@ function* constrainedCalls(
     yield { ...plan, callsAsText: true }
 }
 
-/** Appends an instruction to the system message. Many templates support only one, at the start. */
+/** Adds an instruction to the first system message, because many templates support only one, at the start. */
 function instructed(messages: Messages, instruction: string): Messages {
   const [first, ...rest] = messages
   if (first?.role !== 'system' || typeof first.content !== 'string')
@@ -153,7 +155,7 @@ function instructed(messages: Messages, instruction: string): Messages {
   return [{ role: 'system', content: `${first.content}\n\n${instruction}` }, ...rest]
 }
 
-/** Describes a schema that cannot be enforced. */
+/** The instruction that describes a schema which the server does not enforce. */
 const schemaInstruction = (schema: JsonSchemaObject): string =>
   `Answer with one JSON object and nothing else: no explanation, no code fence. It must match this JSON Schema:\n${JSON.stringify(schema)}`
 
@@ -177,7 +179,7 @@ export function withoutToolMessages(messages: Messages): Messages {
     const calls = message.tool_calls.map(({ function: { name, arguments: args } }) => {
       return { name, arguments: parseOrText(args) }
     })
-    // JSON.stringify omits undefined content.
+    // JSON.stringify omits `content` if it is undefined.
     return { role: 'assistant', content: JSON.stringify({ content: message.content || undefined, tool_calls: calls }) }
   })
 }

@@ -1,11 +1,14 @@
 import { type ConstraintForm, constraintForms } from './model.ts'
 
-/** Request fields that some servers refuse and that can be left out. */
+/** Request fields that some servers refuse and that can be omitted. */
 export const optionalFields = ['stream_options', 'temperature', 'max_tokens', 'parallel_tool_calls'] as const
 
 export type OptionalField = (typeof optionalFields)[number]
 
-/** What is known about a model on a server: by its kind first, then from what it refused and accepted. */
+/**
+ * What is known about a model on a server: at first by the kind of server, later from what the server refused and
+ * accepted.
+ */
 export interface Profile {
   readonly kind: ServerKind
   readonly capabilities: ServerCapabilities
@@ -15,11 +18,11 @@ export interface Profile {
   toolForms(content: string): readonly ToolForm[]
   recognise(kind: ServerKind): void
   markUnsupported(field: OptionalField): void
-  /** A form was accepted after others had been refused. */
+  /** Records which form the server accepted, and which forms it refused before. */
   learn(taken: SentRequest, refused: readonly SentRequest[]): void
 }
 
-/** A request in some form; without `form` if there was no choice. */
+/** A request as it was sent. `form` is undefined if there was only one way to send it. */
 export interface SentRequest {
   readonly form?: RequestForm
   readonly content: string
@@ -34,13 +37,13 @@ const maxContents = 1_000
 export function createProfile(baseUrl: string, preference: Preference): Profile {
   let kind = kindOfAddress(new URL(baseUrl))
   const unsupportedFields = new Set<OptionalField>()
-  /** Forms accepted at least once: if one is refused later, the schema was the reason. */
+  /** Forms that were accepted at least once. If such a form is refused later, the schema was the reason. */
   const proven = new Set<string>()
   const refusedAlways = new Set<string>()
   const refusedFor = new Set<string>()
 
   const isOpen = (content: string) => (form: string, place: number, all: readonly unknown[]) =>
-    // Always keep the last resort.
+    // Always keep the last form: there is nothing weaker to fall back to.
     place === all.length - 1 || !(refusedAlways.has(form) || refusedFor.has(`${content} ${form}`))
 
   const wanted = (): readonly ConstraintForm[] => {
@@ -92,7 +95,7 @@ const preferred: Readonly<Record<Exclude<Preference, 'auto'>, ConstraintForm>> =
   none: 'prompt',
 }
 
-/** Profiles by server and model. They outlive a reload, so that nothing has to be learned again. */
+/** Profiles by server and model. They outlive a reload, so that Toolway need not learn them again. */
 export function createProfiles(): (baseUrl: string, model: string, preference: Preference) => Profile {
   const profiles = new Map<string, Profile>()
   return (baseUrl, model, preference) => {
@@ -105,7 +108,7 @@ export function createProfiles(): (baseUrl: string, model: string, preference: P
 
 type ServerKind = 'openai' | 'vllm' | 'llama.cpp' | 'ollama' | 'mistral.rs' | 'embedded' | 'unknown'
 
-/** Ways to offer tools, strongest first; `schema` constrains the answer to calls instead. */
+/** Ways to offer tools, strongest first. `schema` offers none and constrains the answer to calls instead. */
 type ToolForm = 'strict' | 'plain' | 'schema'
 
 /** Known capabilities of a kind of server. */
@@ -126,15 +129,15 @@ export const capabilities: Readonly<Record<ServerKind, ServerCapabilities>> = {
   },
   vllm: {
     forms: ['schema', 'grammar', 'json_object', 'prompt'],
-    // With `auto`, it constrains calls only if a tool is strict.
+    // With `tool_choice: auto`, vLLM constrains calls only if a tool is strict.
     tools: ['strict', 'plain', 'schema'],
     grammar: (gbnf) => ({ structured_outputs: { grammar: gbnf } }),
   },
-  // It silently ignores unsupported keywords of a schema; our grammar does not.
+  // Prefer our grammar, which enforces keywords of a schema that llama.cpp silently ignores.
   'llama.cpp': { forms: ['grammar', 'schema', 'json_object', 'prompt'], tools: ['plain', 'schema'], grammar: topLevel },
-  // It does not support tool_choice.
+  // Ollama does not support `tool_choice`.
   ollama: { forms: ['schema', 'json_object', 'prompt'], tools: ['schema'], grammar: topLevel },
-  // It refuses json_object.
+  // mistral.rs refuses `json_object`.
   'mistral.rs': { forms: ['schema', 'prompt'], tools: ['strict', 'plain', 'schema'], grammar: topLevel },
   // A model in this process.
   embedded: { forms: ['grammar', 'prompt'], tools: ['schema'], grammar: (gbnf) => ({ gbnf }) },
@@ -151,7 +154,7 @@ export function kindOfAddress({ hostname, port }: URL): ServerKind {
   return port === '11434' ? 'ollama' : 'unknown'
 }
 
-/** The kind of server, judging by headers and the first object. */
+/** The kind of server, judging by the headers and the first object of a response. */
 export function kindOfAnswer(header: (name: string) => string | undefined, first: unknown): ServerKind {
   if (header('openai-version') !== undefined || header('openai-processing-ms') !== undefined) return 'openai'
   if (/^llama\.cpp/i.test(header('server') ?? '')) return 'llama.cpp'

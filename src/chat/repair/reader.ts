@@ -8,16 +8,16 @@ export interface TextReader {
   readonly open: Opener[]
   readonly repairs: Set<Repair>
   complete: boolean
-  /** What is missing if the text ended between two values; `more` for any other cut. */
+  /** What is missing at the end of the text: see `MissingEnd`. Undefined if nothing is. */
   lacks: MissingEnd | undefined
-  /** Characters read as text without quotes; they may be prose. */
+  /** Number of characters that were read as unquoted text; they may be prose. */
   unquoted: number
   /** How many more unterminated strings may be read again. */
   rescues: number
   readonly budget: StepBudget
 }
 
-/** Limits the work per text. */
+/** How many more steps may be spent on a text. */
 export interface StepBudget {
   left: number
 }
@@ -27,7 +27,8 @@ class NoValue extends Error {
 }
 
 /**
- * Thrown if there is no value here. A single instance: hostile text would create thousands, each with a stack trace.
+ * Thrown if there is no value here. It is a single instance, because hostile text would create thousands of errors,
+ * each with a stack trace.
  */
 export const noValue = new NoValue('contains no readable value')
 
@@ -37,10 +38,10 @@ export const tooCostly = new NoValue('takes too long to read')
 /** Maximum nesting, far below the stack limit. */
 export const maxDepth = 128
 
-/** Reading a string again costs up to the rest of the text. */
+/** How many strings may be read again; each time costs up to the rest of the text. */
 const maxRescues = 8
 
-/** How often each character may be visited: as part of a value, as lookahead and in other attempts. */
+/** How often each character may be visited on average: as part of a value, as lookahead and in failed attempts. */
 const stepsPerCharacter = 16
 
 export const budgetFor = (text: string): StepBudget => ({ left: 1024 + stepsPerCharacter * text.length })
@@ -70,7 +71,7 @@ export function enter(reader: TextReader, opener: Opener): void {
 
 export const atEnd = (reader: TextReader): boolean => reader.at >= reader.text.length
 
-/** The text ended inside a value. */
+/** Records that the text ended inside a value. */
 export function cutOff(reader: TextReader): void {
   reader.at = reader.text.length
   reader.complete = false
@@ -78,7 +79,7 @@ export function cutOff(reader: TextReader): void {
   reader.repairs.add('closed a truncated value')
 }
 
-/** A container was not closed. */
+/** Records that a container was not closed. */
 export function unclosed(reader: TextReader, lacks: MissingEnd): void {
   reader.complete = false
   reader.lacks ??= lacks
@@ -117,16 +118,22 @@ export interface RepairResult {
   readonly value: unknown
   /** Empty if the text was valid JSON. */
   readonly repairs: readonly Repair[]
-  /** False if the text ended too early: strings and lists may lack their end. Fine to display, but not to act upon. */
+  /**
+   * False if the text ended too early. Then strings and lists may lack their end: the value may be displayed, but not
+   * acted upon.
+   */
   readonly complete: boolean
-  /** What is missing if it is not complete. */
+  /** What is missing if `complete` is false. */
   readonly lacks?: MissingEnd | undefined
 }
 
-/** Only closing brackets; possibly more, after a comma or a final digit; or part of a value. */
+/**
+ * What a truncated text lacks: only closing brackets; possibly more (after a comma or a final digit); or part of a
+ * value.
+ */
 export type MissingEnd = 'brackets' | 'maybe-more' | 'more'
 
-/** No value was found; the reason continues a sentence that starts with "it". */
+/** No value was found. The reason continues a sentence whose subject is the text, such as "is empty". */
 export interface RepairFailure {
   readonly unreadable: string
 }

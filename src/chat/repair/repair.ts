@@ -14,11 +14,11 @@ import { isNextMember, isQuotedKey, pastSpaces, skipGap } from './scan.ts'
 import { readMembers, readValue } from './values.ts'
 
 export interface RepairOptions {
-  /** Whether a value has the expected shape; preferred among several values in a text. */
+  /** Whether a value has the expected shape. Such a value is preferred if a text contains several. */
   readonly accepts?: (value: unknown) => boolean
 }
 
-/** Longer texts are only parsed strictly, after removing a fence or thinking. */
+/** Maximum length for lenient parsing. Longer texts are only parsed strictly, without their fence and thinking. */
 const maxLength = 64 * 1024
 
 const isContainer = (value: unknown): boolean => typeof value === 'object' && value !== null
@@ -50,7 +50,7 @@ function repaired(text: string, accepts: (value: unknown) => boolean, layers = 2
   const deeper = plainer === undefined ? undefined : repaired(plainer, accepts, layers - 1)
   if (deeper && 'value' in deeper) return { ...deeper, repairs: [...before, 'decoded it again', ...deeper.repairs] }
   const best = bestOf(fence.text, accepts)
-  // A closing tag inside the answer does not end a thought.
+  // The tag that seemed to end a thought may be part of the answer, so try the whole text.
   if (!best && thought.repairs.length > 0 && /^\s*(?:[{[]|```)/.test(text)) {
     const all = bestOf(text, accepts)
     if (all) return all
@@ -80,7 +80,7 @@ function parseStrictly(text: string): RepairResult | undefined {
   }
 }
 
-/** Valid JSON of another shape: perhaps a string that contains JSON. */
+/** Handles valid JSON of another shape, which may be a string that contains JSON. */
 function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): RepairResult | RepairFailure {
   let found = whole
   for (let layer = 0; layer < 3 && typeof found.value === 'string'; layer++) {
@@ -91,7 +91,7 @@ function fromString(whole: RepairResult, accepts: (value: unknown) => boolean): 
   return found
 }
 
-/** Unwraps `{"response": {…}}` and `[{…}]` if the inner value is the expected one. */
+/** Removes an envelope such as `{"response": {…}}` or `[{…}]` if the inner value has the expected shape. */
 function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): RepairResult {
   if (accepts(found.value) || !isContainer(found.value)) return found
   const [inner, ...others] = Object.values(found.value as object)
@@ -99,7 +99,7 @@ function unwrapped(found: RepairResult, accepts: (value: unknown) => boolean): R
   return { ...found, value: inner, repairs: [...found.repairs, 'unwrapped an envelope'] }
 }
 
-/** A part of the answer, and what was removed around it. */
+/** A part of the answer, and the repairs that removed the rest. */
 interface Part {
   readonly text: string
   readonly repairs: readonly Repair[]
@@ -121,13 +121,13 @@ function withoutThinking(text: string): Part | undefined {
   if (end) return { text: text.slice(end.index + end[0].length), repairs: ['removed thinking'] }
   if (!begin) return { text, repairs: [] }
   const rest = text.slice(begin[0].length)
-  // Some models open a thought, leave it empty and do not close it.
+  // Some models open a thought, leave it empty and do not close it. The JSON that follows is then the answer.
   return /^\s*(?:[{[]|```)/.test(rest) ? { text: rest, repairs: ['removed thinking'] } : undefined
 }
 
 /** Removes special tokens at the end. */
 function withoutTokens(text: string): Part {
-  // Search only the end: a search from the start would try every space.
+  // Search only the end of the text: a search from the start would try every space.
   const from = Math.max(0, text.length - 256)
   const tail = lastTokens.exec(text.slice(from))
   if (!tail) return { text, repairs: [] }
@@ -166,7 +166,10 @@ const entities: Readonly<Record<string, string>> = {
   '&amp;': '&',
 }
 
-/** Removes one layer of encoding if there seems to be one too many: `{\"a\": 1}`, `{&quot;a&quot;: 1}`. */
+/**
+ * Removes one layer of encoding from a text that seems to be encoded once too often: `{\"a\": 1}`, `{&quot;a&quot;:
+ * 1}`.
+ */
 function decodeOnce(text: string): string | undefined {
   const quote = /^[^{[]*[{[](?:\\[nrt]|\s){0,64}(\\"|&quot;|&#34;)/.exec(text)?.[1]
   if (quote === '\\"') return text.replace(/\\([\s\S])/g, (_, sign: string) => unescaped[sign] ?? sign)
@@ -186,14 +189,14 @@ function isTooDeep(value: unknown): boolean {
 interface Candidate extends RepairResult {
   readonly from: number
   readonly past: number
-  /** The length of text it covers, less what may be prose. */
+  /** The length of the text that the value covers, minus a deduction for unquoted text, which may be prose. */
   readonly worth: number
 }
 
-/** Upper bound for values in one text. */
+/** Maximum number of values to find in one text. */
 const maxCandidates = 256
 
-/** The cost of a failed attempt. */
+/** Steps that a failed attempt costs. */
 const stepsPerFailure = 64
 
 const start = /[{[｛［]/g
@@ -210,7 +213,7 @@ function candidatesIn(text: string, budget: StepBudget): Candidate[] {
     if (!match) break
     const candidate = attempt(readerAt(text, match.index, budget), readWhole)
     if (candidate) found.push(candidate)
-    // Prose may contain the value: `see [the note: {"a": 1}`.
+    // If the value found may be prose, search inside it: `see [the note: {"a": 1}`.
     at = candidate && candidate.worth === candidate.past - candidate.from ? candidate.past : match.index + 1
   }
   return found.toSorted((one, other) => other.worth - one.worth)
@@ -230,7 +233,7 @@ function attempt(reader: TextReader, read: (reader: TextReader) => unknown): Can
   }
 }
 
-/** Reads a value, and members that follow because its brace was closed too early. */
+/** Reads a value. If its brace was closed too early, also reads the members that follow. */
 function readWhole(reader: TextReader): unknown {
   const value = readValue(reader, 'item')
   for (;;) {

@@ -5,10 +5,10 @@ const plain = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
 const loose = /[+-]?(?:0[xX][\da-fA-F]+|(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d*)?)n?/y
 const thousands = /,\d{3}(?!\d)/y
 
-/** Reads a number, unless something follows that makes it text: `12px`, `2026-11-03`. */
+/** Reads a number; undefined if what follows makes it text: `12px`, `2026-11-03`. */
 export function readNumber(reader: TextReader): number | string | null | undefined {
   const number = readPlain(reader) ?? readLoose(reader)
-  // More digits may have been cut off.
+  // At the end of the text, more digits may have been cut off.
   if (number !== undefined && atEnd(reader)) reader.lacks ??= 'maybe-more'
   return number
 }
@@ -28,7 +28,7 @@ function readLoose(reader: TextReader): number | string | null | undefined {
   const [found] = loose.exec(text) ?? []
   if (found === undefined || !endsNumber(text, at + found.length)) return undefined
   reader.at += found.length
-  // Digits with a leading zero are a code, not a number.
+  // Digits with a leading zero are a code rather than a number, so keep them as text.
   if (/^0\d/.test(found)) {
     reader.repairs.add('quoted text')
     return found
@@ -43,7 +43,7 @@ function readLoose(reader: TextReader): number | string | null | undefined {
 const numberOf = (digits: string): number =>
   /^[+-]?0x/i.test(digits) ? (digits.startsWith('-') ? -1 : 1) * Number(digits.replace(/^[+-]/, '')) : Number(digits)
 
-/** `1,234,567` as the value of a member: no key starts with three digits and no colon. */
+/** Reads `1,234,567` as the value of a member. In an object this is unambiguous, because a key needs a colon. */
 function grouped(reader: TextReader, found: string): number | undefined {
   if (reader.open.at(-1) !== '{' || !/^-?[1-9]\d{0,2}$/.test(found)) return undefined
   let digits = found
@@ -59,14 +59,14 @@ function grouped(reader: TextReader, found: string): number | undefined {
   return Number(digits)
 }
 
-/** JSON has no infinity, so numbers that overflow become null. */
+/** The number, or null if it overflows, because JSON has no infinity. */
 function finite(reader: TextReader, value: number): number | null {
   if (Number.isFinite(value)) return value
   reader.repairs.add('translated numbers')
   return null
 }
 
-/** Whether a number may end here: `5 apples` is text, and so is `1/2`. */
+/** Whether a number may end here. It may not in `5 apples` or `1/2`, which are text. */
 function endsNumber(text: string, at: number): boolean {
   const sign = signAt(text, at)
   if (endsValue(sign) || sign === '#' || isQuote(sign) || endsAnswer(text, at)) return true
@@ -76,7 +76,7 @@ function endsNumber(text: string, at: number): boolean {
   return !/[A-Za-z%€°]/.test(text.charAt(next)) || text.slice(at, next).includes('\n') || isPlainKey(text, next)
 }
 
-/** Words for null; JSON has no NaN and no infinity. */
+/** Words that become null, including NaN and infinity, which JSON does not have. */
 const nullWords = /^(?:null|none|nil|undefined|void 0|-?nan|[-+]?inf(?:inity)?)$/
 
 function meaningOf(word: string): boolean | null | undefined {
@@ -86,13 +86,13 @@ function meaningOf(word: string): boolean | null | undefined {
 
 const json = new Set(['true', 'false', 'null'])
 
-/** Words that may be cut off in the middle. */
+/** Words that are recognized even if they are cut off. */
 const cutWords = ['true', 'false', 'null', 'none'] as const
 
-/** Unquoted text ends with its line, or where an item or member would. */
+/** Unquoted text, which ends with its line or where an item or member would end. */
 const bare = /[^,;\n\r\]}，］｝]*/y
 
-/** Reads `true`, its equivalents in other languages, or unquoted text. */
+/** Reads `true`, `false`, `null`, their equivalents in other languages, or unquoted text. */
 export function readWord(reader: TextReader): unknown {
   const { text, at } = reader
   bare.lastIndex = at
@@ -120,7 +120,7 @@ export function readWord(reader: TextReader): unknown {
   return isClosed ? word.slice(0, -1) : word
 }
 
-/** Two slashes start a comment unless they belong to a URL. */
+/** Keeps the part of a URL that looks like a comment because of its two slashes; removes real comments. */
 function keepUrls(tail: string, offset: number, text: string): string {
   return tail.startsWith('//') && text[offset - 1] === ':' ? tail : ''
 }

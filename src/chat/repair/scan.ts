@@ -25,7 +25,7 @@ export function skipGap(reader: TextReader): void {
 
 function pastComment(text: string, at: number): number {
   const sign = text[at]
-  // The line break does not belong to the comment.
+  // The line break is not part of the comment.
   if (sign === '#' || (sign === '/' && text[at + 1] === '/')) return past(text, at, '\n', 0)
   if (sign === '/' && text[at + 1] === '*') return past(text, at + 2, '*/')
   return sign === '<' && text.startsWith('<!--', at) ? past(text, at + 4, '-->') : at
@@ -41,10 +41,13 @@ function past(text: string, from: number, end: string, length = end.length): num
   return found < 0 ? text.length : found + length
 }
 
-/** Keys are shorter; searching further would cost too much. */
+/** How far to search for the end of a key. Keys are shorter, and a longer search would cost too much. */
 const maxKey = 256
 
-/** End of the quoted string that starts here, taking its quotes literally; -1 if it does not end soon. */
+/**
+ * The position after the quoted string that starts here; -1 if it does not end soon. The first closing quote ends the
+ * string.
+ */
 function pastQuoted(text: string, at: number): number {
   const ends = closersOf(text.charAt(at))
   const until = Math.min(text.length, at + maxKey)
@@ -71,7 +74,10 @@ export function isQuotedKey(text: string, at: number): boolean {
   return signAt(text, next) === ':' || text.startsWith('=>', next) || text.startsWith('= ', next)
 }
 
-/** An equals sign needs spaces around it; otherwise it may be code inside a string. */
+/**
+ * An unquoted key with its colon or equals sign. An equals sign needs spaces around it; otherwise it may be code inside
+ * a string.
+ */
 const plainKey = /[\p{L}\p{N}_$][\p{L}\p{N}_$.-]{0,127}["']?\s{0,8}(?:[:：]|=>|(?<=\s)=\s)/uy
 
 /** Whether an unquoted key and its colon start here. */
@@ -87,7 +93,7 @@ export function isNextMember(text: string, at: number): boolean {
 
 const keyOnLine = /[^:={}[\]"'`\n：]{0,160}[:={}[\]"'`：]/y
 
-/** Whether a line of prose follows, without anything that a key or value would have. */
+/** Whether a line of prose starts here: a line without anything that a key or value would have. */
 export function isProseLine(text: string, at: number): boolean {
   if (!/\p{Lu}/u.test(text.charAt(at)) || !/\n\s*$/.test(text.slice(Math.max(0, at - 16), at))) return false
   keyOnLine.lastIndex = at
@@ -97,13 +103,13 @@ export function isProseLine(text: string, at: number): boolean {
 const ascii = [...':,,;{}[]()=']
 const wide = new Map([...'：，、；｛｝［］（）＝'].map((sign, index) => [sign, ascii[index] as string]))
 
-/** The character at a position, full-width punctuation mapped to ASCII; empty at the end. */
+/** The character at a position, with full-width punctuation mapped to ASCII; empty at the end of the text. */
 export function signAt(text: string, at: number): string {
   const sign = text.charAt(at)
   return wide.get(sign) ?? sign
 }
 
-/** Opening quotes and their possible closing quotes: models mix them. */
+/** Opening quotes and the quotes that may close them, because models mix them. */
 const closers: Readonly<Record<string, string>> = {
   '"': '"”',
   "'": "'",
@@ -135,7 +141,7 @@ export function pastSpaces(text: string, from: number): number {
   return at
 }
 
-/** Whether the answer ends here: a closing fence or a special token. */
+/** Whether the answer ends here, with a closing fence or a special token. */
 export const endsAnswer = (text: string, at: number): boolean =>
   text.startsWith('```', at) || text.startsWith('~~~', at) || text.startsWith('<|', at) || text.startsWith('</', at)
 

@@ -14,7 +14,7 @@ import {
   signAt,
 } from './scan.ts'
 
-/** Reads the string that starts here, and strings joined to it with a plus. */
+/** Reads the string that starts here, and the strings that are joined to it with a plus sign. */
 export function readString(reader: TextReader, role: StringRole): string {
   const first = readOne(reader, role)
   if (role === 'key') return first
@@ -43,7 +43,7 @@ function readOne(reader: TextReader, role: StringRole): string {
   return decode(open ? withoutTorn(raw) : raw, quote, reader.repairs)
 }
 
-/** `"""` and `'''` contain quotes and line breaks verbatim. */
+/** Reads a string between `"""` or `'''`, which contains quotes and line breaks verbatim. */
 function readTriple(reader: TextReader, quote: string): string | undefined {
   const { text, at } = reader
   const three = quote.repeat(3)
@@ -59,9 +59,9 @@ function readTriple(reader: TextReader, quote: string): string | undefined {
 interface End {
   readonly end: number
   readonly past: number
-  /** The text ended before the string did. */
+  /** Set if the text ended before the string did. */
   readonly open?: true
-  /** Another member follows, with its key and the start of its value. */
+  /** Whether the string certainly ends here, because another member follows with its key and the start of its value. */
   readonly certain?: boolean
 }
 
@@ -69,7 +69,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   const { text, at } = reader
   const ends = closersOf(quote)
   let inner = false
-  /** Paired curly quotes are part of a string. */
+  /** Whether a curly quote was opened inside the string. Its closing quote is then part of the string. */
   let paired = false
   let rescue: End | undefined
   for (let index = at + 1; index < text.length; index++) {
@@ -84,7 +84,7 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
         return { end: index, past: index + 1 }
       }
       rescue ??= forgotten(reader, at, index, role, !inner)
-      // Before any other quote this is practically certain: `{"a": "x, "b": "y"}`.
+      // If no other quote came before, the string practically certainly ends here: `{"a": "x, "b": "y"}`.
       if (!inner && rescue?.certain) {
         reader.repairs.add('fixed quotes')
         return rescue
@@ -95,14 +95,17 @@ function findEnd(reader: TextReader, role: StringRole, quote: string): End {
   return rescued(reader, rescue) ?? lostAtTheEnd(reader, role)
 }
 
-/** `"C:\"}` ends at its escaped quote if nothing else ends it and something valid follows. */
+/**
+ * The end of a string such as `"C:\"}`, if nothing else ends it: the escaped quote, provided that something valid
+ * follows.
+ */
 function escapedEnd(reader: TextReader, at: number, role: StringRole, quote: string): End | undefined {
   const { text } = reader
   if (text[at] !== quote || !closes(reader, at, role) || pastSpaces(text, at + 1) === text.length) return undefined
   return { end: at, past: at + 1 }
 }
 
-/** What may stand between the end of an unterminated string and the next key. */
+/** What may be between the end of an unterminated string and the next key. */
 const beforeKey = /(,)?[^\S\n]*(?:(?<=[,\s])(?:\/\/|#)[^\n]*)?(\n)?\s*$/
 const keyBefore =
   /,(?:\s?[\p{L}_$][\p{L}\p{N}_$-]{0,63}: ?(?:true|false|null|none|-?[\d.]{1,16}),)*\s{0,8}[\p{L}_$][\p{L}\p{N}_$-]{0,63}\s?[:：]\s?[[{]{0,2}\s?$/iu
@@ -110,7 +113,7 @@ const keyOnNextLine = /,[^\S\n]*(?:\/\/[^\n]*)?\n\s*[\p{L}_$][\p{L}\p{N}_$-]{0,6
 const lookBack = 160
 
 /**
- * A quote that opens the next key or value shows that the string before it was not closed: `{"a": "x, "b": 1}`, `{a:
+ * The end of a string that was not closed. A quote that opens the next key or value shows it: `{"a": "x, "b": 1}`, `{a:
  * "x, b: "y"}`.
  */
 function forgotten(
@@ -151,7 +154,10 @@ function rescued(reader: TextReader, rescue: End | undefined): End | undefined {
   return rescue
 }
 
-/** Only the text's end or its closing brackets end the string: `{"a": ["x]}`. The string may be incomplete. */
+/**
+ * The end of a string that only the end of the text or its closing brackets can end: `{"a": ["x]}`. The string may be
+ * incomplete.
+ */
 function lostAtTheEnd(reader: TextReader, role: StringRole): End {
   const { text } = reader
   const open = role === 'key' ? [] : reader.open
@@ -176,8 +182,8 @@ const invalid = /\\(?:u(?![0-9a-fA-F]{4})|x(?![0-9a-fA-F]{2})|[^"\\/bfnrtux'`$\r
 const drive = /^[A-Za-z]:\\(?!\\)/
 
 /**
- * Decodes a string literal. Keeps backslashes that escape nothing. Next to one of these, `\b` and `\f` are literal too,
- * and in a Windows path all of them are.
+ * Decodes a string literal. Backslashes that escape nothing are kept. In a string with such backslashes, `\b` and `\f`
+ * are kept as written, too; if it is a Windows path, all escapes are.
  */
 function decode(raw: string, quote: string, repairs: Set<Repair>): string {
   if (control.test(raw)) repairs.add('escaped control characters')
@@ -210,8 +216,8 @@ const withoutTorn = (raw: string): string =>
 export type StringRole = 'key' | 'member' | 'item'
 
 /**
- * Whether a quote ends its string or is part of it and lacks its backslash. The following text decides: a colon after a
- * key, a comma and another key after a member, a comma or bracket after an item.
+ * Whether a quote ends its string; otherwise it is part of the string and lacks its backslash. The following text
+ * decides: a colon after a key, a comma and another key after a member, a comma or bracket after an item.
  */
 function closes(reader: TextReader, at: number, role: StringRole): boolean {
   const { text } = reader
@@ -249,7 +255,10 @@ function endsMember(reader: TextReader, at: number, next: number, sign: string):
   return text.slice(at, next).includes('\n') && (isPlainKey(text, next) || isProseLine(text, next))
 }
 
-/** A key whose end is not found counts; one without a colon only if nothing else can follow. */
+/**
+ * Whether the quoted string here may be a key: its end is not found, or a colon, an equals sign or a closing brace
+ * follows.
+ */
 function mayBeKey(reader: TextReader, at: number): boolean {
   spend(reader.budget, 16)
   const after = signAfterQuoted(reader.text, at)
@@ -259,7 +268,7 @@ function mayBeKey(reader: TextReader, at: number): boolean {
 const plainItem = /(?:[-+.]{0,2}(?:\d|$)|[\w$][\w$ .-]{0,63}\s{0,64}(?:[,\]}]|$))/y
 
 function endsItem({ text, budget }: TextReader, at: number, next: number, sign: string): boolean {
-  // Of two adjacent quotes at the end of an item, the first belongs to the text.
+  // If two quotes are adjacent at the end of an item, the first one is part of the text.
   if (isQuote(sign)) return next > at + 1 || !endsValue(signAt(text, pastSpaces(text, next + 1)))
   if (sign !== ',') return (sign === '{' || sign === '[') && next > at + 1
   const after = pastGap(text, next + 1)
@@ -273,7 +282,7 @@ function endsItem({ text, budget }: TextReader, at: number, next: number, sign: 
 const isComment = (text: string, at: number, next: number): boolean =>
   text.startsWith('//', next) || text.startsWith('/*', next) || (text[next] === '#' && next > at + 1)
 
-/** An unmatched bracket closes something only at the end of a value. */
+/** Whether a value ends after this bracket. Only then can an unmatched bracket close something. */
 function isLast(text: string, at: number): boolean {
   const sign = signAt(text, pastSpaces(text, at + 1))
   return sign === '' || sign === ',' || sign === '}'

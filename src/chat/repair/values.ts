@@ -44,7 +44,7 @@ function readArray(reader: TextReader): unknown[] {
   readElements(reader, '[', {
     isEmpty: () => items.length === 0,
     isOver() {
-      // The next member of the surrounding object: this list lacks its closing bracket.
+      // If the next member of the surrounding object starts here, this list lacks its closing bracket.
       if (!open.includes('{') || !isQuotedKey(text, reader.at)) return false
       repairs.add('fixed brackets')
       return true
@@ -62,7 +62,7 @@ interface ContainerReader {
   isEmpty(): boolean
   /** Whether the container ends before this character, although its closing bracket is missing. */
   isOver(sign: string, separated: boolean): boolean
-  /** Returns false if the text ends before the value. */
+  /** Reads the next element. Returns false if the text ends before its value. */
   readNext(): boolean
 }
 
@@ -87,7 +87,8 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
     } else if (sign === ']' || sign === ')' || sign === '}') {
       if (separated && !isEmpty()) repairs.add('fixed commas')
       if (sign !== closer) repairs.add('fixed brackets')
-      // The other bracket closes the surrounding container, if there is one; otherwise it is a typo.
+      // The other kind of bracket closes the surrounding container, if there is one of that kind; otherwise it is a
+      // typo.
       if (sign !== otherCloser || !open.includes(otherOpener)) reader.at++
       break
     } else if (isOver(sign, separated)) break
@@ -100,13 +101,13 @@ function readElements(reader: TextReader, opener: Opener, { isEmpty, isOver, rea
   open.pop()
 }
 
-/** `ObjectId(`, `new Date(`, `Decimal(`: only the argument counts. */
+/** The start of a call such as `ObjectId(`, `new Date(` or `Decimal(`, of which only the argument is kept. */
 const call = /(?:new\s{1,4})?[A-Za-z_$][\w$.]{0,63}\(/y
 
 /** The prefix of a string in other languages: `u'…'`, `b"…"`, `rb'…'`. */
 const prefix = /[uUbBrRfF]{1,2}(?=["'])/y
 
-/** The text that a sticky pattern matches here; empty if it does not. */
+/** The text that a sticky pattern matches here; empty if the pattern does not match. */
 function matchAt(pattern: RegExp, text: string, at: number): string {
   pattern.lastIndex = at
   return pattern.exec(text)?.[0] ?? ''
@@ -127,7 +128,7 @@ export function readMembers(reader: TextReader, members: Members): Members {
   readElements(reader, '{', {
     isEmpty: () => Object.keys(members).length === 0,
     isOver(sign, separated) {
-      // The next item of the surrounding list: this object lacks its closing brace.
+      // If the next item of the surrounding list starts here, this object lacks its closing brace.
       const isNextItem = sign === '{' && separated && open.includes('[')
       if (isNextItem) repairs.add('fixed brackets')
       if (isNextItem || separated || !isProseLine(text, reader.at)) return isNextItem
@@ -139,7 +140,7 @@ export function readMembers(reader: TextReader, members: Members): Members {
   return members
 }
 
-/** Returns false if the text ends before the member's value. */
+/** Reads one member. Returns false if the text ends before its value. */
 function readMember(reader: TextReader, members: Members): boolean {
   const key = readKey(reader)
   skipGap(reader)
@@ -152,7 +153,7 @@ function readMember(reader: TextReader, members: Members): boolean {
   let value: unknown = null
   if (',;}])'.includes(sign)) reader.repairs.add('used null for a missing value')
   else value = readValue(reader, 'member')
-  // Like JSON.parse: `__proto__` is an ordinary name.
+  // As in JSON.parse, `__proto__` is an ordinary name.
   if (value !== undefined) setMember(members, key, value)
   return true
 }
@@ -186,7 +187,7 @@ function readKey(reader: TextReader): string {
   return key
 }
 
-/** `{{"a": 1}}`, as in templates. */
+/** Reads an object with doubled braces, as in templates: `{{"a": 1}}`. */
 function readDoubled(reader: TextReader): Members {
   reader.repairs.add('fixed brackets')
   const members = readObject(reader)

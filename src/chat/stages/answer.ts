@@ -7,22 +7,22 @@ import { createThinkingSplitter, type TextPart } from '../stream/thinking.ts'
 export interface StreamedAnswer {
   /** The whole text, without thinking. */
   readonly text: string
-  /** Text held back because it may be a call. */
+  /** Text that was not streamed because it may be a call. */
   readonly held: string
   readonly calls: readonly FunctionCall[]
   readonly reason: EndReason
 }
 
 interface StreamAnswerOptions {
-  /** Whether to hold back a text with this beginning until it is complete. */
+  /** Whether text with this beginning must be held back until it is complete. */
   readonly holds?: (beginning: string) => boolean
-  /** Separator before the text. */
+  /** Separator to emit before the text. */
   readonly before?: string
 }
 
 /**
- * Streams an unconstrained answer. Retries once if there was no output; if the model breaks off, the text so far is the
- * answer.
+ * Streams an unconstrained answer. If the model fails before any text, asks once more; if it fails later, the text so
+ * far is the answer.
  */
 export async function* streamAnswer(
   run: ChatRun,
@@ -63,7 +63,7 @@ function createAnswerSplitter({ holds = () => false, before = '' }: StreamAnswer
       if (part.kind === 'thinking') return [part]
       pieces.push(part.text)
       if (state === 'streamed') return [part]
-      // Whitespace does not show yet what follows.
+      // Leading whitespace does not show whether to hold the text back.
       if (state === 'held' || part.text.trim() === '') return []
       const beginning = pieces.join('')
       state = holds(beginning) ? 'held' : 'streamed'

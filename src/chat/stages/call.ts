@@ -7,12 +7,15 @@ import { splitThinking } from '../stream/thinking.ts'
 import type { ToolSet } from '../tool-set.ts'
 import { roundMessages } from './execute.ts'
 
-/** Calls, or a text answer if none is needed. */
+/** The calls, or a text answer if no call is needed. */
 export type CallStageResult =
   | { readonly calls: readonly ParsedCall[] }
   | { readonly answer: string; readonly reason: ChatOutcome['reason'] }
 
-/** Asks for calls to the selected tools, at most twice; `undefined` if there are none. */
+/**
+ * Asks for calls to the selected tools, at most twice; `undefined` if the model gave neither a valid call nor an
+ * answer.
+ */
 export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageResult | undefined> {
   const tools = toolSet.tools.map(({ callable }) => callable)
   const toolChoice = run.request.toolChoice === 'required' ? 'required' : 'auto'
@@ -33,13 +36,13 @@ export async function call(run: ChatRun, toolSet: ToolSet): Promise<CallStageRes
     if (parsed.some(({ problem }) => problem === undefined)) best = parsed
     if (!isLast) messages = [...messages, ...refused(parsed)]
   }
-  // The others get their problem as the result.
+  // Invalid calls among them are not run; their problem becomes the result.
   return best.length > 0 ? { calls: best } : undefined
 }
 
 const isAnswer = (text: string): boolean => text.trim() !== '' && !beginsLikeCalls(text)
 
-/** The calls with their problems as tool results. */
+/** The calls as messages, each with its problem as the tool result. */
 function refused(parsed: readonly ParsedCall[]): readonly ChatMessage[] {
   const wait = 'Not run yet: another call in this answer is invalid. Repeat this call together with the corrected one.'
   const ran = parsed.map(({ call, problem }) => ({ call, text: problem === undefined ? wait : `Error: ${problem}` }))

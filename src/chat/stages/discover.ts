@@ -7,7 +7,7 @@ import type { ChatRun } from '../chat-run.ts'
 import { questions } from '../conversation.ts'
 import { type ChatTool, catalogTool, clientTool, createToolSet, type ToolSet } from '../tool-set.ts'
 
-/** The candidate tools: the client's own, and the best of the caller's view. */
+/** The candidate tools: the client's own tools, and the best ones that the caller may see. */
 export async function discover(run: ChatRun): Promise<ToolSet> {
   const { access, request, signal, log } = run
   const own = (request.tools ?? []).flatMap((tool) => kept(clientTool(tool), tool.name))
@@ -16,7 +16,7 @@ export async function discover(run: ChatRun): Promise<ToolSet> {
   await waitFor(view.ready(), signal)
   const code = codePreset(run)
   const mayOffer = ({ name, entry }: Served): boolean =>
-    // Skip meta-tools, which the loop replaces. The client's tools take precedence.
+    // Skip meta-tools, because the loop does their work, and tools with the same name as one of the client's.
     entry.server !== 'toolway' && !taken.has(name) && (!isCode(entry) || code !== undefined) && isWanted(request, entry)
   const found = best(run, view, mayOffer)
   const served = found.flatMap((tool) => kept(catalogTool(tool, isCode(tool.entry) ? code : undefined), tool.name))
@@ -36,14 +36,14 @@ function best(run: ChatRun, view: View, mayOffer: (served: Served) => boolean): 
   const all = view.list('tool').filter(mayOffer)
   const { maxTools } = run.config
   if (all.length <= maxTools) return all
-  // Code execution is always useful, so search does not have to find it.
+  // Always include code execution: it is useful for questions for which search does not find it.
   const always = all.filter(({ entry }) => isCode(entry))
   const names = new Set(all.map(({ name }) => name))
   const limit = maxTools + (view.list('tool').length - all.length)
   const found = searchAll(questions(run.messages), (query) =>
     view.search(query, { limit }).tools.filter(({ name }) => names.has(name)),
   )
-  // Search misses synonyms ("how warm" means temperature), so fill up with tools of every server.
+  // Search misses synonyms ("how warm" means temperature), so fill the list up with tools of every server.
   const others = inTurns(Map.groupBy(all, ({ entry }) => entry.server).values())
   return byName([...always, ...found, ...others]).slice(0, maxTools)
 }
@@ -61,11 +61,11 @@ function codePreset({ config, request }: ChatRun): Record<string, unknown> | und
   return { environment: options.environment ?? environment, timeout_ms: options.timeoutMs ?? timeout }
 }
 
-/** Number of user messages to search with. */
+/** How many of the user's messages to search with. */
 const maxMessages = 3
 
 /**
- * Searches with the latest user messages, since "and in Rome?" says little alone. Results for the last message come
+ * Searches with the user's latest messages, because "and in Rome?" says little alone. Results for the last message come
  * first.
  */
 export const searchAll = <Found extends Named>(
@@ -77,12 +77,12 @@ interface Named {
   readonly name: string
 }
 
-/** Removes duplicates, keeping the first position. */
+/** Removes duplicate names; each keeps its first position. */
 const byName = <Found extends Named>(found: readonly Found[]): readonly Found[] => [
   ...new Map(found.map((one) => [one.name, one])).values(),
 ]
 
-/** Round-robin over the lists. */
+/** The items of all lists: first those at the first position of each list, then those at the second, and so on. */
 function inTurns<Item>(lists: Iterable<readonly Item[]>): readonly Item[] {
   const places = [...lists].flatMap((list) => list.map((item, place) => ({ item, place })))
   return places.sort((one, other) => one.place - other.place).map(({ item }) => item)

@@ -16,13 +16,13 @@ export interface CallResult {
   readonly call: ParsedCall['call']
   readonly text: string
   readonly isError: boolean
-  /** Added to the result for the model. */
+  /** A hint that is added to the result for the model. */
   readonly hint?: string
 }
 
 /**
- * Runs calls in parallel through the pipeline and reports them as they happen; returns results in call order. Failures
- * and invalid calls become results (S5).
+ * Runs calls in parallel through the pipeline and reports them as they happen; returns the results in call order.
+ * Failures and invalid calls also become results (S5).
  */
 export async function* execute(
   run: ChatRun,
@@ -70,7 +70,7 @@ export async function* execute(
   return calls.map((call) => ran.get(call) as CallResult)
 }
 
-/** Never rejects: failures are results for the model. */
+/** Runs one call. Never rejects: a failure becomes a result for the model. */
 async function runCall(run: ChatRun, { json }: ParsedCall, { entry }: Served): Promise<Omit<CallResult, 'call'>> {
   const { access, request, signal, config, log } = run
   const approval = approvalRule(config.approve, entry)
@@ -113,7 +113,8 @@ export const roundMessages = (
 ]
 
 /**
- * The result as text for the model: text content, or structured content if there is none; other content is described.
+ * The result as text for the model: its text content, or the structured content if there is no text. Other content is
+ * described.
  */
 export function resultText({ body, isError }: Result, maxBytes: number): string {
   const { content, structuredContent } = body.exact
@@ -125,7 +126,7 @@ export function resultText({ body, isError }: Result, maxBytes: number): string 
   return truncateText(isError ? asError(whole) : whole, maxBytes)
 }
 
-/** A failed call as text for the model. Internal errors are only logged. */
+/** A failed call as text for the model. The cause of an internal error is only logged. */
 export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: number): string {
   if (thrown instanceof ServerError)
     return truncateText(asError(asText(thrown.error.value.message) ?? 'no reason given'), maxBytes)
@@ -134,10 +135,10 @@ export function failureText(thrown: unknown, log: Log, tool: string, maxBytes: n
   return asError(error.message)
 }
 
-/** Makes failures obvious to the model. */
+/** Starts a text with "Error", so that the model notices the failure. */
 const asError = (text: string): string => (/^error\b/i.test(text) ? text : `Error: ${text}`)
 
-/** Servers may send anything in place of a string. */
+/** A value as text, because servers may send anything in place of a string. */
 const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : JSON.stringify(value))
 
 /** The text of a part; undefined if it is not text. */

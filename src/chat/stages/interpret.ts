@@ -21,7 +21,7 @@ export async function* interpret(run: ChatRun, conversation: readonly ChatMessag
       if (run.signal.aborted) throw error
       if (streamed.text === '' && !isRetryable(error)) break
     }
-    // Streamed text cannot be taken back and must not be repeated.
+    // Text that was streamed cannot be taken back, and a second attempt would repeat it.
     if (streamed.text !== '') {
       run.note('The model stopped while summarizing the results; the raw results follow.')
       yield rawResults(conversation, true)
@@ -68,9 +68,9 @@ async function* attempt(
   return read
 }
 
-/** The rest of the answer after what was streamed, or what is wrong with it. */
+/** The part of the answer that was not streamed yet, or what is wrong with the answer. */
 function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): FinalText | UnusableAnswer {
-  // A refusal is plain text.
+  // A filtered answer is plain text, not JSON.
   if (reason === 'filtered') return { rest: streamed === '' ? text : '', reason }
   const isText = (content: unknown): content is string => typeof content === 'string' && content.trim() !== ''
   const accepts = ({ content }: Readonly<Record<string, unknown>>) => isText(content)
@@ -90,7 +90,7 @@ function readFinal({ text, reason, restore }: ModelAnswer, streamed: string): Fi
 const controls = /[\0-\x08\x0e-\x1f\ufffd]/
 const notProse = /^(?:null|true|false|none|undefined)$|"content"\s*:/i
 
-/** A plain-text answer instead of the object; undefined if it is broken JSON or noise. */
+/** The answer of a model that wrote plain text instead of the object; undefined if it is broken JSON or noise. */
 function proseIn(text: string): string | undefined {
   const prose = splitThinking(text).text.trim()
   const isProse = /\p{L}{2}/u.test(prose) && !beginsLikeCalls(prose) && !prose.startsWith('"')
@@ -101,7 +101,7 @@ type StreamEvent = Extract<ChatEvent, { kind: 'text' | 'thinking' }>
 
 const thoughtsOnly = (delta: Delta): readonly StreamEvent[] => (delta.kind === 'thinking' ? [delta] : [])
 
-/** What can be streamed: thinking, and text as far as it is certain. */
+/** Turns deltas into events that can be streamed: thinking, and text as far as it is certain. */
 function createFollower(): (delta: Delta) => readonly StreamEvent[] {
   const splitter = createThinkingSplitter()
   const reader = createContentReader()
@@ -113,7 +113,7 @@ function createFollower(): (delta: Delta) => readonly StreamEvent[] {
   }
 }
 
-/** Bytes per result. */
+/** Maximum size of each raw result, in bytes. */
 const maxOfEach = 8 * 1024
 
 /** The raw tool results, for when the model cannot summarize them (S5). */

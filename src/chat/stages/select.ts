@@ -14,7 +14,7 @@ export async function select(run: ChatRun, toolSet: ToolSet): Promise<ToolSet | 
     const answer = await collectAnswer(run.ask({ messages, constraint: { name: 'tool_selection', schema } }))
     const { tools, problem } = readSelection(answer, toolSet)
     if (problem === undefined) return createToolSet(tools)
-    // Use the valid part of the selection.
+    // After the last attempt, use the valid part of the selection.
     if (isLast) return tools.length > 0 ? createToolSet(tools) : undefined
     messages = [...messages, ...correctionMessages(answer.text, problem)]
   }

@@ -11,8 +11,9 @@ type State = 'before object' | 'before key' | 'key' | 'before colon' | 'before v
 const key = '"content"'
 
 /**
- * Returns the text of the first member if it is `content`, as far as it is certain; nothing after the first unexpected
- * character. The result is always a prefix of the final text. Incomplete escapes and surrogate pairs are held back.
+ * Reads the text of the first member if that is `content`, as far as the text is certain, and stops at the first
+ * unexpected character. All pieces together are always a prefix of the final text. Incomplete escapes and surrogate
+ * pairs are held back.
  */
 export function createContentReader(): ContentReader {
   let state: State = 'before object'
@@ -30,7 +31,7 @@ export function createContentReader(): ContentReader {
       state = 'over'
       return paired('')
     }
-    // A raw control character is invalid JSON.
+    // Stop at a raw control character, which is invalid in JSON.
     if (character < ' ') return stop()
     return paired(character)
   }
@@ -51,7 +52,7 @@ export function createContentReader(): ContentReader {
     return paired(unit)
   }
 
-  /** Holds back a high surrogate until the next unit. */
+  /** Holds back a high surrogate until the next UTF-16 unit arrives. */
   const paired = (unit: string): string => {
     const certain = highSurrogate + unit
     highSurrogate = ''

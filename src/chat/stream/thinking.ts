@@ -3,10 +3,10 @@ export interface TextPart {
   readonly text: string
 }
 
-/** Separates thinking that the server left in the text. */
+/** Separates thinking from the answer, for servers that leave it in the text. */
 export interface ThinkingSplitter {
   push(piece: string): readonly TextPart[]
-  /** The text held back, at the end of the answer. */
+  /** The text that was still held back at the end of the answer. */
   end(): readonly TextPart[]
 }
 
@@ -15,7 +15,7 @@ const closing = '</think>'
 /** Stop looking for thinking after this much whitespace. */
 const maxBlank = 1_024
 
-/** Only recognizes thinking at the start of an answer; later tags may be quotes. */
+/** Creates a splitter. It recognizes thinking only at the start of an answer, because later tags may be quotes. */
 export function createThinkingSplitter(): ThinkingSplitter {
   let state: 'beginning' | 'thinking' | 'after' | 'text' = 'beginning'
   let kept = ''
@@ -62,14 +62,14 @@ export function createThinkingSplitter(): ThinkingSplitter {
   }
 }
 
-/** The length of the text's end that may be the start of a tag. */
+/** How many characters at the end of the text may be the start of a tag. */
 function overlap(text: string, mark: string): number {
   for (let length = Math.min(text.length, mark.length - 1); length > 0; length--)
     if (text.endsWith(mark.slice(0, length))) return length
   return 0
 }
 
-/** The same for a complete text. */
+/** Separates thinking from a complete text. */
 export function splitThinking(whole: string): { readonly text: string; readonly thinking: string } {
   const splitter = createThinkingSplitter()
   const parts = [...splitter.push(whole), ...splitter.end()]

@@ -20,7 +20,7 @@ async function requestAnswer(
   signal: AbortSignal,
   onEvent: (event: ChatEvent, id: string) => void,
 ) {
-  // Joins the calls of an answer in audit and traces.
+  // The id links the calls of one answer in the audit log and in traces.
   const id = `chat-${randomUUID().slice(19)}`
   let content = ''
   let end: ChatEnd | undefined
@@ -38,7 +38,7 @@ async function requestAnswer(
   return { id, content, end, calls: [...calls.values()] }
 }
 
-/** Answers one message: as streamed text, as one JSON document, or as events, one per line. */
+/** Answers one message: as streamed text, as one JSON document, or as one JSON event per line. */
 export async function answerOnce(
   shell: Shell,
   context: ChatContext,
@@ -84,7 +84,7 @@ export async function printAnswer(
 /** A high surrogate whose low surrogate is in the next piece. */
 const half = /[\ud800-\udbff]$/
 
-/** Control characters are removed for a terminal; a pipe gets every byte. */
+/** Writes the pieces of an answer. Control characters are removed on a terminal; a pipe gets every byte. */
 function createTyping(stdout: Stream) {
   const clean = stdout.isTTY ? printable : (text: string) => text
   let kept = ''

@@ -15,7 +15,7 @@ export interface ChatCommandOptions extends CommonOptions, Pick<ChatPreferences,
   readonly system?: string
   /** False with --no-tools. */
   readonly tools: boolean
-  /** With --json: events as they come instead of one document. */
+  /** With --json: prints events as they arrive instead of one document at the end. */
   readonly stream?: boolean
   readonly wait: number
 }
@@ -28,7 +28,7 @@ export async function chat(shell: Shell, words: readonly string[], options: Chat
   return await talk(shell, gateway, message, options)
 }
 
-/** Without a message it is a conversation. */
+/** Answers the message; without one, starts a conversation. */
 export async function talk(
   shell: Shell,
   gateway: Pick<Gateway, 'localAs'> & { readonly chat?: Chat | undefined },
@@ -49,7 +49,10 @@ export async function talk(
 
 const howToPass = 'Write it after the command, or pipe it in.'
 
-/** `-` stands for standard input, and so does no word at all in a pipe. */
+/**
+ * Reads the message from the words, in which `-` stands for standard input. Without words, reads standard input;
+ * undefined if that is a terminal.
+ */
 async function readMessage(
   shell: Shell,
   words: readonly string[],
@@ -75,7 +78,7 @@ function requireModel(chat: Chat | undefined, model: string | undefined): Chat {
   throw new UsageError(`There is no model "${model}"${didYouMean(model, known)}`, `Models: ${known.join(', ')}.`)
 }
 
-/** Opens the input for one question only. */
+/** Asks a question. The input is open only while the question is asked. */
 const questionAt =
   ({ stdin, stderr }: Shell): AskPerson =>
   async (question, signal) => {

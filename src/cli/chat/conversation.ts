@@ -24,7 +24,7 @@ export async function converse(
     if (answering) answering.abort(new ToolwayError('CANCELLED', 'Stopped.'))
     else lines.close()
   })
-  // Answers to questions do not belong into the input history.
+  // Keep answers to questions out of the input history.
   let questioned = false
   lines.on('history', (entries: string[]) => {
     if (questioned) entries.shift()
@@ -54,7 +54,7 @@ export async function converse(
   interrupted.throwIfAborted()
   return exit.ok
 
-  /** The conversation with the answer to the last message; without that message if it failed. */
+  /** Returns the conversation with the answer to its last message, or without that message if the answer failed. */
   async function answer(messages: ChatMessage[]): Promise<ChatMessage[]> {
     answering = new AbortController()
     const signal = AbortSignal.any([interrupted, answering.signal])

@@ -81,10 +81,10 @@ export async function addServer(
   return exit.ok
 }
 
-/** Keys that the command line sets. */
+/** Settings that the command line can set. */
 const ownKeys = ['command', 'args', 'env', 'url', 'transport', 'headers', 'cwd']
 
-/** Settings of the replaced server that the new one does not have. */
+/** Settings of the replaced server that the new definition does not have. */
 const settingsLost = ({ servers }: ConfigFile, { name, definition }: PlannedServer): string[] =>
   Object.keys(servers.get(name) ?? {}).filter((key) => !ownKeys.includes(key) && !Object.hasOwn(definition, key))
 
@@ -100,7 +100,7 @@ function requireValidName(name: string): void {
 
 const isUrl = (word: string): boolean => /^[a-z][a-z\d+.-]*:\/\//i.test(word)
 
-/** A URL, or a command with its arguments. */
+/** The definition of a server, from a URL or from a command with its arguments. */
 function definitionOf([first = '', ...rest]: readonly string[], options: AddOptions): ServerDefinition {
   const { transport, env, header } = options
   const explicit = transport && { transport }
@@ -136,7 +136,7 @@ function parseHeader(text: string): [string, string] {
   return [name, value.trim()]
 }
 
-/** Plans where the secrets go and what the file will contain, and checks the result. */
+/** Plans where the secrets are stored and what the file will contain, and checks the result. */
 async function planAddition(shell: Shell, file: ConfigFile, name: string, definition: ServerDefinition) {
   const origin = { path: join(shell.cwd, 'toolway'), scope: 'user' as const }
   const found = adaptServer({ name, definition, key: '', impliedFolder: shell.cwd, problems: [] }, origin, file.path)
@@ -146,18 +146,18 @@ async function planAddition(shell: Shell, file: ConfigFile, name: string, defini
   const comment = waits ? disabledReason(server.waiting) : undefined
   const fileWith = (one: ServerDefinition): string =>
     withServer(file, { name, definition: kindOf(file.path) ? typed(one) : one, comment })
-  // The secret files do not exist yet, so check the definition with its secrets.
+  // The secret files do not exist yet, so check a definition that contains the secrets themselves.
   await requireValid(file, name, fileWith({ ...found.definition, ...(waits && { disabled: true }) }))
   return { server, prepared, after: fileWith(server.definition) }
 }
 
-/** A new YAML file starts from the commented starter. */
+/** The file with the server added. A new YAML file starts from the commented starter. */
 function withServer({ before, path, named, text }: ConfigFile, server: NewServer): string {
   if (!before.bytes && /\.ya?ml$/.test(path)) return starterWith(serversBlock([server]))
   return editText(named, () => text.set(server))
 }
 
-/** Clients need a `type` for URLs. */
+/** Adds the `type` that clients need for URLs. */
 function typed({ transport, ...rest }: ServerDefinition): ServerDefinition {
   if (rest.url === undefined) return rest
   return { type: transport ?? (/\/sse\/?$/.test(String(rest.url)) ? 'sse' : 'http'), ...rest }

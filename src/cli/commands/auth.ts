@@ -110,13 +110,13 @@ function unnamed({ config: { mcpServers } }: LoadedConfig, command: string): Usa
   return new UsageError('Specify the server to sign in to.', `${which} \`${command} auth --list\` lists the grants.`)
 }
 
-/** What opens an address, by system; each takes it as one argument, with no shell in between. */
+/** The program that opens an address, by system. It gets the address as one argument, without a shell in between. */
 const programs: Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],
 }
 
-/** Opens the page in a browser. A failure is ignored: the address was printed as well. */
+/** Opens the page in a browser. A failure is ignored, because the address is also printed. */
 function openBrowser(url: string): void {
   const [program, ...args] = programs[process.platform] ?? ['xdg-open']
   if (!/^https?:/.test(url)) return
@@ -156,7 +156,7 @@ const asJson = ({ expiresAt, grantedAt, ...grant }: KeptGrant) => ({
 
 /** Reads the redirect address that the user pastes when the browser runs on another machine. */
 interface Pasting extends Disposable {
-  /** Aborted by Ctrl+C: readline receives it instead of a signal. */
+  /** Aborted by Ctrl+C, which readline receives as a key instead of a signal. */
   readonly left: AbortSignal
   /** Starts reading lines; each valid address is sent to our redirect endpoint, which checks it. */
   begin(signInUrl: string): void
@@ -183,7 +183,7 @@ function createPasting(shell: Shell, output: Output): Pasting {
   }
 }
 
-/** Whether the redirect endpoint accepted it. */
+/** Whether the redirect endpoint accepted the pasted address. */
 async function isTaken(line: string, redirect: URL): Promise<boolean> {
   const { search } = URL.canParse(line.trim()) ? new URL(line.trim()) : { search: '' }
   if (search === '') return false

@@ -63,7 +63,7 @@ export async function callTool(shell: Shell, name: string, words: string[], opti
   }
 }
 
-/** The terminal shows progress, but cannot answer sampling or elicitation requests. */
+/** The caller at the terminal, which shows progress but cannot answer sampling or elicitation requests. */
 const peerFor = (name: string, progress: ProgressLine): Peer => ({
   rounds: false,
   logLevel: undefined,
@@ -86,7 +86,9 @@ async function writeBlob(body: ResultBody, file: string | undefined, { cwd }: Sh
   return `Wrote ${file} (${blob.mimeType}, ${sizeText(blob.bytes.length)}).`
 }
 
-/** Writes the original bytes: parsing could change large numbers. */
+/**
+ * Prints a result as JSON. Without a terminal these are the original bytes, because parsing could change large numbers.
+ */
 function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Output): void {
   if (terminal) value(body.exact)
   else stdout.write(Buffer.concat([body.bytes, Buffer.from('\n')]))
@@ -95,13 +97,13 @@ function printJson({ body }: Result, { stdout }: Shell, { terminal, value }: Out
 function printText({ body, isError }: Result, { terminal, print, note }: Output): void {
   const text = resultText(body.exact)
   if (isError) note(printable(text))
-  // Control characters are removed only for a terminal.
+  // Remove control characters only for a terminal.
   else if (text !== '') print(terminal ? printable(text) : text)
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-/** Non-text content of a result. */
+/** The binary data of a content part, if it has any. */
 function blobOf(part: Content) {
   const holder = part.type === 'resource' ? asRecord(part.resource) : part
   const data = textOf(part.type === 'resource' ? holder.blob : part.data)

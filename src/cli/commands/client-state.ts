@@ -46,7 +46,7 @@ export async function listClients(shell: Shell, options: CommonOptions): Promise
   return exit.ok
 }
 
-/** The state of a client of this user. */
+/** Whether and how a client of this user is connected. */
 export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientState> {
   const { path } = await fileOf(client, hostEnvironment(shell), 'user')
   const known = { client, name: clientLabels[client], file: path, way: null, servers: 0, problem: null }
@@ -67,7 +67,7 @@ export async function stateOf(client: ClientKind, shell: Shell): Promise<ClientS
 
 export const hostEnvironment = ({ env, cwd }: Shell): HostEnvironment => ({ env, cwd, platform: process.platform })
 
-/** Backups are in the user's state folder, independent of the configuration. */
+/** The backups of client files, in the user's state folder, independent of the configuration. */
 export function connectionsOf({ env }: Shell): ConnectionBackups {
   const state = join(folder(env.XDG_STATE_HOME, join(homeOf(env), '.local', 'state')), 'toolway')
   return createConnectionBackups(join(state, 'clients'), () => systemClock.now())

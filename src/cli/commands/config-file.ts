@@ -23,17 +23,17 @@ export interface EditConfigOptions extends CommonOptions {
 /** The one file that a command edits. */
 export interface ConfigFile {
   readonly path: string
-  /** As shown to the user. */
+  /** The path as shown to the user. */
   readonly named: string
   readonly before: FileSnapshot
   readonly text: ServersText
-  /** Its servers, parsed. */
+  /** The servers that the file defines. */
   readonly servers: ReadonlyMap<string, ServerDefinition>
   /** Problems of the whole configuration if this file contained `text`. */
   problemsWith(text: string): Promise<readonly ConfigProblem[]>
 }
 
-/** The file that was named, else the one that would be loaded, else a new one in this folder. */
+/** Opens the file to edit: the one that was named, else the one that would be loaded, else a new one in this folder. */
 export async function openConfig(shell: Shell, { config = [] }: CommonOptions): Promise<ConfigFile> {
   const { env, cwd } = shell
   const [found, ...others] = (await locate(config, env, cwd, homeOf(env))).paths
@@ -51,7 +51,7 @@ export async function openConfig(shell: Shell, { config = [] }: CommonOptions): 
       `\`${commandName(env)} import ${named}\` imports its servers; name another file with --config.`,
     )
   }
-  // Files that were found automatically are trusted less than named ones.
+  // Pass only paths that the user named: files that are found automatically are trusted less.
   const paths = found === undefined ? [path] : config
   return {
     path,
@@ -78,7 +78,7 @@ async function serversIn({ path, bytes }: FileSnapshot, { env }: Shell) {
   return { servers: new Map(servers.map(({ name, definition }) => [name, definition])), dialect }
 }
 
-/** Throws if the change would cause new problems in the configuration. */
+/** Throws if the change would cause problems that the configuration does not have yet. */
 export async function refuseWorse({ before, problemsWith }: ConfigFile, text: string): Promise<void> {
   const problems = await problemsWith(text)
   if (problems.length === 0) return
@@ -95,7 +95,7 @@ export const writeConfig = async ({ before }: Pick<ConfigFile, 'before'>, after:
   await replaceFile(before, Buffer.from(before.mark + after))
 }
 
-/** Secret files of a server that are unused once it is replaced by `now` or removed. */
+/** Secret files of a server that nothing uses once the server is replaced by `now` or removed. */
 export function secretsLeft({ servers }: ConfigFile, name: string, now?: ServerDefinition): string[] {
   const others = [...servers].filter(([other]) => other !== name)
   const used = new Set(filesIn([now, ...others]))
@@ -141,10 +141,10 @@ telemetry:
   log: info                # debug | info | warn | error
 `
 
-/** What `init` writes if it finds no servers: valid as it is. */
+/** The configuration that `init` writes if it finds no servers. It is valid as it is. */
 export const starter = head + example + tail
 
-/** With these lines under `mcpServers`. */
+/** The starter with these lines under `mcpServers`. */
 export const starterWith = (servers: string): string =>
   `${head}# The servers behind Toolway. \`toolway add\` and \`toolway import FILE\` add more here.\nmcpServers:\n${servers}\n${tail}`
 
@@ -155,7 +155,7 @@ export async function readConfigFile(path: string, named: string): Promise<FileS
   return target.bytes ? target : { ...target, mode: 0o644 }
 }
 
-/** Plans to add servers to a YAML file, in which comments are kept. */
+/** Plans to add servers to a YAML file, whose comments are kept. */
 export async function planServers(
   shell: Shell,
   { path, named }: { readonly path: string; readonly named: string },

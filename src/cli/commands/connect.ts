@@ -59,7 +59,7 @@ export async function connect(shell: Shell, name: string | undefined, options: C
   return changes && !options.dryRun && backup === undefined ? exit.failed : exit.ok
 }
 
-/** Our configuration is written first, so that a server is always in at least one file. */
+/** Writes both files. Our configuration is written first, so that a server is always in at least one of them. */
 async function write({ file, before, after, move }: Edit, shell: Shell): Promise<string> {
   await move.write()
   return (await connectionsOf(shell).write(file.client, before, after)).backup
@@ -108,7 +108,7 @@ const asJson = ({ file, way, entry, move }: Edit) => ({
   kept: move.kept,
 })
 
-/** Restores a client's file exactly as it was before it was connected. */
+/** Restores a client's file exactly as it was before the client was connected. */
 async function undo(shell: Shell, { client, path }: ClientFile, force: boolean, output: Output): Promise<ExitCode> {
   const { restored, forced, kept } = await connectionsOf(shell).undo(client, path, force)
   if (output.json) {
@@ -126,17 +126,17 @@ interface Edit {
   readonly file: ClientFile
   readonly before: FileSnapshot
   readonly after: string
-  /** Absent if our entry is removed. */
+  /** How the client connects; absent if our entry is removed. */
   readonly way?: ClientTransport
   readonly entry?: object
   readonly move: ServerMove
-  /** The servers in the file, whose secrets must not be shown. */
+  /** The servers in the client's file; their secrets must not be shown. */
   readonly servers: readonly ServerDefinition[]
-  /** Variables that our configuration uses; the client's environment may lack them. */
+  /** Variables that our configuration uses. The client may start Toolway without them. */
   readonly variables: readonly string[]
 }
 
-/** The file with our entry in it. */
+/** Plans the edit that adds our entry to the file. */
 async function connected(file: ClientFile, shell: Shell, options: ConnectOptions): Promise<Edit> {
   const { client, path } = file
   const loaded = await load(shell, options)
@@ -159,7 +159,7 @@ async function connected(file: ClientFile, shell: Shell, options: ConnectOptions
   }
 }
 
-/** The file without our entry. */
+/** Plans the edit that removes our entry from the file. */
 async function disconnected(file: ClientFile, shell: Shell): Promise<Edit> {
   const before = await readSnapshot(file.path)
   const text = textOf(file, before, shell)
@@ -178,7 +178,10 @@ async function disconnected(file: ClientFile, shell: Shell): Promise<Edit> {
 const textOf = ({ client, path }: ClientFile, { text }: FileSnapshot, shell: Shell): ClientText =>
   editText(shortPath(path, shell), () => clientText(client, path, text))
 
-/** The newer form of OpenCode, which has its servers one level deeper, does not know `enabled`. */
+/**
+ * Adapts the entry to the file: in its newer format, OpenCode has the servers one level deeper and does not know
+ * `enabled`.
+ */
 function fitting(entry: { enabled?: unknown }, { path }: ClientText): object {
   const { enabled: _, ...rest } = entry
   return path.length > 1 ? rest : entry
@@ -193,7 +196,7 @@ function refuseOwnFile({ files }: LoadedConfig, { path, client }: ClientFile, sh
   )
 }
 
-/** Variables that every program gets. */
+/** Variables that every program gets from the system. */
 const everywhere = ['HOME', 'PATH', 'USER', 'LOGNAME', 'SHELL', 'TMPDIR', 'USERPROFILE', 'APPDATA']
 
 async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<string[]> {
@@ -205,10 +208,10 @@ async function variablesOf({ files }: LoadedConfig, { env }: Shell): Promise<str
 /** The variable from which clients read the token. */
 const tokenVariable = 'TOOLWAY_TOKEN'
 
-/** The file of the running program: `toolway` may not be in the client's PATH. */
+/** The file of the running program, because `toolway` may not be in the client's PATH. */
 const main = fileURLToPath(moduleFile('cli/main'))
 
-/** All paths are absolute: the client's working folder and PATH are unknown. */
+/** The entry for stdio. All its paths are absolute, because the client's working folder and PATH are unknown. */
 function stdio({ files }: LoadedConfig, { agent }: ConnectOptions): ClientTransport {
   if (files.length === 0) {
     throw new UsageError(
@@ -230,9 +233,9 @@ async function http({ config }: LoadedConfig, { agent, withToken, dryRun }: Conn
   const headers: Record<string, string> = agent === undefined ? {} : { 'Toolway-Agent': agent }
   const { token } = config.auth
   if (token === 'none') return { kind: 'http', url, headers }
-  // A token from the configuration is in no file that the client could read.
+  // Only a generated token is in a file that the client can read.
   const file = token === 'generated' ? join(config.stores.common, 'token') : undefined
-  // Generate the token now so that the file exists, but not for a dry run.
+  // Create the token now so that its file exists, except in a dry run.
   const kept = file !== undefined && (withToken || !dryRun) ? await keptToken(config.stores.common) : token
   return { kind: 'http', url, headers, token: { variable: tokenVariable, file, literal: withToken ? kept : undefined } }
 }

@@ -67,7 +67,7 @@ export async function importServers(shell: Shell, file: string, options: ImportO
   return added.length > 0 && !written && !dryRun ? exit.failed : exit.ok
 }
 
-/** A client's file that is not the user's belongs to a project. */
+/** Whose servers a file contains. A client's file at an unknown path belongs to a project. */
 function scopeOf(path: string, shell: Shell): ClientFile['scope'] {
   const known = clientFiles(hostEnvironment(shell)).find((file) => file.path === path)
   return known?.scope ?? (kindOf(path) ? 'project' : 'user')

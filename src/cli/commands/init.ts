@@ -39,7 +39,7 @@ interface InitOptions extends CommonOptions {
   readonly secrets: SecretStorage
 }
 
-/** Writes a configuration with the servers of all clients on this machine, or a starter where there are none. */
+/** Writes a configuration with the servers of all clients on this machine, or a starter if there are none. */
 export async function init(shell: Shell, options: InitOptions): Promise<ExitCode> {
   const { output: file, force, json, dryRun } = options
   if (!/\.ya?ml$/.test(file)) throw new UsageError(`The configuration is YAML, so ${file} must end in .yaml.`)
@@ -76,7 +76,7 @@ export async function init(shell: Shell, options: InitOptions): Promise<ExitCode
   return exit.ok
 }
 
-/** Keep a backup: the replaced file may be the only copy of the user's servers. */
+/** Saves a backup, because the replaced file may be the only copy of the user's servers. */
 async function keepOld(before: FileSnapshot, path: string, { note }: Output): Promise<void> {
   await replaceFile({ ...(await readSnapshot(path)), mode: before.mode }, before.bytes ?? Buffer.alloc(0))
   note(`The old file was saved as ${path}.`)

@@ -57,7 +57,7 @@ function print(keys: readonly ListedKey[], output: Output): void {
   ])
 }
 
-/** Warns about unknown agents now: later the key would just be refused. */
+/** Warns about unknown agents when the key is created: later, requests would just be refused. */
 function warnOfAgents(agents: readonly string[], config: Config, output: Output): void {
   const known = Object.keys(config.agents)
   for (const agent of new Set(agents)) {
@@ -90,7 +90,7 @@ function notInFile(id: string, config: Config, keys: readonly StoredKey[]): Usag
   return new UsageError(`There is no key ${id}${didYouMean(id, others)}`)
 }
 
-/** A problem with the key file becomes a UsageError. */
+/** Changes the key file. A problem with it becomes a UsageError. */
 const changeKeys = (config: Config, change: Parameters<typeof changeKeyFile>[1]): Promise<void> =>
   changeKeyFile(config.stores.path, change).catch((error) => {
     throw error instanceof KeyFileProblem ? new UsageError(`${error.message}.`) : error

@@ -12,16 +12,16 @@ import { homeOf } from '../../core/home.ts'
 import { findSecrets } from '../find-secrets.ts'
 import { type Output, type Shell, shortPath, tildePath } from '../kit.ts'
 
-/** Secrets are stored in private files, or replaced by variables that the user sets. */
+/** Where secrets go: into private files, or into variables that the user sets. */
 export type SecretStorage = 'file' | 'env'
 
 /** A planned import that is not written yet. */
 export interface PreparedImport extends ImportPlan {
-  /** Writes the secrets; the configuration refers to them. */
+  /** Writes the secret files that the new configuration refers to. */
   writeSecrets(): Promise<void>
   /** Folder of the secret files, as shown to the user. */
   readonly secretsFolder: string
-  /** Required variables that are not set. */
+  /** Variables that the servers require but that are not set. */
   readonly unset: readonly string[]
 }
 
@@ -48,7 +48,7 @@ export async function prepareImport(
   }
 }
 
-/** Files that a server refers to and that cannot be read. */
+/** Files that a server refers to but that cannot be read. */
 function missingFiles(definition: ServerDefinition, home: string): string[] {
   const absolute = (path: string) => inHome(path, home) ?? path
   const { envFile } = definition
@@ -60,7 +60,7 @@ function missingFiles(definition: ServerDefinition, home: string): string[] {
   ].map((path) => `the file ${tildePath(path, home)}`)
 }
 
-/** A server to write, with a comment on where it comes from and what it waits for. */
+/** A server as it is written, with a comment on where it comes from and why it is disabled. */
 export const asWritten = ({ name, definition, origins, waiting }: PlannedServer): NewServer => ({
   name,
   definition,

@@ -33,9 +33,9 @@ interface ServeOptions extends CommonOptions {
 export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCode> {
   const worker = currentWorker(shell.env)
   if (!worker && (options.workers ?? 1) > 1) return serveWithWorkers(shell, options)
-  // Loaded lazily: the primary process only supervises workers and stays small.
+  // Load the gateway only here: the primary process supervises workers without it and stays small.
   const { openWatching } = await import('../open.ts')
-  // Loading takes seconds on a busy machine; the primary process may have exited since.
+  // Loading takes seconds on a busy machine, and the primary process may have exited meanwhile.
   if (worker?.stopped.aborted) return exit.failed
   await using gateway = await openWatching(shell, options, {
     change: (config) => listeningOn(config, options),
@@ -43,7 +43,7 @@ export async function serve(shell: Shell, options: ServeOptions): Promise<ExitCo
     shared: worker?.shared,
   })
   using _releasing = releaseWhenIdle(systemClock)
-  // A worker may listen only when the primary process allows it; do not wait if that has exited.
+  // A worker may listen only when the primary process allows it. Stop waiting if the primary process exits.
   const listening = gateway.listen()
   const server = await (worker ? Promise.race([listening, worker.gone]) : listening)
   if (server === undefined) return exit.failed
@@ -78,13 +78,13 @@ async function serveWithWorkers(shell: Shell, options: ServeOptions): Promise<Ex
   return code as ExitCode
 }
 
-/** Time for clients to use their open connections once more and get the order to reconnect. */
+/** Time during which clients can use their open connections once more and are told to reconnect. */
 const leaveMs = 2_000
 
-/** Servers that do not exit are killed before this. */
+/** Time within which servers that do not exit are killed. */
 const killAfterMs = 15_000
 
-/** Printed at the start; a worker sends it to the primary process. */
+/** What is printed at the start. A worker sends it to the primary process. */
 interface StartFacts {
   readonly port: number
   readonly token: string | null
@@ -118,7 +118,7 @@ function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: stri
     servers: Object.values(loaded.config.mcpServers).filter(({ disabled }) => !disabled).length,
     nativeTools: servers().find(({ name }) => name === 'native')?.tools ?? 0,
     metaTools: toolsOf('toolway'),
-    // Keep the operator's own token out of service logs.
+    // Keep a token that the operator configured out of service logs.
     token: token === undefined || tokenGenerated || stderr.isTTY ? token : 'YOUR_TOKEN',
     tokenGenerated,
     files: loaded.files.map(({ path }) => relativeTo(path, cwd)),
@@ -128,7 +128,7 @@ function bannerFacts({ loaded, token, view, local, servers }: Gateway, url: stri
 
 const indented = (text: string): string => text.replace(/^/gm, '    ')
 
-/** Where it listens, what it serves, and how to connect a client. */
+/** The text printed at the start: where the gateway listens, what it serves, and how to connect a client. */
 export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): string {
   const { url, token, files } = facts
   const { origin } = new URL(url)
@@ -138,7 +138,7 @@ export function banner(facts: ReturnType<typeof bannerFacts>, paint: Paint): str
   const rows = {
     Endpoint: paint('cyan', url),
     Token: bearer ? `${token}  ${paint('dim', source)}` : paint('yellow', 'none: anyone who can connect has access'),
-    // The fragment stays in the browser, which signs in with it.
+    // The dashboard signs in with the fragment, which browsers do not send with the URL.
     Dashboard: paint('cyan', bearer ? `${origin}/#token=${token}` : `${origin}/`),
     Serving: `${servers}, ${count(facts.nativeTools, 'native tool')}, ${count(facts.metaTools, 'meta-tool')}`,
     Config: files.length > 0 ? files.join(', ') : `none, so defaults apply; \`${facts.command} init\` writes one`,
@@ -170,7 +170,7 @@ const monthMs = 30 * 86_400_000
 export async function removeOldCompiled(present = getCompileCacheDir(), now = Date.now()): Promise<void> {
   if (present === undefined) return
   const folder = dirname(present)
-  // NODE_COMPILE_CACHE may name a folder that other programs use too.
+  // Delete nothing in other folders: NODE_COMPILE_CACHE may name one that other programs use, too.
   if (basename(folder) !== 'compiled' || basename(dirname(folder)) !== 'toolway') return
   for (const name of await readdir(folder).catch(() => [])) {
     const other = join(folder, name)
@@ -179,7 +179,7 @@ export async function removeOldCompiled(present = getCompileCacheDir(), now = Da
   }
 }
 
-/** As root, a server that misbehaves can do anything. */
+/** Warns if Toolway runs as root, because a server that misbehaves can then do anything. */
 export function warnOfRoot(output: Output, uid = process.getuid?.()): void {
   if (uid !== 0 || output.json) return
   output.warn(

@@ -21,7 +21,7 @@ export async function servers(shell: Shell, options: ServersOptions): Promise<Ex
   return exit.ok
 }
 
-/** The first start of a server with `npx`, `uvx` or `docker` may take minutes. */
+/** Advice for servers that did not respond: the first start with `npx`, `uvx` or `docker` may take minutes. */
 const longer = ({ env }: Shell): string =>
   `The first start may have to download the program: \`${commandName(env)} servers --timeout 5m\` waits longer. ` +
   `Otherwise, \`${commandName(env)} doctor\` shows its output.`

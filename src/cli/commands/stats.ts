@@ -11,7 +11,7 @@ import { table } from '../table.ts'
 interface StatsOptions extends CommonOptions {
   readonly host?: string
   readonly port?: number
-  /** All three of G9 otherwise. */
+  /** The grouping to show; undefined for all three (G9). */
   readonly by?: By
   readonly output?: string
   readonly watch?: boolean
@@ -63,7 +63,7 @@ function show(tables: readonly StatsTable[], output: Output): void {
 
 const clearScreen = '\x1b[H\x1b[2J\x1b[3J'
 
-/** Refreshes until interrupted. A gateway that disappears may be restarting. */
+/** Refreshes until interrupted. If the gateway disappears, keeps trying, because it may be restarting. */
 async function watch(gateway: RunningGateway, options: StatsOptions, shell: Shell, output: Output, clock: Clock) {
   const { interrupted } = shell
   let tables = await fetchTables(gateway, options, interrupted)
@@ -118,7 +118,7 @@ function tableLines({ by, rows }: StatsTable, { width, paint }: Pick<Output, 'wi
   )
 }
 
-/** `3 (1.2 %)`. */
+/** The number of errors and their share: `3 (1.2 %)`. */
 const errorText = ({ errors, calls }: CallFigures): string =>
   errors === 0 ? '0' : `${errors} (${digits((100 * errors) / calls)} %)`
 
@@ -126,7 +126,7 @@ const errorText = ({ errors, calls }: CallFigures): string =>
 const digits = (value: number): string =>
   value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(3)))
 
-/** `0.42 ms`, `37 ms`, `1.5 s`; `-` if every call was denied. */
+/** A duration: `0.42 ms`, `37 ms`, `1.5 s`; `-` if every call was denied. */
 function time(ms: number | null): string {
   if (ms === null) return '-'
   return ms < 1000 ? `${digits(ms)} ms` : `${digits(ms / 1000)} s`

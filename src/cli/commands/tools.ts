@@ -15,14 +15,14 @@ interface ToolsOptions extends CommonOptions {
   readonly agent?: string
 }
 
-/** Lists the tools under the names they are served by. */
+/** Lists the tools under the names that clients see. */
 export async function listTools(shell: Shell, options: ToolsOptions): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   await using gateway = await openBriefly(shell, options)
   const caller = gateway.localAs(options.agent)
   const view = gateway.view(caller)
   await waitForTools(view, shell, options.wait, options.server)
-  // With --agent: what a client of this agent is shown. Otherwise all tools.
+  // With --agent, list what a client of this agent is shown; otherwise all tools.
   const offered = options.agent === undefined ? view.list('tool') : view.shown()
   const isWanted = (server: string) => options.server === undefined || server === options.server
   const tools = offered.filter(({ entry }) => isWanted(entry.server))
@@ -43,7 +43,7 @@ export async function listTools(shell: Shell, options: ToolsOptions): Promise<Ex
   return exit.ok
 }
 
-/** Tools that no call can reach, and why. */
+/** Tools that cannot be called, and why. */
 async function unusableIn(tools: readonly Served[]): Promise<Map<Served, string>> {
   const problems = new Map<Served, string>()
   for (const tool of tools) {
@@ -155,7 +155,7 @@ function costFor(agent: string, view: View, { server, top }: CostOptions) {
     return { tools: tools.length, tokens: costOf(tools) }
   }
   const modes = { direct: inMode('direct'), meta: inMode('meta'), both: inMode('both'), code: inMode('code') }
-  // A view gives the same list for the same mode.
+  // Find the configured mode: a view returns the same list object for the same mode.
   const expose = exposures.find((mode) => view.shown(mode) === view.shown()) ?? 'both'
   const tools = wanted(view.shown('both'))
     .map(({ name, entry, definition }) => ({ name, server: entry.server, tokens: tokensOf(name, definition) }))

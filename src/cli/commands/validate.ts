@@ -28,7 +28,7 @@ export async function validate(shell: Shell, options: CommonOptions): Promise<Ex
   }
 }
 
-/** Loads the plugins as a gateway would, to find out whether they load. */
+/** Loads the plugins as a gateway would, and throws if some do not load. */
 async function tryPlugins(loaded: LoadedConfig): Promise<void> {
   const { plugins } = loaded.config.native
   if (plugins.length === 0) return

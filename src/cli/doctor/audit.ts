@@ -12,12 +12,12 @@ import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok,
 import { procRows, programOf } from './port.ts'
 import { isForeign, ownAgain } from './private-file.ts'
 
-/** Two readings of the clock of one machine differ by less. */
+/** How far a record's time may be in the future: two readings of one machine's clock differ by less. */
 const toleranceMs = 2_000
 
-/** Whether the newest records are as they were written, and not from the future. */
+/** Checks that the newest records are unmodified and not from the future. */
 export function auditChecks({ audit, stores }: Config, { command, clock }: CheckContext): DoctorCheck[] {
-  // Both checks need the same records, which are read once.
+  // Both checks need the same records, so read them only once.
   let reading: Promise<LaneEnd[]> | undefined
   const ends = () => {
     reading ??= readEnds(audit.path, stores.path)
@@ -36,7 +36,7 @@ function chainFindings(ends: readonly LaneEnd[], command: string) {
     const [first] = problems.filter(({ kind }) => kind !== 'found_before')
     const more = problems.length > 1 ? `, and ${problems.length - 1} more` : ''
     if (first) return [problem(`in lane ${lane}: ${first.message}${more}`, remedy)]
-    // Toolway recorded this problem itself, and the log was not modified since.
+    // Only a warning: Toolway recorded this problem itself, and the log was not modified since.
     return problems.length > 0 ? [warning(`in lane ${lane}: ${problems[0]?.message}`, remedy)] : []
   })
   const records = ends.reduce((sum, end) => sum + end.records, 0)
@@ -57,7 +57,7 @@ function clockFinding(ends: readonly LaneEnd[], now: number): CheckFinding {
   return problem(message, 'sudo timedatectl set-ntp true')
 }
 
-/** Reads only the newest file of each lane: it is small, and where damage shows first. `audit verify` reads all. */
+/** Reads only the newest file of each lane, which is small and shows damage first. `audit verify` reads all files. */
 async function readEnds(folder: string, keyFolder: string): Promise<LaneEnd[]> {
   const secret = await existingAuditKey(keyFolder)
   const signer = secret === undefined ? undefined : signerOf(secret)
@@ -70,11 +70,11 @@ type LaneEnd = Awaited<ReturnType<typeof readEnd>>
 
 async function readEnd(folder: string, lane: string, signer: Signer | undefined, verifiers: readonly Verifier[]) {
   const problems: VerifyProblem[] = []
-  // Read first: the log may only grow meanwhile.
+  // Read the head first: records that are added meanwhile do no harm.
   const read = await readSteadyHead(folder, lane, signer)
   const head = read.state === 'read' ? read.head : undefined
   const check = createChainCheck({ lane, heads: [head], verifiers, problem: (one) => problems.push(one) })
-  // A file that was just created is empty.
+  // Skip empty files: one that was just created has no records yet.
   const newest = listSegments(folder, lane).findLast((file) => statSync(join(folder, lane, file)).size > 0)
   if (newest !== undefined) {
     check.file(newest)
@@ -120,12 +120,12 @@ async function foreignFile(folder: string, lanes: readonly string[]): Promise<st
   return undefined
 }
 
-/** Where SQLite locks a file; other programs do not lock these bytes. */
+/** First byte of the range that SQLite locks in a file. Other programs do not lock these bytes. */
 const lockStart = 0x40000000
 
 /**
- * The process that holds the lock of a lane, from the kernel's list: opening the file could take the lane from a gateway
- * that starts at the same moment.
+ * The process that holds the lock of a lane, found in the kernel's list of locks. Opening the file instead could take
+ * the lane from a gateway that starts at the same moment.
  */
 function holderOf(path: string): number | undefined {
   const inode = statSync(path, { throwIfNoEntry: false })?.ino

@@ -19,18 +19,18 @@ import { privateFile } from './private-file.ts'
 
 /** The configuration, which may be invalid, and its problems. */
 export interface DoctorContext {
-  /** Undefined if it is invalid. If only variables are missing, it is read as if they were set. */
+  /** Undefined if the configuration is invalid. If only variables are missing, it is loaded as if they were set. */
   readonly loaded: LoadedConfig | undefined
   readonly problems: readonly ConfigProblem[]
-  /** The same; if it is invalid, a configuration with only its valid servers. */
+  /** The configuration in `loaded` or, if that is undefined, one with only the valid servers. */
   readonly understood: Config | undefined
   /** Secrets from files, commands and variables. */
   readonly secrets: readonly string[]
-  /** The variables that servers lack, by key. */
+  /** Variables that are not set, each with the key of the setting that needs it. */
   readonly unset: readonly { readonly key: string; readonly variable: string }[]
 }
 
-/** An invalid configuration does not stop the other checks. */
+/** Reads the configuration. An invalid one does not stop the other checks. */
 export async function readContext(shell: Shell, options: CommonOptions): Promise<DoctorContext> {
   const outcome = await read(shell, options)
   const usable = outcome.loaded ? outcome : await withValidServers(shell, options, (config) => read(shell, { config }))
@@ -54,10 +54,13 @@ async function read(shell: Shell, options: CommonOptions): Promise<Pick<DoctorCo
   }
 }
 
-/** The value of variables that are not set; also valid as a URL. */
+/** Stands in for variables that are not set. It is also valid as a URL. */
 const placeholder = 'http://unset.invalid/'
 
-/** A missing variable of one server must not prevent the checks of the others. */
+/**
+ * Loads the configuration with placeholders for missing variables, so that one server's missing variable does not
+ * prevent the checks of the others. Undefined if it has other problems.
+ */
 async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: CommonOptions) {
   const unset = problems.map(unsetVariable)
   if (unset.includes(undefined)) return undefined
@@ -68,7 +71,7 @@ async function readAsIfSet({ problems }: ConfigError, shell: Shell, options: Com
   })
 }
 
-/** The variable that a problem is about, if it is about one that is not set. */
+/** The variable that is not set, if that is the problem. */
 const unsetVariable = ({ message }: ConfigProblem): string | undefined =>
   /^the variable (\w+) is not set/.exec(message)?.[1]
 
@@ -94,7 +97,7 @@ async function withValidServers<T>(
   return await read([path])
 }
 
-/** More problems are only counted. */
+/** How many problems are listed; further ones are only counted. */
 const maxProblems = 20
 
 /** Reports the files of the configuration, its problems and its warnings. */
@@ -142,8 +145,8 @@ export async function redactorFor({ understood: config, secrets }: DoctorContext
 }
 
 /**
- * Removes known secrets and control characters from all findings. Texts of servers are already redacted further; a remedy
- * that names `token:` must stay readable.
+ * Removes known secrets and control characters from all findings. It removes nothing else, because texts of servers are
+ * already redacted, and a remedy that names `token:` must stay readable.
  */
 export const concealer =
   ({ known }: Redactor) =>

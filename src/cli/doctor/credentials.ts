@@ -11,10 +11,10 @@ import { commandLine, count, quoted, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, findingsOr, ok, problem, warning } from './finding.ts'
 import { octal, privateFile } from './private-file.ts'
 
-/** Shorter tokens could be guessed. */
+/** Minimum length of a token; shorter ones could be guessed. */
 const minTokenLength = 16
 
-/** Checks the token of callers: stored, private, and required if other machines can connect. */
+/** Checks the token that callers need: it must be stored, private, and required if other machines can connect. */
 export const tokenCheck = (config: Config, short: (path: string) => string): DoctorCheck => ({
   name: 'credentials.token',
   async run() {
@@ -44,7 +44,7 @@ async function keptFinding({ stores }: Config, short: (path: string) => string):
   return problem(`${short(path)} does not contain a token`, `rm ${quoted(path)}   # the next start generates a new one`)
 }
 
-/** A warning one week ahead leaves time to replace the key. */
+/** How long before a key expires a warning is shown: time enough to replace the key. */
 const soonMs = 7 * 24 * 60 * 60 * 1000
 
 /** Checks that the API keys can be read, are not expired, and are for existing agents. */
@@ -86,7 +86,7 @@ function keyFindings(key: StoredKey, { agents }: Config, { command, clock }: Che
 const renewal = ({ id, agents, admin }: StoredKey, command: string): string =>
   `${command} ${commandLine(['keys', 'create', id, ...agents.flatMap((agent) => ['--agent', agent]), ...(admin ? ['--admin'] : []), '--expires', '90d'])}`
 
-/** Checks that other secret files, and configurations with secrets in them, are private. */
+/** Checks that other secret files, and configuration files that contain secrets, are private. */
 export const secretFilesCheck = ({ config, files }: LoadedConfig, short: (path: string) => string): DoctorCheck => ({
   name: 'credentials.files',
   async run() {

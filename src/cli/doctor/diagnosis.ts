@@ -24,10 +24,10 @@ export interface Diagnosis {
 export type StdioServer = Extract<ServerConfig, { transport: 'stdio' }>
 export type RemoteServer = Exclude<ServerConfig, { transport: 'stdio' }>
 
-/** Recognises one cause of a failure; undefined if it is another. */
+/** Recognises one cause of a failure; undefined if the failure has another cause. */
 export type RecogniseCause<Config extends ServerConfig> = (failed: FailedProbe<Config>) => Diagnosis | undefined
 
-/** The first cause that matches; the last of each list matches every failure. */
+/** The diagnosis of the first cause that matches. The last cause of each list matches every failure. */
 export function diagnose<Config extends ServerConfig>(
   causes: readonly RecogniseCause<Config>[],
   failed: FailedProbe<Config>,

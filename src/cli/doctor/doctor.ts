@@ -85,14 +85,16 @@ function checksFor(
     ...auditChecks(config, checkContext),
     ...postgresChecks(config, command),
     ...servers.checks,
-    // After the servers, because it waits for their tools.
+    // This check comes after the servers, because it waits for their tools.
     agentCheck(config, servers.tools, command),
     sandboxCheck(config.sandbox, () => probeSandbox(config.sandbox, { clock: systemClock, log })),
     clientCheck(shell),
   ]
 }
 
-/** The names are unknown if the configuration is invalid. */
+/**
+ * Throws if the configuration has no such server. If it is invalid, its servers are unknown and any name is accepted.
+ */
 function requireServer(server: string, { loaded }: DoctorContext): void {
   const names = Object.keys(loaded?.config.mcpServers ?? {})
   if (loaded === undefined || names.includes(server)) return
@@ -104,7 +106,7 @@ const skippedChecks: DoctorCheck = {
   run: async () => warning('port, credentials, stores and sandbox were not checked: this needs a valid configuration'),
 }
 
-/** Servers are processes; starting more at once would only slow each other down. */
+/** How many checks run at once. Servers are processes: starting more of them at once would only slow each one down. */
 const atOnce = 8
 
 interface RunOptions {
@@ -130,7 +132,7 @@ export async function runChecks(checks: readonly DoctorCheck[], options: RunOpti
       progress.show(`Checking ${[...pending].join(', ')} …`)
     }
   }
-  // Wait for all, even if one fails, so that everything started has ended.
+  // Even if one fails, wait for all checks, so that everything that was started has ended.
   const ends = await Promise.allSettled(Array.from({ length: atOnce }, work))
   for (const end of ends) if (end.status === 'rejected') throw end.reason
   return found.flat()

@@ -14,7 +14,7 @@ const isolation = {
   worker: 'in a separate thread, without namespaces',
 } as const
 
-/** Checks which languages can be run here and how they are isolated, by running code. */
+/** Checks, by running code, which languages can be run here and how they are isolated. */
 export const sandboxCheck = (
   { languages: wanted, minIsolation }: Config['sandbox'],
   probe: () => Promise<Isolation>,
@@ -42,7 +42,7 @@ const readKernel: Kernel = (name) =>
     () => undefined,
   )
 
-/** Settings that forbid user namespaces, which bwrap needs, and what allows them. */
+/** Kernel settings that can forbid the user namespaces that bwrap needs, and the value that allows them. */
 const switches = [
   { name: 'kernel.apparmor_restrict_unprivileged_userns', forbids: '1', allows: '0' },
   { name: 'kernel.unprivileged_userns_clone', forbids: '0', allows: '1' },
@@ -67,7 +67,7 @@ export const nodeCheck: DoctorCheck = {
   },
 }
 
-/** `wanted` is always a minimum version. */
+/** Compares the Node version with the required one; `wanted` is always a minimum. */
 export function nodeFinding(running: string, wanted: string): CheckFinding {
   const min = wanted.replace(/^>=\s*/, '')
   const isNewEnough = running.localeCompare(min, 'en', { numeric: true }) >= 0
@@ -75,7 +75,7 @@ export function nodeFinding(running: string, wanted: string): CheckFinding {
   return problem(`Node ${running} is too old (required: ${wanted})`, `nvm install ${min.split('.')[0]}`)
 }
 
-/** Which clients of this user are connected. */
+/** Reports which clients of this user are connected. */
 export const clientCheck = (shell: Shell): DoctorCheck => ({
   name: 'clients',
   async run() {

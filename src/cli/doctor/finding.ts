@@ -13,19 +13,19 @@ export interface CheckFinding {
 }
 
 export interface CheckContext {
-  /** How the user spells the command line. */
+  /** The command as the user calls it, `toolway` or an npm script. */
   readonly command: string
   readonly clock: Clock
 }
 
 export interface DoctorCheck {
-  /** `port`, `server.memory`: for scripts. */
+  /** Name for scripts, such as `port` or `server.memory`. */
   readonly name: string
-  /** Rejects only if the check itself failed. */
+  /** Rejects only if the check could not be carried out. */
   run(signal: AbortSignal): Promise<CheckFinding | readonly CheckFinding[]>
 }
 
-/** A finding with the name of its check and the time it took. */
+/** A finding with the name of its check and how long the check took. */
 export interface CheckResult extends CheckFinding {
   readonly name: string
   readonly ms: number

@@ -1,7 +1,7 @@
 import { quoted } from '../table.ts'
 import type { RecogniseCause, RemoteServer } from './diagnosis.ts'
 
-/** Without query and fragment, which often contain secrets. */
+/** A URL without query and fragment, which often contain secrets. */
 function bare(url: string): string {
   const { origin, pathname } = new URL(url)
   return origin + pathname
@@ -57,7 +57,7 @@ const encryption: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }
   return undefined
 }
 
-/** Not HTTP, or closed without a response: often http and https were confused. */
+/** The response is not HTTP, or the connection was closed without one: often http and https were confused. */
 const brokenResponse: RecogniseCause<RemoteServer> = ({ name, failure: { code = '' }, config }) => {
   if (!(code === 'UND_ERR_SOCKET' || code.startsWith('HPE_') || code === 'ECONNRESET')) return
   const { host, protocol } = new URL(config.url)

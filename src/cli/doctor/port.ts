@@ -9,7 +9,7 @@ import { NoGateway, RefusedByGateway, runningGateway } from '../running-gateway.
 import { count, span } from '../table.ts'
 import { type CheckContext, type CheckFinding, type DoctorCheck, ok, problem, warning } from './finding.ts'
 
-/** Checks whether the gateway can listen on its address, or which process already does. */
+/** Checks whether the gateway can listen on its address; if the address is in use, reports which process uses it. */
 export const portCheck = (config: Config, context: CheckContext): DoctorCheck => ({
   name: 'port',
   async run(signal) {
@@ -31,7 +31,7 @@ const reasons: Readonly<Record<string, { readonly message: string; readonly reme
   EAI_AGAIN: { message: 'the host name cannot be looked up at the moment', remedy: 'server.host: 127.0.0.1' },
 }
 
-/** Listens on the address for a moment. */
+/** Listens on the address for a moment; returns the error if that fails. */
 function tryToListen(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
   return new Promise((settle) => {
     const server = createServer()
@@ -65,7 +65,10 @@ interface Overview {
   readonly reload: { readonly lastError: string | null }
 }
 
-/** The overview of the gateway on this port, or its refusal; undefined if it is not a gateway. */
+/**
+ * The overview of the gateway on this port, or the error with which the gateway refused; undefined if no gateway
+ * answers.
+ */
 async function fetchOverview(config: Config, signal: AbortSignal): Promise<Overview | RefusedByGateway | undefined> {
   // Do not generate a token just for this check.
   const unknown = config.auth.token === 'generated' && !existsSync(join(config.stores.common, 'token'))
@@ -106,7 +109,7 @@ function holderText(holder: Holder | undefined): string {
 /** The process that listens on a port, as far as the kernel reveals it. */
 interface Holder {
   readonly pid?: number
-  /** Without its arguments, which may contain secrets. */
+  /** Name of the program, without arguments, which may contain secrets. */
   readonly program?: string | undefined
   readonly uid: number
 }
@@ -120,7 +123,7 @@ export async function portHolder(port: number): Promise<Holder | undefined> {
   return { pid, uid: socket.uid, program: await programOf(pid) }
 }
 
-/** The name of a running program's file; undefined if it has exited or belongs to another user. */
+/** The file name of a running program; undefined if it has exited or belongs to another user. */
 export const programOf = (pid: number): Promise<string | undefined> =>
   readlink(`/proc/${pid}/exe`).then(basename, () => undefined)
 
@@ -134,7 +137,7 @@ function listening(table: string, port: number): { readonly inode: string; reado
   })
 }
 
-/** Empty if the kernel has no such file. */
+/** The lines of a kernel file; empty if there is no such file. */
 export function procRows(path: string): string[] {
   try {
     return readFileSync(path, 'latin1').split('\n')

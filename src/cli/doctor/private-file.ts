@@ -4,9 +4,9 @@ import { type CheckFinding, problem } from './finding.ts'
 
 interface PrivateFile {
   readonly path: string
-  /** As it is shown. */
+  /** The path as shown to the user. */
   readonly shown: string
-  /** What it is: `the token`. */
+  /** What the file contains: `the token`. */
   readonly what: string
 }
 
@@ -37,5 +37,5 @@ export function isForeign(uid: number): boolean {
   return own !== 0 && own !== uid
 }
 
-/** Running with sudo once leaves such files behind. */
+/** The command that makes the user the owner again; running Toolway with sudo once leaves foreign files behind. */
 export const ownAgain = (path: string): string => `sudo chown -R "$(id -u)" ${quoted(path)}`

@@ -53,7 +53,7 @@ export function serverChecks({ context, only, prober, withinMs, env }: ServerChe
         }),
     }),
   )
-  // `tools` resolves to those of each server that responded, once all have been probed.
+  // Once all servers have been probed, `tools` resolves to the tools of each one that responded.
   return { checks, tools: tools.promise }
 }
 
@@ -87,7 +87,10 @@ export function serverFinding(server: ProbedServer): CheckFinding {
 
 const isStackLine = /^at .*[:)]\d*/
 
-/** `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20 ms`. */
+/**
+ * The result of a successful probe: `13 tools; 2025-11-25 (legacy) over stdio; start 12 ms, handshake 310 ms, lists 20
+ * ms`.
+ */
 function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: ProbeResult): string {
   const { startMs, handshakeMs = 0, listMs = 0 } = times
   const steps = [
@@ -98,7 +101,7 @@ function summaryOf({ tools = [], era, protocolVersion, transport, ...times }: Pr
   return `${count(tools.length, 'tool')}; ${protocolVersion} (${era}) over ${transport}; ${steps.join(', ')}`
 }
 
-/** Something odd about a server that works. */
+/** A warning about a server that works but has something unusual; undefined if there is nothing unusual. */
 function oddity({ name, config, result }: ProbedServer, summary: string): CheckFinding | undefined {
   const { missing = [], tools = [], hintedReads = [], others = 0, transport, stdout, remarks } = result
   const setting = `mcpServers.${name}`
@@ -144,10 +147,10 @@ export const agentCheck = (
     const rules = compileRules({ agents: config.agents, policy: config.policy, servers })
 
     const isIdle = (agent: string): boolean => {
-      // Denying everything is intended.
+      // An agent that is denied everything is intended to have no tools.
       if (config.agents[agent]?.deny.servers.includes('*')) return false
       const caller = { agent, authenticated: true }
-      // The tools of a server that did not respond are unknown.
+      // The tools of a server that did not respond are unknown; this agent may be allowed to use them.
       if (silent.some((server) => rules.closed(caller, server) === undefined)) return false
       return ![...known].some(([server, names]) =>
         names.some((name) => rules.decide(caller, { kind: 'tool', server, name }).allowed),

@@ -3,7 +3,7 @@ import { basename, delimiter, join, resolve } from 'node:path'
 import { commandLine, quoted } from '../table.ts'
 import type { RecogniseCause, StdioServer } from './diagnosis.ts'
 
-/** Programs that download a package before they run it, and how to download it beforehand. */
+/** Programs that download a package before they run it, each with a command that downloads the package beforehand. */
 const runners: Readonly<Record<string, (wanted: string) => string>> = {
   npx: (wanted) => `npm exec --yes --package=${quoted(wanted)} -- true`,
   bunx: (wanted) => `bun add --global ${quoted(wanted)}`,
@@ -13,12 +13,12 @@ const runners: Readonly<Record<string, (wanted: string) => string>> = {
   podman: (wanted) => `podman pull ${quoted(wanted)}`,
 }
 
-/** The package that a command downloads, if it does. */
+/** The package that a command downloads; undefined if it downloads none. */
 function download({ command, args }: StdioServer) {
   const runner = basename(command).replace(/\.cmd$/, '')
   const fetch = runners[runner]
   const words = args.filter((word) => word !== 'run' && !word.startsWith('-'))
-  // Containers have many options; the image is the word that looks like one.
+  // Containers have many options, so take the first word that looks like an image.
   const wanted = /docker|podman/.test(runner) ? words.find((word) => /[/:]/.test(word)) : words[0]
   return fetch && wanted !== undefined ? { runner, wanted, fetch: fetch(wanted) } : undefined
 }
@@ -31,7 +31,7 @@ const offline =
 const untrusted =
   /SELF_SIGNED_CERT|UNABLE_TO_(?:GET|VERIFY)\w+|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|x509:/i
 
-/** Failed or slow downloads. */
+/** The download of the package failed or was slow. */
 const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, withinMs, config }) => {
   const known = download(config)
   if (!known) return
@@ -41,7 +41,7 @@ const downloadFailed: RecogniseCause<StdioServer> = ({ name, result, failure, wi
     const look = runner === 'npx' ? commandLine(['npm', 'view', wanted, 'version']) : fetch
     return { message: `${runner} cannot find ${wanted}`, remedy: `${look}   # then correct mcpServers.${name}.args` }
   }
-  // Behind a proxy that inspects TLS. Servers inherit the variables that name its certificate.
+  // Probably a proxy inspects TLS. Servers inherit the variables that name the proxy's certificate.
   if (wrote(untrusted)) {
     const variable = /^(?:npx|bunx)$/.test(runner) ? 'NODE_EXTRA_CA_CERTS' : 'SSL_CERT_FILE'
     const message = `${runner} cannot fetch ${wanted}: the certificate of the registry is not trusted here`
@@ -83,7 +83,7 @@ const commandMissing: RecogniseCause<StdioServer> = ({ name, failure, config }) 
   return { message: `the command ${command} was not found`, remedy }
 }
 
-/** Looks up a command in PATH. */
+/** The file of a command, looked up in PATH; undefined if there is none. */
 function findCommand({ command, cwd = '.', env }: StdioServer): string | undefined {
   const path = env.PATH ?? process.env.PATH ?? ''
   const places = command.includes('/')
@@ -161,7 +161,7 @@ const silent: RecogniseCause<StdioServer> = ({ failure, withinMs, config }) => {
   return { message: `it started, but did not respond within ${withinMs / 1000} s (--timeout)`, remedy: byHand(config) }
 }
 
-/** Its last output is shown separately. */
+/** Matches every failure. The server's last output is removed from the message, because it is shown separately. */
 const anything: RecogniseCause<StdioServer> = ({ name, failure, config }) => ({
   message: failure.message
     .replace(`${name} ended`, 'it ended')

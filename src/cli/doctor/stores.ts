@@ -25,7 +25,7 @@ async function folderProblem(path: string, shown: string): Promise<CheckFinding 
   }
   const writable = there.path === path ? '' : `, and it cannot be created in ${there.path}`
   try {
-    // Try it: modes do not show read-only file systems or quotas.
+    // Try to create a folder, because file modes do not show read-only file systems or quotas.
     await rmdir(await mkdtemp(join(there.path, '.toolway-doctor-')))
   } catch (error) {
     const { code = 'unknown error' } = error as NodeJS.ErrnoException
@@ -59,12 +59,12 @@ async function nearest(path: string): Promise<{ path: string; isFolder: boolean;
 
 /** Space that the audit log reserves for the end records of calls in flight. */
 const reserveBytes = 256 * 1024
-/** Enough for the reserve and some records. */
+/** Less free space than this is a problem. It suffices for the reserve and some records. */
 const minBytes = 4 * reserveBytes
-/** A few files of the log. */
+/** Less free space than this deserves a warning. It suffices for a few files of the log. */
 const enoughBytes = 256 * 1024 * 1024
 
-/** Checks the free space for the audit log; without it, write calls are refused. */
+/** Checks the free space for the audit log; without space, write calls are refused. */
 export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorCheck => ({
   name: 'stores.space',
   async run() {
@@ -80,7 +80,7 @@ export const storeSpaceCheck = ({ audit }: Config, measure = freeBytes): DoctorC
 
 async function freeBytes(path: string): Promise<{ readonly bytes: number; readonly noFiles: boolean }> {
   const { bavail, bsize, files, ffree } = await statfs(path)
-  // Some file systems count no files at all.
+  // Some file systems report no number of files at all.
   return { bytes: bavail * bsize, noFiles: files > 0 && ffree === 0 }
 }
 

@@ -21,7 +21,7 @@ export interface Cache {
   stats(): CacheStats
   invalidate(server: string): void
   clear(): void
-  /** Something changed that servers can ask callers for, such as their roots. */
+  /** Must be called when something changed that servers can ask callers for, such as their roots. */
   callersChanged(): void
 }
 
@@ -29,12 +29,13 @@ export interface CacheStats extends CacheUsage, Readonly<CacheCounts> {}
 
 export function cache({ store, members, clock }: CacheOptions): Cache {
   const counts: CacheCounts = { hits: 0, misses: 0, joined: 0 }
-  // Results cached for sessions must not match sessions of another process or an earlier run.
+  // Part of the keys of sessions: results cached for a session must not match sessions of another process or earlier
+  // run.
   const run = randomUUID()
   let callers = run
   let changes = 0
 
-  /** A caller must see its own changes, so drop the server's results after a write. */
+  /** Makes a call that writes, then drops the server's results: a caller must see its own changes. */
   const thenForget = async (call: Call, next: Handler): Promise<Result> => {
     try {
       const result = await next(call)
@@ -65,7 +66,7 @@ export function cache({ store, members, clock }: CacheOptions): Cache {
   }
 }
 
-/** Calls that the breaker or the bulkhead stopped have changed nothing. */
+/** Whether a failed call may have changed something. Calls that the breaker or the bulkhead stopped have not. */
 function mayHaveRun(thrown: unknown): boolean {
   if (!(thrown instanceof ToolwayError)) return true
   return thrown.details.unsent !== true && thrown.code !== 'CIRCUIT_OPEN' && thrown.code !== 'OVERLOADED'

@@ -15,7 +15,7 @@ export type FindMembers = (bytes: Buffer) => ReadonlyMap<string, Buffer> | undef
 
 const nothing: Hints = { complete: true }
 
-/** Reads only the top level of a result. */
+/** Reads the hints from the top level of a result. */
 function hintsOf(body: Buffer, members: FindMembers): Hints {
   if (!mayHold(body)) return nothing
   const found = members(body)
@@ -34,7 +34,10 @@ function hintsOf(body: Buffer, members: FindMembers): Hints {
 const complete = Buffer.from('"complete"')
 const everybody = Buffer.from('"public"')
 
-/** A native search is cheaper than parsing. Other spellings of these keys need \u escapes. */
+/**
+ * Whether a result may contain hints: a native search is cheaper than parsing. Any other spelling of these keys
+ * contains a \u escape, so a result with one is parsed, too.
+ */
 const mayHold = (body: Buffer): boolean =>
   body.includes('"resultType"') || body.includes('"ttlMs"') || body.includes('"cacheScope"') || body.includes('\\u')
 
@@ -45,13 +48,15 @@ function millisecondsOf(bytes: Buffer): number {
 
 const notShared = { keepMs: 0, joins: false }
 
-/** Decides how a result is cached, and updates the plan. Server hints can only restrict the configuration. */
+/**
+ * Decides how a result is cached, and updates the plan. Server hints can only restrict what the configuration allows.
+ */
 export function learn({ body, isError, refusal, listing }: Result, plan: Plan, members: FindMembers) {
   const { learnt, hinted } = plan
   const { complete, ttlMs = hinted ? 0 : plan.ttlMs, scope } = hintsOf(body.bytes, members)
-  // If the server must say that results may be cached, it must also say that they may be shared.
+  // If caching depends on the server's hints, so does sharing: without `cacheScope`, the result is private.
   if (scope === 'private' || (hinted && scope === undefined)) learnt.private = true
-  // A result that asks for input, or only started a task, is for this caller only.
+  // A result that asks for input, only started a task or has a TTL of 0 is for this caller only.
   if (!complete || ttlMs === 0) {
     learnt.joins = false
     return notShared

@@ -4,7 +4,9 @@ import type { Json } from '../../core/json.ts'
 import { decimalForm, Numeral } from '../../lib/exact-number.ts'
 import type { Plan } from './rules.ts'
 
-/** Longer keys are stored as their SHA-256 hash; collision resistance is enough here. */
+/**
+ * Maximum length of a key. Longer ones are replaced by their SHA-256 hash, whose collisions are practically impossible.
+ */
 const maxKey = 512
 
 /**
@@ -21,7 +23,7 @@ export function keyOf({ caller, input }: Call, plan: Plan, callers: string): str
   const who = whoPart(caller, plan, callers)
   const uri = input.uri === undefined ? '' : quoted(input.uri)
   const key = `${plan.identity} ${who} ${profilePart(caller.capabilities)} ${uri} ${meta} ${args}`
-  // Encoding as UTF-8 would turn every lone surrogate into the same bytes.
+  // Hash as UTF-16, because UTF-8 would turn every lone surrogate into the same bytes.
   if (!key.isWellFormed()) return hash('sha256', Buffer.from(key, 'utf16le'), 'base64url')
   return key.length > maxKey ? hash('sha256', key, 'base64url') : key
 }
@@ -35,13 +37,15 @@ function whoPart(caller: Caller, { shared, byAgent, session, learnt }: Plan, cal
   return ofSession ? `${principal} ${quoted(caller.session)} ${callers}` : principal
 }
 
-/** If the server can ask this caller something, the caller's answers influence the result. */
+/** Whether the server can ask this caller something. If so, the caller's answers can influence the result. */
 export const mayBeAsked = (capabilities: Capabilities): boolean => !isEmpty(capabilities) && canBeAsked(capabilities)
 
-/** Sessions keep their declared capabilities as one object. */
+/**
+ * Profiles by capabilities. Sessions keep their declared capabilities as one object, so each profile is computed once.
+ */
 const profiles = new WeakMap<Capabilities, string>()
 
-/** Servers may answer more capable clients differently. */
+/** The caller's capabilities, as a part of the key: servers may answer more capable clients differently. */
 function profilePart(capabilities: Capabilities): string {
   if (isEmpty(capabilities)) return ''
   let profile = profiles.get(capabilities)
@@ -53,7 +57,7 @@ function profilePart(capabilities: Capabilities): string {
   return profile
 }
 
-/** Metadata for Toolway, for one hop or for tracing does not change an answer. */
+/** Whether a metadata key cannot change an answer: it is meant for Toolway, for one hop or for tracing. */
 const isIrrelevant = (key: string): boolean =>
   key === 'progressToken' || key === 'traceparent' || key === 'tracestate' || key.startsWith('dev.toolway/')
 
@@ -72,7 +76,10 @@ function isEmpty(value: object): boolean {
   return true
 }
 
-/** Longer arguments are not cached: canonicalizing them on each call would cost more than many calls do. */
+/**
+ * Maximum length of arguments. Calls with longer ones are not cached: canonicalizing them would cost more than many
+ * calls.
+ */
 const maxLength = 65_536
 
 interface Budget {
@@ -92,7 +99,7 @@ export function canonical(args: Json): string | undefined {
   return budget.exact ? text : write(JSON.parse(args.bytes.toString('utf8')), { left: maxLength, exact: true })
 }
 
-/** The same for a value that is sent on unchanged. */
+/** Like `canonical`, for a value that is sent on unchanged. */
 export function canonicalValue(value: unknown): string | undefined {
   const budget: Budget = { left: maxLength, exact: true }
   const text = write(value, budget)
@@ -100,7 +107,7 @@ export function canonicalValue(value: unknown): string | undefined {
   return budget.exact ? text : JSON.stringify(value)
 }
 
-/** The length prefix makes this unambiguous without escaping. */
+/** Prefixes text with its length, which makes it unambiguous without escaping. */
 const quoted = (text: string): string => `${text.length}:${text}`
 
 function write(value: unknown, budget: Budget): string {
@@ -110,7 +117,7 @@ function write(value: unknown, budget: Budget): string {
       return budget.left < 0 ? '' : quoted(value)
     case 'number':
       budget.left -= 8
-      // Infinity and NaN become null in JSON.
+      // Infinity and NaN become null in JSON, so the value differs from its JSON form.
       if (!Number.isFinite(value)) budget.exact = false
       return value === 0 && 1 / value < 0 ? '-0' : `${value}`
     case 'boolean':
@@ -147,7 +154,7 @@ function writeObject(value: object, budget: Budget): string {
   let text = '{'
   for (const key of keys) {
     const inner = (value as Readonly<Record<string, unknown>>)[key]
-    // JSON.stringify omits it, too.
+    // JSON.stringify omits undefined members, too.
     if (inner === undefined) continue
     budget.left -= key.length
     text += `${quoted(key)}${write(inner, budget)},`

@@ -15,7 +15,7 @@ interface LayerOptions {
   readonly members: FindMembers
   readonly clock: Clock
   readonly counts: CacheCounts
-  /** Changes when something changes that servers can ask callers for. */
+  /** A value that changes whenever something changes that servers can ask callers for. */
   callers(): string
 }
 
@@ -32,7 +32,10 @@ interface CacheSlot {
   readonly callersNow: string
 }
 
-/** Key in `_meta`. `refresh` skips the lookup; any other value bypasses the cache. */
+/**
+ * Key in `_meta` with which a caller controls the cache. `refresh` skips the lookup; any other value bypasses the
+ * cache.
+ */
 const wishKey = 'dev.toolway/cache'
 
 export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, plan: Plan) => Promise<Result> {
@@ -97,7 +100,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
     return flight.start(next)
 
     function keep({ body }: Result, ttlMs: number): void {
-      // The result may have shown only now that it is private.
+      // Build the key again if the result was the first to show that results are private.
       const under = plan.learnt.private === wasPrivate ? key : (keyOf(call, plan, callersNow) ?? key)
       void store.put(call.entry.server, under, { bytes: body.bytes, mark, ttlMs }, clock.monotonic())
     }
@@ -118,7 +121,7 @@ export function cacheLayer(options: LayerOptions): (call: Call, next: Handler, p
 
 const timeOf = ({ timeoutMs, entry }: Call): number => timeoutMs ?? entry.traits.timeoutMs
 
-/** URL elicitation required: the address is meant for one caller only. */
+/** Error code "URL elicitation required". The URL in such an error is meant for one caller only. */
 const addressNeeded = -32042
 
 /**
@@ -137,7 +140,7 @@ type Outcome = { readonly result: Result } | { readonly error: unknown } | undef
 type Flight = ReturnType<typeof createFlight>
 
 interface FlightOptions {
-  /** Returns whether joined calls may use the result. */
+  /** Receives the result of the flight; returns whether joined calls may use it. */
   landed(result: Result): boolean
   /** The server asked the lead's caller something: the flight is now private to the lead. */
   asked(): void
@@ -198,7 +201,7 @@ function createFlight(lead: Call, options: FlightOptions) {
       options.asked()
       resolve(undefined)
       if (waiting.has(lead)) return lead.peer.ask(method, params, signal)
-      // Never put a question for one caller to another.
+      // The lead has left. Never pass its question on to another caller.
       const gone = new ToolwayError('CANCELLED', 'The caller of this request has disconnected.')
       if (!landed) abandon(gone)
       return Promise.reject(gone)

@@ -8,9 +8,9 @@ export interface Plan {
   /** Hash of the server and the definition: a result of another server or another definition must not match. */
   readonly identity: string
   readonly ttlMs: number
-  /** Larger results are not stored: they would displace many smaller ones. */
+  /** Maximum size of a stored result; a larger one would displace many smaller ones. */
   readonly maxBytes: number
-  /** Stored only if the server sends a TTL. */
+  /** Results are stored only if the server sends a TTL. */
   readonly hinted: boolean
   /** All agents and principals share the results. */
   readonly shared: boolean
@@ -21,7 +21,7 @@ export interface Plan {
   readonly learnt: Lessons
 }
 
-/** What earlier results showed. Except for `joins`, it only makes the cache more restrictive. */
+/** What earlier results showed. Except for `joins`, these flags only make the cache more restrictive. */
 export interface Lessons {
   joins: boolean
   /** Results are kept per principal, because the server demands it or each principal has its own OAuth grant. */
@@ -30,7 +30,10 @@ export interface Lessons {
   asks: boolean
 }
 
-/** `writes`: a call may change what other calls return, so it invalidates. Undefined: not cached, no effect. */
+/**
+ * `writes`: the call may change what other calls return, so it invalidates the server's cached results. Undefined: the
+ * call is not cached and invalidates nothing.
+ */
 export type CacheRules = (entry: Entry) => Plan | 'writes' | undefined
 
 const largestPart = 16
@@ -86,8 +89,9 @@ const isPersonal = (server: Config['mcpServers'][string] | undefined): boolean =
   server?.transport !== 'stdio' && server?.auth?.type === 'oauth' && server.auth.perPrincipal
 
 /**
- * Wildcards match neither native tools, unless they name `native.`, nor tools that declare that they change things. We
- * do not trust a server that calls a tool harmless, but we do if it says that the tool is not.
+ * Whether a pattern of `cache.tools` selects a tool. A wildcard selects native tools only if the pattern starts with
+ * `native.`, and never tools that declare that they change things. A server is not trusted when it calls a tool
+ * harmless, but it is when it calls a tool harmful.
  */
 function isListed(pattern: string, { server, name, traits, definition }: Entry): boolean {
   const tool = `${server}.${name}`

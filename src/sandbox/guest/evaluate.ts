@@ -13,7 +13,7 @@ type Begun =
 /** Wraps a program with a top-level `return` in a function, which makes its variables local. */
 const wrapped = (code: string) => `(async () => {\n${code}\n})()`
 
-/** Starts a program in the global scope, where its variables stay for the next one; supports top-level `await`. */
+/** Starts a program in the global scope, where the next program finds its variables; supports top-level `await`. */
 export function begin(vm: QuickJS, code: string, language: string): Begun {
   const begun = beginGlobally(vm, code, language)
   return 'error' in begun ? { error: explained(begun.error, code, language) } : begun
@@ -58,14 +58,14 @@ export function runPrelude(vm: QuickJS, prelude: string): void {
   vm.evalCode(prelude, preludeFile).dispose()
 }
 
-/** Converts an engine exception; rethrows traps. */
+/** Converts an exception of the engine; rethrows anything else, such as a WebAssembly trap. */
 function errorOf(thrown: unknown, linesBefore: number): ProgramError {
   if (!(thrown instanceof JSException)) throw thrown
   const { name, message, stack = '' } = thrown
   return { name, message, ...placeIn(stack, linesBefore) }
 }
 
-/** The innermost program position in a stack trace, in the program's own lines. */
+/** The innermost position in the program that a stack trace names; lines are counted from the start of the program. */
 export function placeIn(stack: string, linesBefore: number): { line?: number; column?: number } {
   const [, line, column] = /\bprogram\.js:(\d+):(\d+)/.exec(stack) ?? []
   return line === undefined ? {} : { line: Math.max(1, Number(line) - linesBefore), column: Number(column) }
@@ -82,7 +82,9 @@ function stripped(code: string): string | ProgramError {
   }
 }
 
-/** The stack starts with the line number, the source lines and markers below them. */
+/**
+ * The position in the stack of a syntax error. It starts with the line number, the source lines and markers below them.
+ */
 function positionOf(stack: string): { line?: number; column?: number } {
   const line = /^[^\n]*:(\d+)\n/.exec(stack)?.[1]
   const column = /^( *)\^+$/m.exec(stack)?.[1]?.length

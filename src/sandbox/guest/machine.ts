@@ -24,7 +24,7 @@ export type WasmModule = Parameters<typeof QuickJS.restore>[1]
 
 type Callbacks = { readonly [Name in keyof Natives]: (...values: JSValueHandle[]) => string | undefined }
 
-/** Small enough that deep recursion throws before the engine's stack overflows. */
+/** Limit of the engine for its stack, so low that deep recursion throws before the real stack overflows. */
 const stackSize = 256 * 1024
 
 export async function createMachine(options: {
@@ -149,7 +149,7 @@ export function limitMemory(module: Uint8Array, bytes: number): Uint8Array<Array
     if (kind === memorySection) {
       const minimum = read(read(at).next + 1)
       const maximum = Math.ceil(bytes / pageSize)
-      // One memory, with a maximum (flag 1).
+      // The section declares one memory, with a maximum (flag 1).
       const body = [1, 1, ...leb(minimum.value), ...leb(Math.max(minimum.value, maximum))]
       const section = Uint8Array.from([memorySection, ...leb(body.length), ...body])
       return new Uint8Array(Buffer.concat([module.subarray(0, start), section, module.subarray(at + size.value)]))

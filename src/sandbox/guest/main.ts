@@ -11,12 +11,12 @@ import { type Frame, type HostCallError, messageKinds, openHostChannel, type Pro
  * in bytes.
  */
 
-/** Node's types do not declare it. */
+/** Declared here because Node's types do not declare it. */
 declare const WebAssembly: { compile(module: Uint8Array): Promise<WasmModule> }
 
 const [wasmFile = '', memoryText = ''] = process.argv.slice(2)
 const memory = Number(memoryText)
-/** The engine also needs room for its stack and for strings in transit. */
+/** Limit of the engine's memory, which must also hold its stack and strings in transit. */
 const maximum = memory + 24 * 1024 * 1024
 
 const wasm = await WebAssembly.compile(limitMemory(readFileSync(wasmFile), maximum))
@@ -39,7 +39,7 @@ machine.enter(() => {
 })
 const channel = openHostChannel(receive)
 channel.send(messageKinds.ready, 0)
-// The first use loads the parser; do it before it is needed.
+// The first call loads the parser of TypeScript; do that before a program needs it.
 setImmediate(() => stripTypeScriptTypes(''))
 
 function receive({ kind, id, payload }: Frame): void {

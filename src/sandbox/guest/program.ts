@@ -65,7 +65,7 @@ export function startProgram(options: {
     if (Buffer.byteLength(text) <= task.valueBytes) return text
     const limit = `The result is larger than ${task.valueBytes} bytes`
     truncated.push(`${limit}: only the beginning of its JSON text is returned.`)
-    // An escaped character takes up to six bytes.
+    // An escaped character takes up to six bytes, so return a sixth of the limit.
     return JSON.stringify(text.slice(0, Math.floor(task.valueBytes / 6)))
   }
 
@@ -162,7 +162,10 @@ const stuck: Omit<ProgramResult, 'truncated'> = {
   error: { name: 'Error', message: 'The program is waiting for a promise that will never settle.' },
 }
 
-/** Send few messages, but soon: output must not be lost when the program is killed. */
+/**
+ * Size and age at which a batch of output is sent: few messages, but soon, since unsent output is lost when the program
+ * is killed.
+ */
 const batchBytes = 4096
 const batchMs = 50
 

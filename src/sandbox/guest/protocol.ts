@@ -32,7 +32,7 @@ export interface ProgramTask {
   readonly cpuMs: number
   readonly logBytes: number
   readonly valueBytes: number
-  /** Number of host calls, and size of each. */
+  /** Maximum number of host calls, and maximum size of each. */
   readonly calls: number
   readonly callBytes: number
 }
@@ -55,7 +55,7 @@ export interface ProgramResult {
   readonly status: 'ok' | 'error' | 'timeout' | 'out_of_memory'
   readonly error?: ProgramError
   readonly truncated: readonly string[]
-  /** The child is unusable, and the environment's state is lost. */
+  /** Whether the child is unusable, so that the environment's state is lost. */
   readonly broken?: boolean
 }
 
@@ -65,7 +65,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** Kind, id and length. */
+/** Length of a frame's header: kind, id and payload length. */
 const headerLength = 9
 
 export function encodeFrame(kind: number, id: number, payload: string | Uint8Array = ''): Buffer {
@@ -133,7 +133,7 @@ export interface HostChannel {
   send(kind: number, id: number, payload?: string | Uint8Array): void
 }
 
-/** Uses worker messages in a thread, and frames on stdin and stdout in a process. */
+/** Opens the channel to the host: worker messages in a thread, frames on stdin and stdout in a process. */
 export function openHostChannel(receive: (frame: Frame) => void): HostChannel {
   const port = parentPort
   if (port) {
@@ -149,7 +149,7 @@ export function openHostChannel(receive: (frame: Frame) => void): HostChannel {
     broken: () => process.exit(1),
   })
   process.stdin.on('data', reader.push)
-  // The host is gone.
+  // Exit when the host is gone.
   process.stdin.on('end', () => process.exit(0))
   return {
     send(kind, id, payload) {

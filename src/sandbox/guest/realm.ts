@@ -8,14 +8,14 @@ export interface Natives {
 }
 
 export interface RealmTools {
-  /** Reports the program's value, or that of the function around it. */
+  /** Reports the value of the program or, with `returned`, of the function that wraps it. */
   finish(promise: Promise<unknown>, returned: boolean): Promise<void>
   answered(id: number, ok: boolean, text: string, code: string): void
 }
 
 /**
- * The globals of a program. Evaluated as text inside the engine, so it must not refer to anything outside itself;
- * programs that change these globals harm only themselves.
+ * Installs the globals of a program. This function is evaluated as text inside the engine, so it must not refer to
+ * anything outside itself. Programs that change these globals harm only themselves.
  */
 export function realm(native: Natives): RealmTools {
   const { parse, stringify } = JSON

@@ -10,13 +10,14 @@ import { seccompFilter } from './seccomp.ts'
 interface Mount {
   readonly from: string
   readonly to: string
-  /** Whether it may be missing. */
+  /** Whether the source of the mount may be missing. */
   readonly optional?: boolean
 }
 
 /**
  * The command line that starts a program without privileges, with only these mounts and a read-only file system. PID 1
- * inside is a `bwrap` that the program cannot reach; it ends with us and takes the namespace along.
+ * inside is a `bwrap` that the program cannot reach. It ends when Toolway ends, and all processes in the namespace end
+ * with it.
  */
 export function bwrapCommand(options: {
   readonly bwrap: string
@@ -30,7 +31,7 @@ export function bwrapCommand(options: {
   return [
     bwrap,
     '--unshare-all',
-    // Even as root: without a user namespace all capabilities would remain.
+    // Needed even as root: without a user namespace all capabilities would remain.
     '--unshare-user',
     '--disable-userns',
     ...['--uid', '65534', '--gid', '65534'],
@@ -87,7 +88,7 @@ const run = promisify(execFile)
 
 /** The shared libraries of binaries, at the paths where the loader looks. */
 async function librariesOf(files: readonly string[]): Promise<readonly string[]> {
-  // `ldd` fails for static binaries.
+  // `ldd` fails if one of the files is a static binary, but still prints the libraries of the others.
   const { stdout } = await run('ldd', files, { maxBuffer: 4 * 1024 * 1024 }).catch((error: { stdout?: string }) => ({
     stdout: error.stdout ?? '',
   }))

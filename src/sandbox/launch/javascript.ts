@@ -11,10 +11,10 @@ import { workerChild } from './worker-child.ts'
 const MiB = 1024 * 1024
 /** Node's own memory, most of it reserved for compiled code and never used. */
 const nodeBytes = 704 * MiB
-/** The engine's memory, its snapshot and the compressed snapshot. */
+/** How many copies of a program's memory may exist at once: in the engine, its snapshot and the compressed snapshot. */
 const copies = 3
 
-/** The engine's package with its WebAssembly module. */
+/** The folder of the engine's package, which contains the WebAssembly module. */
 const quickjs = dirname(createRequire(import.meta.url).resolve('quickjs-wasi/quickjs.wasm'))
 const wasm = 'quickjs.wasm'
 

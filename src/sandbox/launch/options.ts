@@ -37,14 +37,14 @@ export interface KernelLimits {
   readonly data?: number
   /** Address space in bytes. */
   readonly addresses?: number
-  /** Processes and threads of the user, which must not be shared. */
+  /** Processes and threads of the user. Nothing else should run as this user, because the kernel counts per user. */
   readonly processes?: number
 }
 
 /** Wraps a command in a shell that sets the limits. */
 export function withKernelLimits(command: readonly string[], limits: KernelLimits): readonly string[] {
   const { cpuSeconds, processes } = limits
-  // Other systems count differently, and their shells refuse to set these.
+  // Other systems count memory differently, and their shells refuse to set these limits.
   const { data, addresses } = process.platform === 'linux' ? limits : {}
   const kibibytes = (bytes: number) => Math.ceil(bytes / 1024)
   const script = [
@@ -55,7 +55,7 @@ export function withKernelLimits(command: readonly string[], limits: KernelLimit
     cpuSeconds && `ulimit -t ${Math.ceil(cpuSeconds)}`,
     data && `ulimit -d ${kibibytes(data)}`,
     addresses && `ulimit -v ${kibibytes(addresses)}`,
-    // The option differs between shells.
+    // The option for the number of processes differs between shells.
     processes && `{ ulimit -u ${processes} || ulimit -p ${processes}; } 2>/dev/null`,
     'exec "$@"',
   ]
@@ -68,7 +68,7 @@ export function createLifecycle() {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
   let listener: ChildListener | undefined
   let over = false
-  // An unused warm child may fail silently.
+  // Prevent an unhandled rejection: a warm child that nobody uses may fail silently.
   ready.catch(() => {})
   const failed = (reason: string) => reject(new Error(reason))
   return {

@@ -11,17 +11,17 @@ interface ProcessOptions {
   readonly user?: number
   /** The seccomp filter for `bwrap`. */
   readonly filter?: Buffer
-  /** Whether the command is `bwrap`, which reports the program's process. */
+  /** Whether the command is `bwrap`, which reports the process id of PID 1. */
   readonly wrapped?: boolean
   /** Maximum message size by kind. */
   limit(kind: number): number | undefined
 }
 
-/** Extra file descriptors of `bwrap`. */
+/** Numbers of the extra file descriptors that `bwrap` gets. */
 export const filterDescriptor = 3
 export const infoDescriptor = 4
 
-/** Node runs only on Linux systems with 100 clock ticks per second. */
+/** One clock tick in `/proc`: Node runs only on Linux systems with 100 ticks per second. */
 const tickMs = 10
 const maxStderr = 4096
 
@@ -40,12 +40,15 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   const life = createLifecycle()
   const { ready, ended, listen } = life
   let written = ''
-  /** PID 1 of the namespace, and the program: in `bwrap` its only child. */
+  /**
+   * `first` is PID 1 of the namespace and `inner` the program, the only child of PID 1. Without `bwrap`, both are the
+   * started process.
+   */
   let first = wrapped ? undefined : started.pid
   let inner: number | undefined
   let greeted = false
 
-  /** Ready once the child says so and its process id is known. */
+  /** Reports that the child is ready, once the child says so and its process id is known. */
   const settle = () => {
     if (!greeted || first === undefined) return
     inner = wrapped ? childOf(first) : first
@@ -68,7 +71,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   stdout.on('data', reader.push)
   stderr.on('data', (chunk: Buffer) => {
     written += chunk.toString('latin1').slice(0, maxStderr - written.length)
-    // Stop reading: it would cost us more than the program.
+    // Stop reading, because reading more would cost us more than writing costs the program.
     if (written.length === maxStderr) stderr.destroy()
   })
   for (const stream of started.stdio) stream?.on('error', () => {})
@@ -105,7 +108,7 @@ export function processChild({ command, user, filter, wrapped, limit }: ProcessO
   }
 }
 
-/** `bwrap` writes this before it starts the program; ignore anything later. */
+/** Reads the process id of PID 1, which `bwrap` writes before it starts the program; ignores anything later. */
 function readInfo(from: ChildProcess, found: (pid: number) => void): void {
   let text = ''
   from.stdio[infoDescriptor]?.on('data', (chunk: Buffer) => {
@@ -137,7 +140,7 @@ const cpuOf = (pid: number): number | undefined =>
     return (Number(fields[11]) + Number(fields[12])) * tickMs
   })
 
-/** Undefined if the process does not exist. */
+/** The result of `work`; undefined if it fails because the process does not exist. */
 function unlessGone<T>(work: () => T): T | undefined {
   try {
     return work()

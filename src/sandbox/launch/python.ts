@@ -36,7 +36,9 @@ export async function findInterpreters(): Promise<readonly Interpreter[]> {
   return (await Promise.all(answers)).flat()
 }
 
-/** Python in `bwrap`, with only the interpreter and its library visible. Python cannot be sandboxed without it. */
+/**
+ * Python in `bwrap`, with only the interpreter and its library visible. Without `bwrap`, Python cannot be sandboxed.
+ */
 export function pythonInBwrap(options: BwrapOptions, { executable, library }: Interpreter): Promise<Runtime> {
   const script = '/toolway/python.py'
   return launchInBwrap(options, {
@@ -48,7 +50,7 @@ export function pythonInBwrap(options: BwrapOptions, { executable, library }: In
       { from: fileURLToPath(new URL('python.py', options.child)), to: script },
       ...options.folders.map((folder) => ({ from: folder, to: folder, optional: true })),
     ],
-    // Some installations keep site-packages inside the library.
+    // Hide site-packages, which some installations keep inside the library.
     hidden: [join(library, 'site-packages')].filter(existsSync),
     limits: { addresses: interpreterBytes + options.memory },
   })

@@ -83,8 +83,8 @@ const refused: Readonly<Record<string, Numbers>> = {
 }
 
 /**
- * Optional system calls: libraries fall back without them. A filter cannot inspect the flags of `clone3`, so it must
- * fall back to `clone`.
+ * Optional system calls: libraries work without them. `clone3` is refused because a filter cannot inspect its flags;
+ * libraries then use `clone` instead.
  */
 const absent: Readonly<Record<string, Numbers>> = {
   io_uring_setup: [425, 425],
@@ -97,9 +97,9 @@ const clone: Numbers = [56, 220]
 const CLONE_THREAD = 0x10000
 
 const audit = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const
-/** First number of the x32 table on x64. */
+/** First system call number of the x32 table on x64. */
 const x32 = 0x4000_0000
-/** Refuse system calls newer than this. */
+/** System calls from this number on are refused, because they are newer than this filter. */
 const newest = 470
 
 const EPERM = 1

@@ -47,7 +47,7 @@ export function workerChild(options: {
       worker.postMessage({ kind, id, payload: typeof payload === 'string' ? Buffer.from(payload) : payload })
     },
     cpuMs() {
-      // Updated asynchronously, which is enough for polling.
+      // Returns the value of the previous poll and requests a new one, which is exact enough for polling.
       worker.cpuUsage?.().then(
         ({ user, system }) => {
           cpu = (user + system) / 1000

@@ -9,7 +9,7 @@ import {
   maxUnrolledItems,
 } from './rules.ts'
 
-/** The arrays that a schema allows. With `prefixItems`, all positions are filled. */
+/** The arrays that a schema allows. With `prefixItems`, each listed position must be filled. */
 export const arrays: Conversion = (context, schema, at, level) => {
   const row = schema.uniqueItems === true ? uniqueRow(context, schema, at) : rowOfItems(context, schema, at, level)
   const inner = sequenceOf(context.rules, 'items', row)
@@ -33,7 +33,7 @@ function rowOfItems(context: GrammarContext, schema: JsonSchemaObject, at: strin
     placed.push(context.rules.define('item', found))
   }
   const isWhole = placed.length === places.length
-  // With `prefixItems`, allow no further items unless the schema mentions them.
+  // With `prefixItems`, allow further items only if the schema mentions or requires them.
   const wanted = rest ?? (places.length === 0 || bounds.min > places.length)
   const extra = isWhole ? context.convert(wanted, step(at, restName), level) : undefined
   return {
@@ -43,7 +43,10 @@ function rowOfItems(context: GrammarContext, schema: JsonSchemaObject, at: strin
   }
 }
 
-/** Before draft 2020-12, `items` could be a list of positions and `additionalItems` the rest. */
+/**
+ * The schemas by position and the schema for the rest. Before draft 2020-12, `items` could be the list of positions and
+ * `additionalItems` the rest.
+ */
 function layout(schema: JsonSchemaObject) {
   const [places, restName] = Array.isArray(schema.items)
     ? [schema.items, 'additionalItems']
@@ -52,7 +55,10 @@ function layout(schema: JsonSchemaObject) {
   return { places: schemasIn(places), rest: isSchema(schema[restName]) ? schema[restName] : closed, restName }
 }
 
-/** Uniqueness can only be guaranteed for listed values: each at most once, in the order of the list. */
+/**
+ * Arrays with unique items. A grammar can guarantee uniqueness only for listed values: each appears at most once, in
+ * the order of the list.
+ */
 function uniqueRow(context: GrammarContext, schema: JsonSchemaObject, at: string): Sequence {
   const items = isSchemaObject(schema.items) ? context.flatten(schema.items, step(at, 'items')) : schema.items
   const values = isSchemaObject(items) ? listedValues(items) : undefined
@@ -69,21 +75,21 @@ const quiet = new Set(['enum', 'const', 'type', 'title', 'description', 'default
 /** Comma-separated parts in a fixed order, some of them optional. */
 interface Sequence {
   readonly parts: readonly { readonly expression: Expression; readonly required: boolean }[]
-  /** May follow the parts any number of times. */
+  /** An element that may follow the parts, up to `max` times. */
   readonly extra?: { readonly expression: Expression; readonly max: number } | undefined
-  /** Minimum and maximum number of all elements. */
+  /** Minimum and maximum number of elements in total. */
   readonly min: number
   readonly max: number
 }
 
 const comma = all(text(','), optional(text(' ')))
 
-/** Returns `undefined` if no number of elements is valid. */
+/** An expression for the sequence; `undefined` if no number of elements is valid. */
 export function sequenceOf(rules: GrammarRules, hint: string, row: Sequence): Expression | undefined {
   const { parts, extra, min, max } = row
   const required = parts.filter((part) => part.required).length
   const maxElements = parts.length + (extra?.max ?? 0)
-  /** Count elements only if the bounds require it; otherwise track only whether a comma is needed. */
+  /** Whether elements must be counted to satisfy the bounds. Otherwise, only the need for a comma is tracked. */
   const counts = min > required || max < maxElements
   const known = new Map<string, Expression | undefined>()
 

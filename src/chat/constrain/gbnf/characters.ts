@@ -5,7 +5,9 @@ const hex = oneOf('09', 'AF', 'af')
 /** Characters that a JSON string may contain unescaped. */
 export const rawRanges = rangesOf(' !', '#[', ']\ud7ff', '\ue000\u{10ffff}')
 
-/** Excludes surrogates: a pair counts as one character, and a lone one is invalid. */
+/**
+ * The four hex digits of an escape. Surrogates are excluded: a pair counts as one character, and a lone one is invalid.
+ */
 const hexOfWhole = any(
   all(oneOf('09', 'AC', 'EF', 'ac', 'ef'), hex, hex, hex),
   all(oneOf('D', 'd'), oneOf('07'), hex, hex),

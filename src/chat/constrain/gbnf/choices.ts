@@ -19,10 +19,10 @@ import {
 import { any, type Expression, text } from './expression.ts'
 import type { Conversion, GrammarContext } from './rules.ts'
 
-/** The number of branches multiplies with nesting. */
+/** Maximum number of branches, because they multiply with nesting. */
 const maxBranches = 256
 
-/** `anyOf` or `oneOf`, each branch merged with the keywords beside it. */
+/** Converts `anyOf` or `oneOf`. Each branch is merged with the keywords next to the choice. */
 export const choices: Conversion = (context, schema, at, level) => {
   const keyword = schema.anyOf === undefined ? 'oneOf' : 'anyOf'
   const { [keyword]: options, ...beside } = schema
@@ -43,7 +43,7 @@ export const choices: Conversion = (context, schema, at, level) => {
 
 const remarks = new Set(['title', 'description', 'default', 'examples', '$defs', 'definitions', '$schema', '$id'])
 
-/** With `oneOf`, a value must match exactly one branch, so overlapping branches are refused. */
+/** Throws if branches of a `oneOf` may overlap, because a value must match exactly one of them. */
 function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[], at: string): void {
   for (const [index, one] of branches.entries()) {
     for (const [place, other] of branches.entries()) {
@@ -53,7 +53,7 @@ function refuseOverlaps(context: GrammarContext, branches: readonly AnySchema[],
   }
 }
 
-/** Whether no value written for one flat schema can match the other. True only if that is certain. */
+/** Whether no value written for one flat schema can match the other. False if that is uncertain. */
 function areDisjoint(context: GrammarContext, written: AnySchema, other: AnySchema, depth = 0): boolean {
   if (written === false || other === false) return true
   if (written === true || other === true || depth > 4) return false
@@ -91,7 +91,10 @@ function numbersExclude(one: JsonSchemaObject, other: JsonSchemaObject): boolean
   return below(one, other) || below(other, one)
 }
 
-/** Objects are disjoint if one requires a property that the other forbids, or allows only with disjoint values. */
+/**
+ * Whether an object of one schema can never match the other: one of them requires a property that the other forbids, or
+ * that has disjoint values in the other.
+ */
 function objectsExclude(context: GrammarContext, written: JsonSchemaObject, other: JsonSchemaObject, depth: number) {
   const [mine, theirs] = [new Map(namedSchemas(written.properties)), new Map(namedSchemas(other.properties))]
   const isClosed = !isOpen(written.additionalProperties) && written.patternProperties === undefined
@@ -111,7 +114,7 @@ const isOpen = (additional: unknown): boolean => additional === true || isSchema
 const flat = (context: GrammarContext, schema: AnySchema, at = ''): AnySchema =>
   isSchemaObject(schema) ? context.flatten(schema, at) : schema
 
-/** The listed values that match the other keywords; `undefined` if none does. */
+/** Those of the listed values that match the other keywords; `undefined` if none does. */
 export function literals(values: readonly unknown[], schema: JsonSchemaObject, at: string): Expression | undefined {
   for (const keyword of [
     'pattern',

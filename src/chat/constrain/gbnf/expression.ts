@@ -57,12 +57,12 @@ export function times(inner: Expression, min: number, max: number): Expression {
 
 export const optional = (inner: Expression): Expression => times(inner, 0, 1)
 
-/** Groups repetitions into blocks of this size, so that large bounds do not become thousands of rules. */
+/** Size of the blocks into which repetitions are grouped, so that large bounds do not become thousands of rules. */
 const block = 64
 
 /**
- * Like `times`, for bounds of any size: servers unfold `{0,n}` into n rules and refuse more than a few thousand. The
- * grammar stays unambiguous, so that matching stays fast.
+ * Like `times`, for bounds of any size. Model servers unfold `{0,n}` into n rules and refuse more than a few thousand.
+ * The result is unambiguous, so that matching stays fast.
  */
 export function manyTimes(inner: Expression, min: number, max: number): Expression {
   if (max <= 4 * block) return times(inner, min, max)

@@ -27,7 +27,9 @@ import {
 } from './rules.ts'
 import { texts } from './strings.ts'
 
-/** Keywords that a grammar cannot enforce. Unknown keywords are annotations, as the standard says. */
+/**
+ * Keywords that a grammar cannot enforce. Unknown keywords are allowed, because they are annotations by the standard.
+ */
 const refused = [
   ...['not', 'if', 'dependentRequired', 'dependentSchemas', 'dependencies'],
   ...['contains', '$dynamicRef', '$recursiveRef'],
@@ -36,9 +38,9 @@ const refused = [
 const maxDepth = 64
 
 /**
- * Converts a schema to a GBNF grammar that produces only valid JSON for it. The grammar may be narrower: strings,
- * arrays and recursion are bounded, members come in schema order, and additional members only if the schema asks for
- * them. Throws `CannotExpress` for a keyword that cannot be enforced; none is dropped.
+ * Converts a schema to a GBNF grammar that produces only valid JSON for it. The grammar may allow less than the schema:
+ * strings, arrays and recursion are bounded, members come in schema order, and additional members are allowed only if
+ * the schema asks for them. Throws `CannotExpress` for a keyword that cannot be enforced, instead of ignoring it.
  */
 export function toGrammar(
   schema: AnySchema,
@@ -113,16 +115,16 @@ const byType: Readonly<Record<JsonType, Conversion>> = {
 /** A grammar and the keywords that it does not enforce. */
 interface Grammar {
   readonly gbnf: string
-  /** To be checked afterwards. Empty if the grammar enforces the whole schema. */
+  /** Keywords to check afterwards. Empty if the grammar enforces the whole schema. */
   readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
 }
 
-/** Give up on schemas with more unsupported keywords. */
+/** Give up on a schema when this many keywords had to be dropped. */
 const maxDropped = 32
 
 /**
- * The strictest possible grammar, cached by content. Drops keywords that cannot be expressed, so that one unusual tool
- * does not prevent a grammar for all. Throws `CannotExpress` if dropping does not help.
+ * The strictest possible grammar, cached by content. Keywords that cannot be expressed are dropped, so that one unusual
+ * tool does not prevent a grammar for all tools. Throws `CannotExpress` if dropping does not help.
  */
 export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((schema) => {
   const dropped: { at: string; keyword: string }[] = []
@@ -141,13 +143,13 @@ export const bestGrammar: (schema: AnySchema) => Grammar = memoizeByContent((sch
   }
 })
 
-/** A copy of the schema without one keyword; `undefined` if it is not there. */
+/** A copy of the schema without one keyword; `undefined` if the schema does not contain it there. */
 function without(schema: AnySchema, at: string, keyword: string): AnySchema | undefined {
   const copy = structuredClone(schema)
   const place = memberAt(copy, at.split('/').slice(1).map(unescapePointer))
   if (!isSchemaObject(place) || !Object.hasOwn(place, keyword)) return undefined
   const fields = place as Record<string, unknown>
-  // Overlapping branches are better than none.
+  // Turn `oneOf` into `anyOf`: branches that overlap are better than none.
   if (keyword === 'oneOf' && fields.anyOf === undefined) fields.anyOf = fields.oneOf
   delete fields[keyword]
   return copy

@@ -2,7 +2,7 @@ import { CannotExpress } from '../conversion.ts'
 import { type JsonSchemaObject, numberIn } from '../schema.ts'
 import { all, any, type Expression, nothing, oneOf, optional, set, text, times } from './expression.ts'
 
-/** Enumerate at most this many multiples. */
+/** Maximum number of multiples that are enumerated. */
 const maxMultiples = 512
 
 export function integers(schema: JsonSchemaObject, at: string): Expression | undefined {
@@ -37,7 +37,7 @@ function multiples(factor: number, from: number, to: number, at: string): Expres
   return any(...list.map((value) => text(String(value === 0 ? 0 : value))))
 }
 
-/** The narrower bound on one side. In older drafts, `exclusiveMinimum` is a boolean beside `minimum`. */
+/** The narrower of the two bounds on one side. In older drafts, `exclusiveMinimum` is a boolean next to `minimum`. */
 function boundOf(schema: JsonSchemaObject, keyword: 'minimum' | 'maximum', at: string): Bound | undefined {
   const exclusive = keyword === 'minimum' ? 'exclusiveMinimum' : 'exclusiveMaximum'
   for (const name of [keyword, exclusive]) {
@@ -54,7 +54,7 @@ function boundOf(schema: JsonSchemaObject, keyword: 'minimum' | 'maximum', at: s
 const digit = oneOf('09')
 const leading = oneOf('19')
 
-/** Larger integers lose precision in some JSON parsers. */
+/** The largest integer that a grammar allows. Larger ones lose precision in some JSON parsers. */
 const largest = 999_999_999_999_999
 
 /** The integers from `min` to `max`, inclusive; `undefined` if there are none. */
@@ -67,7 +67,7 @@ function integersBetween(min: number, max: number): Expression | undefined {
   return any(natural, negative && all(text('-'), negative))
 }
 
-/** The same for non-negative integers. */
+/** The non-negative integers from `min` to `max`, inclusive; `undefined` if there are none. */
 function naturalsBetween(min: number, max: number): Expression | undefined {
   if (min > max) return undefined
   const options: Expression[] = []
@@ -86,7 +86,7 @@ function naturalsBetween(min: number, max: number): Expression | undefined {
   return any(...options)
 }
 
-/** Numbers between two strings of digits of equal length. */
+/** The numbers between two bounds, which are strings of digits of equal length. */
 function sameLength(low: string, high: string): Expression {
   if (/^0*$/.test(low) && /^9*$/.test(high)) return times(digit, low.length, low.length)
   const [first, last] = [Number(low[0]), Number(high[0])]
@@ -118,7 +118,7 @@ export const anyNumber: Expression = all(
   optional(all(oneOf('E', 'e'), optional(oneOf('+', '-')), times(digit, 1, 2))),
 )
 
-/** More digits lose precision in some JSON parsers. */
+/** Maximum number of digits. Numbers with more lose precision in some JSON parsers. */
 const maxDigits = 15
 
 interface Decimal {
@@ -160,7 +160,7 @@ function decimal({ value, included }: Bound): Decimal | undefined {
   return undefined
 }
 
-/** Non-negative numbers. */
+/** The decimals between two non-negative bounds; `undefined` if there are none. */
 function between(low: Decimal, high: Decimal, places: number): Expression | undefined {
   if (low.whole > high.whole) return undefined
   const whole = (number: number) => text(String(number))
@@ -175,23 +175,23 @@ function between(low: Decimal, high: Decimal, places: number): Expression | unde
 const joined = (one: Expression | undefined, other: Expression | undefined): Expression | undefined =>
   one && other && all(one, other)
 
-/** The fractions between two bounds that may follow an integer; an empty one means zero. */
+/** The fractions between two bounds, with the decimal point. No fraction at all means zero. */
 function fractions(low: Decimal | undefined, high: Decimal | undefined, places: number): Expression | undefined {
   const digits = nextDigits({ low, high }, places)
   return any(mayEnd({ low, high }) ? nothing : undefined, digits && all(text('.'), digits))
 }
 
-/** Bounds whose fractions are the digits still to come. */
+/** The bounds for the digits that are still to come. */
 interface Bounds {
   readonly low: Decimal | undefined
   readonly high: Decimal | undefined
 }
 
-/** Whether the number may end after the digits so far, all following digits being zero. */
+/** Whether the number may end here, which means that all further digits are zero. */
 const mayEnd = ({ low, high }: Bounds): boolean =>
   (!low || (low.fraction === '' && low.included)) && (high?.fraction !== '' || high.included)
 
-/** The next digit and what may follow it. */
+/** The next digit and the digits that may follow it. */
 function nextDigits({ low, high }: Bounds, places: number): Expression | undefined {
   if (places === 0 || high?.fraction === '') return undefined
   const lowest = low && !(low.fraction === '' && low.included) ? Number(low.fraction[0] ?? 0) : undefined

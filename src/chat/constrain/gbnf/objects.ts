@@ -18,8 +18,8 @@ import { type Conversion, type GrammarContext, maxKeyCharacters } from './rules.
 const colon = all(text(':'), optional(text(' ')))
 
 /**
- * The objects that a schema allows: named members in schema order, and others only if the schema mentions additional
- * members or names none.
+ * The objects that a schema allows: named members in schema order. Other members are allowed only if the schema
+ * mentions additional members or names none.
  */
 export const objects: Conversion = (context, schema, at, level) => {
   const required = new Set(strings(schema.required))
@@ -38,7 +38,7 @@ export const objects: Conversion = (context, schema, at, level) => {
   const max = numberIn(schema.maxProperties) ?? Number.POSITIVE_INFINITY
   const extra = additionalMember(context, schema, at, level)
   if (extra && min > parts.length + 1) {
-    // A repeated name counts once.
+    // The grammar cannot prevent repeated names, and a repeated name counts only once.
     throw new CannotExpress(at, 'minProperties', 'requires more members than properties lists')
   }
   const others = extra && { expression: extra, max: Math.max(context.limits.members, min) }
@@ -91,7 +91,7 @@ const additionalKeys: Conversion = (context, schema, at, level) => {
   return context.convert(names, step(at, 'propertyNames'), level)
 }
 
-/** Whether `propertyNames` is more than an enum. */
+/** Whether `propertyNames` restricts the names by more than an enum. */
 const hasRuleForNames = ({ propertyNames }: JsonSchemaObject): boolean =>
   propertyNames === false ||
   (isSchemaObject(propertyNames) && !isTrivial(propertyNames) && !listedValues(propertyNames))
@@ -104,11 +104,11 @@ interface Branch {
   isName: boolean
 }
 
-/** Any name except these. Excludes names that need escaping, so that each name has one spelling. */
+/** Any name except these. Names that need escaping are excluded, too, so that each name has only one spelling. */
 function otherThan({ rules }: GrammarContext, names: Iterable<string>): Expression {
   const root: Branch = { branches: new Map(), isName: true }
   for (const name of names) {
-    // A name that needs escaping cannot be written as a key here.
+    // A name that needs escaping is excluded anyway.
     if (JSON.stringify(name) !== `"${name}"`) continue
     let branch = root
     for (const sign of name) {

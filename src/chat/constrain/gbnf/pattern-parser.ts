@@ -177,7 +177,7 @@ export function lengthOf(node: PatternNode): LengthRange {
   return lengths.reduce((sum, { min, max }) => ({ min: sum.min + min, max: sum.max + max }), { min: 0, max: 0 })
 }
 
-/** Limits every repetition to `most`, unless its minimum is higher. */
+/** Limits every repetition to `limit`, unless its minimum is higher. */
 export function capped(node: PatternNode, limit: number): PatternNode {
   if ('parts' in node) return { ...node, parts: node.parts.map((part) => capped(part, limit)) }
   if (node.kind !== 'repeat') return node

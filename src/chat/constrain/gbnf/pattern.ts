@@ -20,14 +20,14 @@ const anything: PatternNode = {
   max: Number.POSITIVE_INFINITY,
 }
 
-/** Replaces missing anchors with "anything"; refuses an anchor in the middle. */
+/** Adds "anything" where a pattern is not anchored; refuses an anchor in the middle. */
 function anchored(node: PatternNode, at: string): PatternNode {
   if (node.kind === 'choice') return { ...node, parts: node.parts.map((option) => anchored(option, at)) }
   const parts = node.kind === 'row' ? node.parts : [node]
   const start = parts[0]?.kind === 'start'
   const end = parts.length > Number(start) && parts.at(-1)?.kind === 'end'
   const inner = parts.slice(start ? 1 : 0, end ? -1 : undefined)
-  // `^(a|b)$` and `(^a$|^b$)` are both common.
+  // Anchors may be inside a choice: `^(a|b)$` and `(^a$|^b$)` are both common.
   const [only] = inner
   if (!start && !end && inner.length === 1 && only?.kind === 'choice' && hasAnchor(only)) return anchored(only, at)
   if (inner.some(hasAnchor)) throw new CannotExpress(at, 'pattern', 'has an anchor in the middle')
@@ -40,7 +40,7 @@ function hasAnchor(node: PatternNode): boolean {
   return node.kind === 'repeat' && hasAnchor(node.inner)
 }
 
-/** Limits repetitions to the maximum length. */
+/** Fits a pattern to the minimum and maximum length; `undefined` if no match is short enough. */
 function sized(node: PatternNode, length: LengthRange, at: string): PatternNode | undefined {
   const fitting = lengthened(node, length.min, at)
   if (lengthOf(fitting).min > length.max) return undefined
@@ -55,7 +55,7 @@ function sized(node: PatternNode, length: LengthRange, at: string): PatternNode 
   throw new CannotExpress(at, 'pattern', 'exceeds maxLength and cannot be shortened')
 }
 
-/** Raises the single variable repetition to reach `minLength`. */
+/** Raises the minimum of the only variable repetition, so that matches reach `minLength`. */
 function lengthened(node: PatternNode, min: number, at: string): PatternNode {
   const short = min - lengthOf(node).min
   if (short <= 0) return node
@@ -93,12 +93,12 @@ function expressionOf(node: PatternNode): Expression | undefined {
   }
 }
 
-/** Upper bound for ambiguous repetitions: parsers track every combination of two counts. */
+/** Upper bound for ambiguous repetitions, because parsers track every combination of the inner and the outer count. */
 const maxAmbiguous = 16
 
 /**
- * Removes repetitions that make matching exponential: grammar parsers follow every way to read a text, and `(.*.*)*`
- * has too many.
+ * Rewrites or limits repetitions that make matching exponential: grammar parsers follow every way to read a text, and
+ * for `(.*.*)*` there are too many ways.
  */
 function withoutAmbiguity(node: PatternNode, at: string): PatternNode {
   if ('parts' in node) return { ...node, parts: node.parts.map((part) => withoutAmbiguity(part, at)) }

@@ -11,7 +11,7 @@ export interface GrammarRules {
   grammar(root: Expression): string
 }
 
-/** Larger grammars are refused. */
+/** Maximum length of a grammar; longer ones are refused. */
 const maxLength = 512 * 1024
 
 export function createGrammarRules(): GrammarRules {
@@ -65,11 +65,14 @@ export function createGrammarRules(): GrammarRules {
   }
 }
 
-/** llama.cpp refuses a group whose rules times repetitions exceed 2,000; other parsers may allow less. */
+/**
+ * Maximum number of rules into which a repeated group may unfold. llama.cpp refuses more than 2,000; other parsers may
+ * allow less.
+ */
 const maxUnfolded = 200
 
 /**
- * Moves large repeated groups into rules of their own: parsers unfold a repeated group, but count a rule name as one
+ * Moves large repeated groups into separate rules: parsers unfold a repeated group, but count the name of a rule as one
  * symbol.
  */
 function hoisted(expression: Expression, define: (group: Expression) => Expression): Expression {
@@ -80,10 +83,10 @@ function hoisted(expression: Expression, define: (group: Expression) => Expressi
   return { ...expression, inner: unfolded > maxUnfolded ? define(inner) : inner }
 }
 
-/** Whether a repetition needs parentheses. A text counts as one symbol. */
+/** Whether an expression needs parentheses to be repeated. A text does not, because it counts as one symbol. */
 const isGroup = ({ kind }: Expression): boolean => kind === 'all' || kind === 'any' || kind === 'times'
 
-/** The number of rules that a parser creates for it. */
+/** The number of rules that a parser creates for an expression. */
 function rulesOf(expression: Expression): number {
   if ('parts' in expression) return expression.parts.reduce((sum, part) => sum + rulesOf(part), 1)
   return expression.kind === 'times' ? rulesOf(expression.inner) + expression.max - expression.min : 0
@@ -122,7 +125,9 @@ function inText(sign: string): string {
 
 const printRange = ([from, to]: CodePointRange): string => (from === to ? inSet(from) : `${inSet(from)}-${inSet(to)}`)
 
-/** Escape everything but letters and digits: parsers differ on the rest. */
+/**
+ * A code point in a character class. Everything but letters and digits is escaped, because parsers differ on the rest.
+ */
 const inSet = (point: number): string =>
   /[A-Za-z0-9]/.test(String.fromCodePoint(point)) ? String.fromCodePoint(point) : escaped(point)
 
@@ -159,7 +164,7 @@ export type Conversion = (
   level: ConversionDepth,
 ) => Expression | undefined
 
-/** Bounds where the schema sets none, so that a runaway model stops. */
+/** Default bounds, used where the schema sets none, so that a model that never ends a value is stopped. */
 export interface GrammarLimits {
   readonly string: number
   readonly items: number
@@ -173,9 +178,9 @@ export interface GrammarLimits {
 
 export const defaultLimits: GrammarLimits = { string: 4096, items: 64, members: 16, freeDepth: 3, recursion: 4 }
 
-/** Upper limits for the schema's own bounds; a narrower grammar is still correct. */
+/** Limits for bounds that the schema sets. A grammar that allows less than the schema is still correct. */
 export const maxCharacters = 65_536
 export const maxUnrolledItems = 1024
 
-/** Length of names that the schema does not list. */
+/** Maximum length of names that the schema does not list. */
 export const maxKeyCharacters = 48

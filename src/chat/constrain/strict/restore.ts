@@ -9,12 +9,18 @@ import {
   setMember,
 } from '../schema.ts'
 
-/** Removes nulls that only the strict schema allows; `added` lists them for each object schema. */
+/**
+ * Removes the nulls that only the strict schema allows. For each object schema, `added` lists the members that may have
+ * them.
+ */
 export function restorer(root: JsonSchemaObject, added: WeakMap<object, ReadonlySet<string>>) {
   const target = (schema: JsonSchemaObject): JsonSchemaObject =>
     typeof schema.$ref === 'string' ? (resolve(root, schema.$ref, '') as JsonSchemaObject) : schema
 
-  /** Strict branches differ in types, listed values and member names. */
+  /**
+   * Whether a value matches a branch. It compares only types, listed values and member names, in which strict branches
+   * differ.
+   */
   const fits = (schemaOrReference: JsonSchemaObject, value: unknown): boolean => {
     const schema = target(schemaOrReference)
     if (Array.isArray(schema.anyOf))
@@ -34,7 +40,7 @@ export function restorer(root: JsonSchemaObject, added: WeakMap<object, Readonly
     return entries.length === members.size && entries.every(fitsMember)
   }
 
-  /** The branch that matches the value, or else the only one of its type. */
+  /** The branch that matches the value; otherwise the branch of the value's type, if there is only one. */
   const branchOf = (branches: readonly JsonSchemaObject[], value: unknown): JsonSchemaObject | undefined => {
     const fitting = branches.find((branch) => fits(branch, value))
     if (fitting) return fitting

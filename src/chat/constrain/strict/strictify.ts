@@ -19,16 +19,16 @@ import { restorer } from './restore.ts'
 /** A schema for strict mode. */
 export interface StrictSchema {
   readonly schema: JsonSchemaObject
-  /** Keywords that moved into descriptions or were dropped. */
+  /** Keywords that were moved into descriptions or dropped. */
   readonly dropped: readonly { readonly at: string; readonly keyword: string }[]
   /** Removes the nulls that stand for omitted members. */
   restore(value: unknown): unknown
 }
 
 /**
- * Converts to strict mode: closed objects, all members required, optional ones nullable, `oneOf` as `anyOf`, other
- * keywords in descriptions. Throws `CannotExpress` for maps, tuples and untyped values, which would change their
- * meaning.
+ * Converts a schema to strict mode: objects are closed, all members are required, optional ones become nullable,
+ * `oneOf` becomes `anyOf`, and unsupported keywords move into descriptions. Throws `CannotExpress` for maps, tuples and
+ * untyped values, whose meaning would change.
  */
 export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiLimits): StrictSchema {
   const dropped: { at: string; keyword: string }[] = []
@@ -72,7 +72,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
     if (!names.has(reference)) {
       const name = freshName(reference)
       names.set(reference, name)
-      // Depth restarts in a definition, since it moves to the root.
+      // Depth restarts in a definition, because definitions move to the root.
       setMember(definitions, name, convert(resolve(root, reference, at), reference.slice(1), 1))
     }
     return { $ref: `#/$defs/${names.get(reference)}` }
@@ -149,7 +149,7 @@ export function strictify(root: JsonSchemaObject, limits: StrictLimits = openaiL
   }
 }
 
-/** A `$ref` with no other constraints beside it. */
+/** Whether a schema with a `$ref` has no other constraints. */
 const isBare = (schema: JsonSchemaObject): boolean =>
   Object.keys(schema).every((name) => ['$ref', 'title', 'description', 'default', 'examples'].includes(name))
 
@@ -163,7 +163,7 @@ const kept: Readonly<Record<string, readonly string[]>> = {
   array: ['minItems', 'maxItems'],
 }
 
-/** Keywords that are described to the model in words where strict mode does not support them. */
+/** Keywords that move into the description where strict mode does not support them. */
 const movable = new Set([
   ...Object.values(kept).flat(),
   ...['minLength', 'maxLength', 'minProperties', 'maxProperties'],
@@ -173,12 +173,12 @@ const movable = new Set([
 
 const formats = new Set(['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'ipv4', 'ipv6', 'uuid'])
 
-/** Splits the keywords into supported ones and ones to describe in words. */
+/** Separates the supported keywords from those that move into the description. */
 function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
   const sorted: Record<'kept' | 'moved', Record<string, unknown>> = { kept: {}, moved: {} }
   const stays = new Set(types.flatMap((type) => kept[type] ?? []))
   for (const [keyword, value] of Object.entries(schema)) {
-    // Skip boolean flags of older drafts and formats that the server does not know.
+    // Do not keep boolean flags of older drafts or formats that strict mode does not support.
     const fits = typeof value !== 'boolean' && (keyword !== 'format' || formats.has(value as string))
     if (stays.has(keyword) && fits) sorted.kept[keyword] = value
     else if (movable.has(keyword)) sorted.moved[keyword] = value
@@ -186,7 +186,7 @@ function sortKeywords(schema: JsonSchemaObject, types: readonly string[]) {
   return sorted
 }
 
-/** The description, with the moved keywords. */
+/** The description, extended by the moved keywords. */
 function described({ description }: JsonSchemaObject, moved: JsonSchemaObject): { description?: string } {
   const words = typeof description === 'string' && description !== '' ? [description] : []
   if (Object.keys(moved).length > 0) words.push(`It must also satisfy ${JSON.stringify(moved)}.`)
@@ -216,7 +216,7 @@ function createMeter(limits: StrictLimits, refuse: (why: string) => never) {
   }
   return {
     schema(at: string, depth: number): void {
-      // Nested choices do not count as levels, but must end too.
+      // Nested choices add no levels, so limit the length of the path as well.
       if (depth > limits.levels || at.length > maxPlace) refuse('nests too deeply')
       if (++schemas > maxSchemas) refuse('is too large')
     },

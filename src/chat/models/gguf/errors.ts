@@ -9,7 +9,7 @@ const builds: Readonly<Record<string, string>> = {
   'win32 x64': 'win-x64',
 }
 
-/** Installs the library without builds for other platforms, which are ten times as large. */
+/** The command that installs the library. It omits the builds for other platforms, which are ten times as large. */
 const command = `npm install --omit=optional node-llama-cpp @node-llama-cpp/${builds[`${platform} ${arch}`] ?? 'linux-x64'}`
 
 export const notInstalled = (name: string, cause: unknown): ToolwayError =>
@@ -24,7 +24,7 @@ export const noFile = (name: string, path: string, cause: unknown): ToolwayError
 export const noGguf = (name: string, path: string): ToolwayError =>
   unavailable(name, `cannot be loaded: ${path} is not a GGUF file. Check models.${name}.path, or convert the model.`)
 
-/** Quotes llama.cpp, which knows the reason best. */
+/** The error for a file that cannot be loaded. It quotes llama.cpp, which knows the reason best. */
 export function cannotLoad(name: string, path: string, logged: string, cause: unknown): ToolwayError {
   const why = 'The file may be damaged, incomplete, or unsupported by this version of node-llama-cpp.'
   const quote = logged === '' ? '' : ` llama.cpp says: ${logged}`

@@ -3,7 +3,7 @@ import type { LoadedModel } from './load-model.ts'
 
 export interface GenerateRequest {
   readonly history: readonly HistoryItem[]
-  /** Constrains the answer, if given. */
+  /** The grammar for the answer; undefined if the answer is unconstrained. */
   readonly gbnf: string | undefined
   readonly sampling: SamplingOptions
   readonly maxTokens: number | undefined
@@ -18,9 +18,9 @@ export interface GenerateResult {
   readonly completionTokens: number
 }
 
-/** Minimum room for the answer, in tokens. */
+/** Minimum number of tokens that must be left for the answer. */
 const leastRoom = 64
-/** Evaluate the prompt in slices, so that it can be cancelled in between. */
+/** The prompt is evaluated in slices of this many tokens, so that it can be cancelled in between. */
 const slice = 128
 
 export async function generate(loaded: LoadedModel, request: GenerateRequest): Promise<GenerateResult> {
@@ -30,7 +30,7 @@ export async function generate(loaded: LoadedModel, request: GenerateRequest): P
   const room = context - prompt.length
   if (room < leastRoom) throw request.tooLong(prompt.length)
   const maxTokens = Math.min(request.maxTokens ?? room, room - 1)
-  // The last token is evaluated together with the answer.
+  // Do not evaluate the last token yet: that happens together with the answer.
   await sequence.adaptStateToTokens(prompt.slice(0, -1), false)
   for (let at = sequence.nextTokenIndex; prompt.length - at > slice; at += slice) {
     signal.throwIfAborted()
@@ -49,14 +49,15 @@ function promptFor({ wrapper, model }: LoadedModel, { history, gbnf }: GenerateR
   const { contextText, prefixTriggers, noPrefixTrigger } = wrapper.generateContextState({ chatHistory: history })
   const tokens = contextText.tokenize(model.tokenizer)
   if (gbnf === undefined) return tokens
-  // Some models announce the kind of answer first; under a grammar they cannot, so write it for them.
+  // Some models first announce what kind of answer follows. A grammar prevents that, so write the announcement for
+  // them.
   const opening = prefixTriggers?.find(({ type }) => type === 'response')
   const generated =
     noPrefixTrigger?.type === 'response' ? [noPrefixTrigger.inject] : [opening?.triggers[0], opening?.inject]
   return [...tokens, ...generated.flatMap((text) => text?.tokenize(model.tokenizer) ?? [])]
 }
 
-/** With a grammar, the answer ends where the grammar does. */
+/** Generates an answer with a grammar. The answer ends where the grammar ends. */
 async function generateConstrained(
   { library, llama, model, sequence }: LoadedModel,
   { sampling, signal, emit }: GenerateRequest,
@@ -71,9 +72,9 @@ async function generateConstrained(
   for await (const token of sequence.evaluate(prompt, { ...sampling, grammarEvaluationState })) {
     signal.throwIfAborted()
     generated.push(token)
-    // The grammar treats special tokens as their text.
+    // Keep special tokens in the text, because the grammar treats them as text.
     const text = model.detokenize(generated.slice(emitted), true, generated.slice(Math.max(0, emitted - 8), emitted))
-    // A character may span several tokens.
+    // A character may span several tokens, so wait until it is complete.
     if (!text.endsWith('\ufffd')) {
       emit('text', text)
       emitted = generated.length
@@ -83,7 +84,7 @@ async function generateConstrained(
   return { isCut: false, completionTokens: generated.length }
 }
 
-/** Without a grammar, the library detects the end of the answer and the thinking. */
+/** Generates an answer without a grammar. The library detects thinking and the end of the answer. */
 async function generateFreely(
   { library, sequence, wrapper }: LoadedModel,
   { history, sampling, signal, emit }: GenerateRequest,

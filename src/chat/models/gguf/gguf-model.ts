@@ -25,14 +25,14 @@ export interface GgufModelOptions {
   load?(): Promise<LlamaLibrary>
   /** Returns the free memory in bytes. */
   free?(): number
-  /** Random seed for one answer. */
+  /** Returns the random seed for one answer. */
   seed?(): number
 }
 
-/** Refuse further requests when this many wait. */
+/** How many requests may wait; further ones are refused. */
 const maxWaiting = 16
 
-/** More threads than half of the processors slow down everything else. */
+/** Default number of threads. Using more than half of the processors would slow down everything else. */
 const fewThreads = (): number => Math.max(1, Math.floor(availableParallelism() / 2))
 
 const randomSeed = (): number => Math.floor(Math.random() * 2 ** 31)
@@ -74,7 +74,7 @@ export function ggufModel(options: GgufModelOptions): Model {
     const plan = plansFor(request, known).next().value as RequestPlan
     const release = await queue.take(signal)
     const objects = createAsyncQueue<object>()
-    // The consumer can leave at once; the slot stays taken until the model has stopped.
+    // The consumer can leave at once, but the slot stays taken until the model has stopped.
     const work = answer(request, plan, signal, objects.push).finally(release)
     work.then(objects.end, objects.fail)
     try {
@@ -84,7 +84,7 @@ export function ggufModel(options: GgufModelOptions): Model {
     }
   }
 
-  /** Generates in the format of completion chunks, so that one decoder serves both kinds of models. */
+  /** Generates an answer and emits it as completion chunks, so that one decoder serves both kinds of models. */
   async function answer(
     request: ModelRequest,
     plan: RequestPlan,
@@ -158,7 +158,7 @@ function createAsyncQueue<Item>() {
     },
     end: () => end({}),
     fail: (thrown: unknown) => end({ thrown }),
-    /** Yields all items; aborting the signal ends it at once. */
+    /** Yields all items; ends at once when the signal aborts. */
     async *read(signal: AbortSignal): AsyncGenerator<Item> {
       for (;;) {
         const items = kept

@@ -4,13 +4,16 @@ import { waitFor } from '../../../core/deadline.ts'
 /** A large resource that is in memory only while needed. */
 interface LoadedResource<Kept> extends AsyncDisposable {
   /**
-   * Runs work with the resource, loading it first if necessary. One at a time. Work that continues long after its
-   * signal aborted is abandoned together with the resource.
+   * Runs work with the resource, which is loaded first if necessary. Only one piece of work runs at a time. Work that
+   * continues long after its signal aborted is abandoned together with the resource.
    */
   use<Made>(work: (kept: Kept) => Promise<Made>, signal: AbortSignal): Promise<Made>
 }
 
-/** A slice of a prompt takes seconds on a slow machine; longer means stuck. */
+/**
+ * Work that continues for this long after its signal aborted is stuck. One slice of a prompt takes seconds on a slow
+ * machine.
+ */
 const stuckAfterMs = 15_000
 
 /** Keeps the resource loaded until it has been idle for `idleMs`; 0 means forever. A failed load is retried. */
@@ -52,7 +55,8 @@ export function keepLoaded<Kept extends { dispose(): Promise<void> }>(options: {
     let timer: Disposable | undefined
     const begin = () => {
       timer = clock.after(stuckAfterMs, () => {
-        // It may still be in use, so neither reuse it nor wait for it.
+        // The abandoned work may still use the resource, so neither reuse the resource nor wait until it is disposed
+        // of.
         void kept?.dispose().catch(() => {})
         kept = undefined
         stuck()
@@ -108,7 +112,7 @@ export function createRequestQueue(maxWaiting: number, full: () => Error) {
       count++
       const before = last
       const { promise: done, resolve } = Promise.withResolvers<void>()
-      // A cancelled request keeps its place until its predecessors are done.
+      // A cancelled request keeps its place until its predecessors are done, so that its successors wait for them, too.
       last = before.then(() => done)
       const release = () => {
         count--

@@ -48,7 +48,7 @@ export interface LlamaModel {
     readonly createSignal: AbortSignal
   }): Promise<LlamaContext>
   detokenize(tokens: readonly TokenId[], specialTokens: boolean, lastTokens: readonly TokenId[]): string
-  /** Also disposes of its contexts. */
+  /** Disposes of the model and its contexts. */
   dispose(): Promise<void>
 }
 
@@ -59,11 +59,11 @@ export interface LlamaContext {
   readonly _ctx?: { sampleToken?(...given: unknown[]): Promise<unknown> }
 }
 
-/** The tokens in the model's context. */
+/** The tokens that a context has evaluated. */
 export interface Sequence {
   readonly nextTokenIndex: number
   readonly tokenMeter: { readonly usedOutputTokens: number }
-  /** Removes everything after the common prefix. */
+  /** Keeps the common prefix of the state and these tokens, and removes the rest. */
   adaptStateToTokens(tokens: readonly TokenId[], allowShift: boolean): Promise<void>
   evaluateWithoutGeneratingNewTokens(tokens: readonly TokenId[]): Promise<void>
   evaluate(
@@ -93,7 +93,7 @@ export interface GrammarState {
 export interface ChatWrapper {
   generateContextState(options: { readonly chatHistory: readonly HistoryItem[] }): {
     readonly contextText: LlamaText
-    /** What some models write before an answer. */
+    /** Texts that some models write before an answer. */
     readonly prefixTriggers?: readonly ({ readonly triggers: readonly LlamaText[] } & Opening)[]
     readonly noPrefixTrigger?: Opening
   }
@@ -126,7 +126,7 @@ export interface LlamaChat {
 }
 
 export const importLibrary = async (): Promise<LlamaLibrary> => {
-  // A variable, so that the compiler does not resolve the optional package.
+  // The name is in a variable, so that the compiler does not try to resolve the optional package.
   const name: string = 'node-llama-cpp'
   return (await import(name)) as LlamaLibrary
 }

@@ -13,7 +13,7 @@ export interface LoadedModel {
   readonly sequence: Sequence
   readonly wrapper: ChatWrapper
   readonly context: number
-  /** The last sampling error since this was called. */
+  /** Returns the last sampling error since the previous call, if any. */
   samplerFault(): unknown
   dispose(): Promise<void>
 }
@@ -25,7 +25,10 @@ export interface LoadModelOptions {
   readonly threads: number
   readonly log: Log
   load(): Promise<LlamaLibrary>
-  /** Returns the free memory in bytes. llama.cpp does not check, and the kernel kills processes that take too much. */
+  /**
+   * Returns the free memory in bytes. Toolway must check it, because llama.cpp does not, and the kernel kills processes
+   * that take too much.
+   */
   readonly free?: () => number
 }
 
@@ -50,7 +53,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     const needed = model.fileInsights.estimateContextResourceRequirements({ contextSize, modelGpuLayers: 0 }).cpuRam
     if (needed > free()) throw noMemory(name, needed, free())
     const context = await model.createContext({ contextSize, threads: options.threads, createSignal: signal })
-    // Without a chat template, the library would guess one from the architecture.
+    // Without a chat template in the file, use a general one: the library would guess one from the architecture.
     const isPlain = !model.fileInfo.metadata.tokenizer?.chat_template?.trim()
     const wrapper = library.resolveChatWrapper(model, { ...(isPlain && { type: 'general' }), warningLogs: false })
     log.info({ model: name, bytes: size, context: context.contextSize }, 'model loaded')
@@ -62,7 +65,7 @@ export async function loadLlamaModel(options: LoadModelOptions, signal: AbortSig
     if (signal.aborted) throw signal.reason
     if (thrown instanceof ToolwayError) throw thrown
     if (thrown instanceof library.InsufficientMemoryError) throw outOfMemory(name, thrown)
-    // llama.cpp's log arrives separately and may be late.
+    // llama.cpp's log arrives separately and may be late, so wait for it a little.
     for (let moment = 0; moment < 20 && complaints.length === 0; moment++) await nextMoment()
     throw cannotLoad(name, path, complaints[0] ?? '', thrown)
   } finally {
@@ -75,8 +78,8 @@ const noToken = -1
 
 /**
  * Turns sampling errors into errors of the answer. The library leaves them unhandled: the answer never ends, the
- * context stays locked, and the process gets an unhandled rejection. A grammar that no token can continue is enough.
- * Returns the last error once.
+ * context stays locked, and the process gets an unhandled rejection. A grammar that no token can continue is enough to
+ * cause one. The returned function reports each error once.
  */
 function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   let fault: unknown
@@ -90,7 +93,7 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
         return noToken
       }
     }
-    // Methods of native classes are read-only; assignment would throw.
+    // Redefine the property: methods of native classes are read-only, so an assignment would throw.
     Object.defineProperty(native, 'sampleToken', { value: caught })
   }
   return () => {
@@ -100,7 +103,10 @@ function catchSamplerFaults({ _ctx: native }: LlamaContext): () => unknown {
   }
 }
 
-/** The library accepts any file and reports little when it fails. */
+/**
+ * The size of a model file. Throws if it is not a GGUF file: the library accepts any file and reports little when it
+ * fails.
+ */
 async function sizeOf(name: string, path: string): Promise<number> {
   try {
     await using file = await open(path)
@@ -127,19 +133,19 @@ async function begin({ name, load }: LoadModelOptions) {
 const started = new WeakMap<LlamaLibrary, ReturnType<typeof start>>()
 const maxLogLine = 300
 
-/** Starts llama.cpp once per process: it takes longer than loading a small model. */
+/** Starts llama.cpp only once per process, because starting takes longer than loading a small model. */
 function startLlama(library: LlamaLibrary): ReturnType<typeof start> {
   const before = started.get(library)
   if (before) return before
   const now = start(library)
   started.set(library, now)
-  // Retry later: the missing build may be installed meanwhile.
+  // Forget a failed start, so that the next use tries again: the missing build may be installed meanwhile.
   now.catch(() => started.delete(library))
   return now
 }
 
 async function start(library: LlamaLibrary) {
-  /** Receive llama.cpp's error log. */
+  /** Functions that receive the lines of llama.cpp's error log. */
   const listeners = new Set<(line: string) => void>()
   const llama = await library.getLlama({
     gpu: false,

@@ -12,7 +12,7 @@ export class EventTooLong extends Error {
 }
 
 export interface ModelServer {
-  /** Its name in the configuration. */
+  /** The model's name in the configuration. */
   readonly name: string
   readonly origin: string
 }
@@ -24,7 +24,7 @@ export interface ModelRefusal {
   readonly status: number
   readonly serverMessage: ServerMessage
   readonly retryAfterMs: number | undefined
-  /** The error was in the body of a response with status 200. */
+  /** Set if the error was in the body of a response with status 200. */
   readonly inside?: true
 }
 
@@ -40,7 +40,7 @@ export function refusalError(
     const message = `The server of the model ${name} is too busy (${http}). ${when}`
     return new ToolwayError('OVERLOADED', message, { retryAfterMs })
   }
-  // Do not quote it: it may contain part of the key.
+  // Do not quote the server's message: it may contain part of the key.
   if (status === 401 || status === 403) {
     return failed(server, `rejected the API key (${http}). Check models.${name}.apiKey.`)
   }
@@ -59,18 +59,18 @@ export function refusalError(
 
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529
 
-/** The response is not a completion. */
+/** The error for a response that is not a completion. */
 export const notACompletion = (server: ModelServer, what: string): ToolwayError =>
   failed(server, `answered with ${what} instead of a completion. Check models.${server.name}.baseUrl.`)
 
 export const tooLong = (server: ModelServer, bytes: number): ToolwayError =>
   failed(server, `sent more than ${Math.round(bytes / 1024)} KiB in one answer. ${look(server)}`)
 
-/** The server reported an error in the middle of the stream. */
+/** The error for a server that reported a problem in the middle of the stream. */
 export const brokenStream = (server: ModelServer, serverMessage: ServerMessage): ToolwayError =>
   failed(server, `reported an error during its answer. ${look(server)} It says: ${serverMessage.message}`)
 
-/** The connection failed before or during the response. */
+/** The error for a connection that failed before or during the response. */
 export function connectionError(server: ModelServer, thrown: unknown, begun: boolean): ToolwayError {
   if (thrown instanceof ToolwayError) return thrown
   if (thrown instanceof EventTooLong) return failed(server, `sent an event that is too long. ${look(server)}`)
@@ -81,7 +81,7 @@ export function connectionError(server: ModelServer, thrown: unknown, begun: boo
   return failed(server, `cannot be reached (${why}). ${advice}`, thrown)
 }
 
-/** `key` is the timeout setting that expired. */
+/** The error for an expired timeout; `key` is the name of its setting. */
 export function timeoutError({ name }: ModelServer, what: string, ms: number, key: string): ToolwayError {
   const message = `The server of the model ${name} ${what} within ${ms / 1000} s (models.${name}.timeouts.${key}).`
   return new ToolwayError('TIMEOUT', `${message} Try again, or request less.`)
@@ -90,7 +90,10 @@ export function timeoutError({ name }: ModelServer, what: string, ms: number, ke
 const failed = ({ name }: ModelServer, what: string, cause?: unknown): ToolwayError =>
   new ToolwayError('SERVER_UNAVAILABLE', `The server of the model ${name} ${what}`, { cause })
 
-/** A code such as ECONNREFUSED; host names with several addresses fail with one error each. */
+/**
+ * A short reason, such as ECONNREFUSED. A host name with several addresses fails with one error per address; the first
+ * one counts.
+ */
 function reason(thrown: unknown): string {
   const error = thrown instanceof AggregateError ? thrown.errors[0] : thrown
   if (!(error instanceof Error)) return 'unknown reason'
@@ -128,7 +131,7 @@ const withoutSecrets = (text: string, secrets: readonly string[]): string =>
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** Read at most this much of an error response. */
+/** How many bytes of an error response are read. */
 const maxBytes = 64 * 1024
 
 export async function refusalOf(answer: HttpResponse, secrets: readonly string[], now: number): Promise<ModelRefusal> {
@@ -151,7 +154,7 @@ export class RefusalInBody extends Error {
   }
 }
 
-/** The error in a response object, if it is one. */
+/** The error reported in a response object; undefined if there is none. */
 export function refusalIn(object: unknown, secrets: readonly string[]): ModelRefusal | undefined {
   if (typeof object !== 'object' || object === null || !('error' in object) || !object.error) return undefined
   const serverMessage = readServerMessage(JSON.stringify(object), secrets)
@@ -163,12 +166,12 @@ const isTooMuch =
   /context[ _](?:length|window|size)|too (?:long|many tokens)|maximum (?:context|prompt|number of tokens)/i
 const isAboutForm = /grammar|schema|response_format|jinja|tool|structured/i
 
-/** A number out of range is the caller's mistake and says nothing about support for the field. */
+/** Matches complaints about a number out of range, which say nothing about support for the field. */
 const isOutOfBounds =
   /too (?:large|big|high|small|low)|must be|should be|at (?:bytes|least)|(?:less|greater|larger) than|out of range|between/i
 const isUnsupported = /unsupported|not supported|does not support|not permitted|unknown|unrecognized|unexpected/i
 
-/** Whether the server complained about the value of an optional field. */
+/** Whether the server complained about the value of an optional field, not about the field. */
 function isValue({ code, message }: ServerMessage): boolean {
   const about = `${code} ${message}`
   const isNamed = optionalFields.some((field) => about.includes(field))
@@ -176,7 +179,8 @@ function isValue({ code, message }: ServerMessage): boolean {
 }
 
 /**
- * Whether the server may accept the request in a weaker form: it was refused, but not for its length or its numbers.
+ * Whether the server may accept the request in a weaker form: it refused the request, but not because of its length or
+ * a number out of range.
  */
 export function mayAcceptWeakerForm({ status, serverMessage }: ModelRefusal): boolean {
   if (isTooMuch.test(`${serverMessage.code} ${serverMessage.message}`) || isValue(serverMessage)) return false

@@ -3,16 +3,16 @@ import type { HttpClient } from '../../../lib/http-client.ts'
 
 export type HttpResponse = Awaited<ReturnType<typeof post>>
 
-/** How long to wait for the end of the body. */
+/** How long to wait for the end of a body whose answer is complete. */
 const endTimeoutMs = 1_000
 
 /**
- * Sends one request. Disposing of the response closes the connection, so that the server stops; a complete answer is
- * read to its end instead, so that the connection can be reused.
+ * Sends one request. Disposing of the response closes the connection, so that the server stops. If the answer is
+ * complete, the body is read to its end instead, so that the connection can be reused.
  */
 export async function post(client: HttpClient, request: Omit<Parameters<HttpClient['request']>[0], 'method'>) {
   const { statusCode, headers, body } = await client.request({ ...request, method: 'POST' })
-  // Errors after the consumer has left are irrelevant.
+  // Ignore errors that occur after the consumer has left.
   body.on('error', () => {})
   const header = (name: string): string | undefined => [headers[name]].flat()[0]
   let isOver = false
@@ -35,7 +35,7 @@ export async function post(client: HttpClient, request: Omit<Parameters<HttpClie
   }
 }
 
-/** Passes the chunks on; calls `stalled` if the next one takes too long, which must abort the request. */
+/** Passes the chunks on. Calls `stalled`, which must abort the request, if the next chunk takes too long. */
 export async function* withStallTimeout(
   chunks: AsyncIterable<Buffer>,
   clock: Clock,

@@ -31,13 +31,13 @@ type OpenAIModelConfig = Extract<Config['models'][string], { kind: 'openai' }>
 export interface OpenAIModelOptions {
   readonly name: string
   readonly config: Pick<OpenAIModelConfig, 'baseUrl' | 'model' | 'apiKey' | 'constraint' | 'timeouts'>
-  /** What was learned about the server; shared to outlive this model. */
+  /** What was learned about the server; shared, so that it outlives this model. */
   readonly profile?: Profile
   readonly clock: Clock
   readonly log: Log
 }
 
-/** Retries of a busy server, and the longest wait. */
+/** How often a busy server is retried, and the longest wait before a retry. */
 const maxWaits = 2
 const maxWaitMs = 20_000
 
@@ -50,7 +50,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
   const server: ModelServer = { name, origin: url.origin }
   const { headers, secrets } = modelHeaders(name, url, config.apiKey)
   const path = modelPath(url)
-  // No HTTP timeouts: our own deadlines apply, and a model may think for long.
+  // Disable the HTTP timeouts: our own deadlines apply, and a model may think for long.
   const httpOptions = { headersTimeout: 0, bodyTimeout: 0, allowH2: false }
   let client: HttpClient | undefined
 
@@ -81,14 +81,16 @@ export function openaiModel(options: OpenAIModelOptions): Model {
       } else {
         refusals.push({ plan, refusal })
         const next = mayAcceptWeakerForm(refusal) ? plans.next() : undefined
-        // Report the first refusal: the strongest form should have worked.
+        // Report the first refusal: it is about the strongest form, which should have worked.
         if (!next || next.done) throw refusalError(server, refusals[0]?.refusal ?? refusal)
         plan = next.value
       }
     }
   }
 
-  /** Sends a request in one form and streams the answer; returns the refusal if there was no output yet. */
+  /**
+   * Sends a request in one form and streams the answer; returns the refusal if the server refused before any output.
+   */
   async function* attempt(
     plan: RequestPlan,
     body: object,
@@ -115,7 +117,7 @@ export function openaiModel(options: OpenAIModelOptions): Model {
     }
   }
 
-  /** Passes the objects on unless one reports an error. */
+  /** Passes the objects on; throws if one reports an error. */
   async function* checked(
     answer: HttpResponse,
     objects: AsyncIterable<unknown>,
@@ -166,7 +168,7 @@ function bodyOf(
   return body
 }
 
-/** Query parameters that hold keys. */
+/** Matches the names of query parameters that contain secrets. */
 const isSecret = /key|token|secret|sig|auth|pass/i
 
 /** The request headers and the secrets in them. The key `none` means no key; credentials in the URL become a header. */

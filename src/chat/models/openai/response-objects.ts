@@ -1,9 +1,9 @@
 import { EventTooLong, type ModelServer, notACompletion, tooLong } from './errors.ts'
 import type { HttpResponse } from './http.ts'
 
-/** Far more than any answer needs. */
+/** Maximum size of a stream, far more than any answer needs. */
 const maxBytes = 32 * 1024 * 1024
-/** For a single object. */
+/** Maximum length of a single object. */
 const maxCharacters = 4 * 1024 * 1024
 
 /**
@@ -18,7 +18,7 @@ export async function* responseObjects(
   const events = createSseDecoder(maxCharacters)
   const parts: Buffer[] = []
   let length = 0
-  // Other media types are often wrong.
+  // Trust only these two media types; others are often wrong.
   let form: BodyForm | undefined =
     answer.type === 'text/event-stream' ? 'events' : answer.type === 'text/html' ? 'other' : undefined
   for await (const chunk of chunks) {
@@ -45,7 +45,10 @@ export async function* responseObjects(
 
 type BodyForm = 'events' | 'object' | 'other'
 
-/** Some servers mislabel streams and objects; `undefined` while only whitespace has arrived. */
+/**
+ * The format of a body, judging by its beginning, because some servers send a wrong media type. `undefined` while only
+ * whitespace has arrived.
+ */
 function sniffed(bytes: Buffer): BodyForm | undefined {
   const start = bytes
     .subarray(0, 256)
@@ -66,8 +69,8 @@ function parsed(server: ModelServer, text: string): unknown {
 }
 
 /**
- * Decodes server-sent events and keeps only their data. Invalid UTF-8 becomes replacement characters, but characters may be split between
- * chunks. Each chunk is scanned once, however long a line grows.
+ * Decodes server-sent events and keeps only their data. A character may be split between chunks; invalid UTF-8 becomes
+ * replacement characters. Each chunk is scanned only once, even within a long line.
  */
 export function createSseDecoder(maxLength: number) {
   const decoder = new TextDecoder()
@@ -106,7 +109,7 @@ export function createSseDecoder(maxLength: number) {
   return {
     /** The data of events completed by this chunk. */
     push: (chunk: Uint8Array) => read(decoder.decode(chunk, { stream: true })),
-    /** The data of a last event without a blank line, which some servers omit. */
+    /** The data of the last event if no blank line follows it, which some servers omit. */
     end: () => read(`${decoder.decode()}\n\n`),
   }
 }

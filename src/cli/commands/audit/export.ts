@@ -22,7 +22,7 @@ export interface ExportOptions extends CommonOptions, LogLocationOptions, Filter
   readonly raw?: boolean
 }
 
-/** Oldest first; waits for slow readers. */
+/** Exports the records, oldest first; waits for slow readers. */
 export async function exportAudit(shell: Shell, options: ExportOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const { format, raw } = options
   if (raw && format === 'csv') throw new UsageError('--raw prints JSON lines; it needs --format jsonl.')
@@ -62,7 +62,7 @@ type Lines = Iterable<string> | AsyncIterable<string>
 
 async function writeLines(lines: Lines, shell: Shell, { format, raw, out }: ExportOptions, output: Output) {
   const ending = format === 'csv' ? '\r\n' : '\n'
-  // Readable by the owner only, like the log.
+  // The file is readable by the owner only, like the log.
   const file = out === undefined ? undefined : createWriteStream(resolve(shell.cwd, out), { mode: 0o600 })
   const target = file?.on('error', () => {})
   const count = await writeTo(target ?? shell.stdout, lines, ending, shell.interrupted)
@@ -74,7 +74,7 @@ async function writeLines(lines: Lines, shell: Shell, { format, raw, out }: Expo
   output.note(`Wrote ${out} (${format === 'csv' ? count - 1 : count} ${raw ? 'records' : 'operations'}).`)
 }
 
-/** Applies backpressure, so that a large log does not fill the memory. */
+/** Writes lines with backpressure, so that a large log does not fill the memory. Returns their number. */
 async function writeTo(target: Writable, lines: Lines, ending: string, stop: AbortSignal): Promise<number> {
   let count = 0
   let block = ''

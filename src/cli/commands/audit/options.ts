@@ -41,7 +41,7 @@ export const withLogOptions = (command: Command): Command =>
     .option('--path <folder>', 'folder of the log (default: as configured)')
     .option('--postgres', 'read the records of all replicas from PostgreSQL, in order of arrival')
 
-/** Includes the options of `withLogOptions`. */
+/** Adds the filter options and those of `withLogOptions`. */
 export const withFilterOptions = (command: Command): Command =>
   withLogOptions(command)
     .option('--since <when>', 'not older than this: 30m, 7d, 2026-03-01, 2026-03-01T12:00:00Z')

@@ -10,7 +10,7 @@ import { oneLine } from '../../table.ts'
 const harmful =
   /[\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e0fff}]/gu
 
-/** Escapes such characters, so that the JSON is equivalent and safe to display. */
+/** Escapes harmful characters, so that the JSON is safe to display and still means the same. */
 export const harmlessJson = (json: string): string =>
   json.replace(harmful, (character) => {
     const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index))
@@ -19,7 +19,7 @@ export const harmlessJson = (json: string): string =>
 
 export const jsonLine = (row: OperationRow): string => harmlessJson(JSON.stringify(row))
 
-/** Like `output.value`, without harmful characters. */
+/** Like `output.value`, with harmful characters escaped. */
 export const printJson = (value: object, { print, terminal }: Output): void =>
   print(harmlessJson(JSON.stringify(value, undefined, terminal ? 2 : undefined)))
 
@@ -47,7 +47,7 @@ const colour = ({ decision, ended, is_error, operation }: OperationRow) => {
   return 'red'
 }
 
-/** `2026-03-01T12:00:00.005Z  dev  ALLOW  fs.read_file  5 ms  agents.dev.allow.servers[0]` */
+/** One row as text: `2026-03-01T12:00:00.005Z  dev  ALLOW  fs.read_file  5 ms  agents.dev.allow.servers[0]` */
 export function rowLine(row: OperationRow, paint: Paint): string {
   const cells = [
     paint('dim', plain(row.time)),
@@ -77,7 +77,7 @@ export const csvHeading =
   'time,agent,principal,address,operation,server,tool,kind,write,decision,reason,rule,code,is_error,latency_ms,' +
   'requested,returned,tokens,call,parent,ended,arguments,lane,seq'
 
-/** Records from the archive may come from any host. */
+/** The heading for archived records, which may come from any host. */
 export const archiveCsvHeading = `${csvHeading},host,replica`
 
 const columns = csvHeading.split(',') as (keyof OperationRow)[]
@@ -86,7 +86,7 @@ const archiveColumns = archiveCsvHeading.split(',') as (keyof ArchiveRow)[]
 export const csvLine = (row: OperationRow): string => columns.map((column) => cell(row[column])).join(',')
 export const archiveCsvLine = (row: ArchiveRow): string => archiveColumns.map((column) => cell(row[column])).join(',')
 
-/** Characters that start a formula in a spreadsheet, also after blanks and in full-width form. */
+/** Text that a spreadsheet takes for a formula, also after blanks and with full-width characters. */
 const formula = /^[\s\0]*[=+\-@＝＋－＠|%]|^[\t\r\n]/
 
 /** Control characters and those that hide or reverse text. */
@@ -97,7 +97,7 @@ function cell(value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   const text = (typeof value === 'string' ? value : JSON.stringify(value)).replace(unprintable, escaped)
-  // The apostrophe makes spreadsheets treat it as text.
+  // The apostrophe makes spreadsheets treat the cell as text.
   const defused = formula.test(text) ? `'${text}` : text
   return /[",\r\n;\t']|^\s|\s$/.test(defused) ? `"${defused.replaceAll('"', '""')}"` : defused
 }

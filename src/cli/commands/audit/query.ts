@@ -40,7 +40,7 @@ export interface QueryOptions extends CommonOptions, LogLocationOptions, FilterO
   readonly local?: boolean
 }
 
-/** Newest first; from PostgreSQL if configured, otherwise from the local log. */
+/** Prints the records that match, newest first; from PostgreSQL if configured, otherwise from the local log. */
 export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const { limit, before, raw = false } = options
   const output = createOutput(shell, options.json)
@@ -65,7 +65,7 @@ export async function queryAudit(shell: Shell, options: QueryOptions, clock: Clo
   return exit.ok
 }
 
-/** If the archive is unreachable, prints a note that only the local log is searched. */
+/** The archive as a source. If it is unreachable, a note says that only the local log is searched. */
 function fromArchive(
   archive: ConfiguredArchive | undefined,
   output: Output,
@@ -105,7 +105,7 @@ function print(
   }
 }
 
-/** Indexing may take long after many new records. */
+/** Shows progress while the log is indexed, which may take long after many new records. */
 export async function showingProgress<T>(shell: Shell, work: (options: CatchUpOptions) => Promise<T>): Promise<T> {
   using progress = createProgress(shell)
   return await work({

@@ -12,7 +12,7 @@ import type { TailOptions } from './options.ts'
 import { harmlessJson, jsonLine, rowLine } from './print.ts'
 import { askArchive, auditFolder, filterOf, hasRecords } from './select-log.ts'
 
-/** Reads the files directly, without the index. */
+/** Prints the latest records. Reads the files of the log directly, without the index. */
 export async function tailAudit(shell: Shell, options: TailOptions, clock: Clock = systemClock): Promise<ExitCode> {
   const output = createOutput(shell, options.json)
   const filter = filterOf(options, clock.now())
@@ -69,16 +69,16 @@ const recordsView = (filter: AuditFilter): View => ({
   open: () => [],
 })
 
-/** Stop searching back beyond this many records; `query` finds rare matches faster. */
+/** Do not search back beyond this many records; `query` finds rare matches faster. */
 const maxRecords = 1_000_000
 
-/** Reads further back until enough rows are found. */
+/** Finds the latest rows, reading further back until there are enough. */
 async function backlog(folder: string, count: number, createView: () => View, live: boolean) {
   for (let window = 4 * count + 64; ; window *= 8) {
     const { records, positions, whole } = await readRecent(folder, window)
     const view = createView()
     const ended = records.flatMap((stored) => view.add(stored) ?? [])
-    // With `--follow`, running operations are shown when they end.
+    // With `--follow`, an operation in progress is shown when it ends, so leave it out here.
     const shown = live ? ended : [...ended, ...view.open()].sort(byTime)
     if (shown.length < count && !whole && window < maxRecords) continue
     return { view, positions, lines: shown.slice(Math.max(0, shown.length - count)).map(({ line }) => line) }
@@ -95,7 +95,7 @@ async function tailArchive(
 ): Promise<void> {
   const asLine = (row: ArchiveRow) =>
     output.json ? jsonLine(row) : `${rowLine(row, output.paint)}  ${output.paint('dim', oneLine(row.host))}`
-  // With `--follow`, running operations are shown when they end.
+  // With `--follow`, an operation in progress is shown when it ends, so leave it out here.
   const isShown = (row: ArchiveRow) => row.ended || !follow
   const show = (arrived: readonly ArchiveArrival[]) => {
     if (raw) for (const { line } of arrived) output.print(harmlessJson(line))

@@ -35,7 +35,7 @@ export async function verifyLog(shell: Shell, options: AuditVerifyOptions): Prom
   const folder = await auditFolder(shell, options)
   const hasMarks = keys.marks !== undefined && listLanes(keys.marks).length > 0
   if (!hasMarks && !hasRecords(folder, output, shell)) return exit.ok
-  // Logs of 0.1.0 and moved folders have no marks until the next start; a deleted folder looks the same.
+  // A log of 0.1.0 or in a moved folder has no marks until the gateway starts again. Deleted marks look the same.
   if (keys.key !== undefined && !hasMarks) {
     output.note(
       'There are no high-water marks of this log (stores.path/audit-marks), so deleted lanes and restored old folders are not detected. The next start of the gateway writes them; if it has run with this log before, they were deleted.',
@@ -95,7 +95,10 @@ interface Keys {
   readonly marks?: string
 }
 
-/** Order: the given public key; our own secret, which can check the most; the key next to the log. */
+/**
+ * The keys to verify with: the given public key, else our own secret, which can check the most. If there is no secret,
+ * or with `--path`, none is returned and the public key next to the log is used.
+ */
 async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys> {
   const { publicKey: file } = options
   if (file !== undefined) {
@@ -112,7 +115,7 @@ async function keysFor(shell: Shell, options: AuditVerifyOptions): Promise<Keys>
   return { key: await existingAuditKey(config.stores.path), marks }
 }
 
-/** Undefined if there is none yet: a check must not create one. */
+/** The key of the audit log; undefined if there is none yet, because a check must not create one. */
 export const existingAuditKey = async (folder: string): Promise<string | undefined> =>
   existsSync(join(folder, 'audit-key')) ? keptAuditKey(folder) : undefined
 
@@ -147,7 +150,7 @@ function printReport(report: Report, place: string, { print, paint }: Output): v
   print(paint('dim', `  ${trust[report.trust]}`))
 }
 
-/** `1/000000000001.jsonl:7 (record 7):` */
+/** The place of a problem: `1/000000000001.jsonl:7 (record 7):` */
 function placeOf({ lane, file, line, seq }: VerifyProblem): string {
   const path = [lane, file].filter((part) => part !== undefined).join('/')
   const place = oneLine(path) + (line === undefined ? '' : `:${line}`)
