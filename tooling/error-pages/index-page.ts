@@ -5,16 +5,19 @@ const introduction = `<!-- Generated from tooling/error-pages by \`npm run gener
 
 # Errors
 
-Every error that Toolway creates has a stable code, a message that says what happened and what to do, and the same
-object with details: \`{ code, rule?, server?, retryAfterMs? }\`.
+Every error that Toolway creates has a stable code, a message that says what happened and what to do, and an object with
+details: \`{ code, rule?, server?, retryAfterMs? }\`. In this object, \`rule\` names the setting that caused the error, and
+\`retryAfterMs\` says after how many milliseconds to retry.
 
-- A tool call that is refused or fails returns a tool result with \`isError: true\`, the message as text, and the object in
-  \`_meta["dev.toolway/error"]\`, so that a model can act on it.
-- For resources and prompts it is a JSON-RPC error with Toolway's own number and the object in \`data\`.
-- Malformed requests and unknown methods, tools and servers are JSON-RPC errors; invalid credentials are HTTP 401 or 403.
-- A server's own results and errors are passed on unchanged.
-- \`rule\` names the setting that decided. \`retryAfterMs\` says when to retry, and so does the HTTP header \`Retry-After\`
-  if the response is plain JSON.
+- A tool call that is refused or fails returns a tool result with \`isError: true\`, the message as text, and the object
+  in \`_meta["dev.toolway/error"]\`, so that the model sees the error and can act on it.
+- If reading a resource or getting a prompt is refused or fails, the response is a JSON-RPC error with the number of the
+  code (see the table) and the object in \`data\`.
+- Malformed requests and unknown methods, tools and servers are answered with a JSON-RPC error, and invalid credentials
+  with HTTP 401 or 403.
+- Results and errors that a server returns are passed on unchanged.
+- If the error has a \`retryAfterMs\` and the response is plain JSON, not an event stream, the HTTP header \`Retry-After\`
+  also says when to retry.
 - The command line adds four codes: \`USAGE\` and \`CONFIG\` (exit code 2), \`CANNOT_LISTEN\` (the address or port is not
   available; the message says what to change) and \`NO_GATEWAY\` (no gateway is running; exit code 3).
 
