@@ -8,7 +8,7 @@ export const running = {
     causes: [
       'The agent has made as many calls as a limit allows. The most specific limit applies: that of the tool (`limits.tools`), otherwise that of the server (`limits.servers`), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit for all calls of an agent together.',
       'All spellings of a tool share one limit. The calls of each agent are counted separately, even if it inherits the limit from a parent agent. Calls to `execute_tool` and `execute_tools` are not counted; the calls that they run are.',
-      'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. Further requests are then refused with HTTP status 429.',
+      'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. The excess attempts or requests are refused with HTTP status 429.',
     ],
     model: [
       'Wait for `retryAfterMs`, then call again. Refused calls do not count against the limit, but calling sooner fails again.',
