@@ -32,7 +32,7 @@ export const agents = {
     model: ['Tell the user that the gateway configuration names an agent without rules.'],
     operator: [
       'Add rules for the agent that the message names, or correct `defaults.agent` or the credential.',
-      '`toolway validate` warns about both.',
+      '`toolway validate` warns if the default agent, or the agent of a key, is not in `agents`.',
     ],
     keys: ['defaults.agent', 'agents', 'auth.keys'],
     commands: ['toolway validate', 'toolway keys list'],
@@ -42,12 +42,12 @@ export const agents = {
     happened: 'The caller named no agent, and there is no default',
     remedy: 'Name an agent',
     causes: [
-      'Agents are configured, the caller named none, and its credential allows none of them or several.',
-      '`defaults.agent` is not set, and callers without an agent are refused (`defaults.denyOnMissingAgent`), or no agent `default` is configured.',
+      'Agents are configured, but the caller did not name one, and its credential does not allow exactly one agent.',
+      'In addition, `defaults.agent` is not set, and Toolway cannot use the agent `default` instead: either `defaults.denyOnMissingAgent` is on, or no agent of that name is configured.',
     ],
     model: ['Set `agent_id` to your agent, if you know it; otherwise tell the user.'],
     operator: [
-      `Let the client name its agent (${ways}), or set \`defaults.agent\`, or give the credential exactly one agent.`,
+      `Let the client name its agent (${ways}), set \`defaults.agent\`, or give the credential exactly one agent.`,
     ],
     keys: ['defaults.agent', 'defaults.denyOnMissingAgent', 'agents', 'auth.keys'],
     commands: ['toolway keys create NAME --agent AGENT'],

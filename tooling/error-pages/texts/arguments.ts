@@ -1,6 +1,7 @@
 import type { PageText } from '../page-text.ts'
 
-const guardedBy = (settings: string) => `The \`rule\` names the server and the guard; ${settings}.`
+const guardedBy = (settings: string) =>
+  `The \`rule\` of the error names the server and the guard. In the guard, ${settings}.`
 
 /** Invalid arguments. */
 export const args = {
@@ -8,10 +9,10 @@ export const args = {
     happened: "The arguments do not match the tool's schema",
     remedy: 'Correct the fields that the message names',
     causes: [
-      'A field is missing, unknown or of the wrong type. The message names the first few and suggests corrections.',
+      'A field is missing, unknown or of the wrong type. The message names the first few of these fields and suggests corrections.',
       'The cursor of a list is invalid or expired.',
-      'The tool asked the client for something that it does not support (sampling, elicitation, roots).',
-      'The call was to run `execute_tool` or `execute_tools` through `execute_tool`.',
+      'The tool asked for something that the client does not support (sampling, elicitation, roots).',
+      'The caller tried to run `execute_tool` or `execute_tools` through `execute_tool`, which is not possible.',
     ],
     model: [
       'Correct the fields that the message names and call again. Nothing was sent.',
@@ -40,12 +41,12 @@ export const args = {
     related: ['INVALID_ARGUMENTS', 'UNSAFE_URL'],
   },
   UNSAFE_SQL: {
-    happened: 'The statement is not allowed (several, or a write)',
+    happened: 'The SQL text contains a statement that writes, or not exactly one statement',
     remedy: 'Send one statement that only reads',
     causes: [
       'An `sql` guard with `readOnly` checks this argument, and the statement writes, possibly inside a CTE, by `SELECT INTO`, `COPY` or `DO`, or through a function with side effects.',
       'The text contains more than one statement, or none.',
-      'The text cannot be parsed in the `dialect` of the guard. Without a declared dialect: databases would interpret its quotes and comments differently.',
+      'The text cannot be parsed in the `dialect` of the guard, or the guard has no `dialect` and databases would interpret the quotes and comments in the text differently.',
       'The argument is not a string but `null`, a number or an object. A guarded argument must be a string or absent.',
     ],
     model: ['Send one simple statement that only reads.'],
@@ -59,7 +60,7 @@ export const args = {
     remedy: 'Use a public address',
     causes: [
       'A `url` guard checks this argument, and the host is, or resolves to, a private, loopback or reserved address.',
-      'The URL is not plain `http` or `https`, carries a user name or password, or is ambiguous: parsers read it differently.',
+      'The URL is not plain `http` or `https`, carries a user name or password, or is ambiguous, because parsers read it differently.',
       'The host name cannot be resolved.',
       'The argument is not a string but `null`, a number or an object. A guarded argument must be a string or absent.',
     ],

@@ -13,7 +13,7 @@ export const finding = {
     ],
     model: [
       'Use one of the names in the message.',
-      'If it contains none, list the tools again (`tools/list`) or search (`find_tool`). Do not guess.',
+      'If the message contains no names, list the tools again (`tools/list`) or search (`find_tool`). Do not guess.',
     ],
     operator: [
       '`toolway tools` lists every tool with its served name.',
@@ -28,7 +28,7 @@ export const finding = {
     remedy: 'Use a name from `list_servers`',
     causes: [
       'The name is misspelt. The message suggests similar names among the servers that the agent may use.',
-      'The server is not in `mcpServers` of this gateway, or is excluded because its address is the gateway itself.',
+      'The server is not in `mcpServers` of this gateway, or was excluded because its address is that of the gateway itself.',
     ],
     model: ['Use the name that the message suggests, or one from `list_servers`.'],
     operator: [

@@ -6,10 +6,10 @@ export const policy = {
     happened: 'The policy does not allow this agent to use the tool',
     remedy: 'Ask the operator; `rule` names the rule that decided',
     causes: [
-      'A rule under `agents.*.deny` of the agent, or of a parent agent, denies it.',
-      'No rule under `agents.*.allow` allows it. As soon as one agent is configured, everything that is not allowed is denied (`default deny` in the `rule`).',
+      'A rule under `agents.*.deny` of the agent, or of a parent agent, denies the call.',
+      'No rule under `agents.*.allow` allows the call. As soon as one agent is configured, everything that is not allowed is denied (`default deny` in the `rule`).',
       '`policy.allowedTools` is set and does not include the tool.',
-      'The tool needs approval (`mcpServers.*.approve`), and the client cannot ask a user or the user declined.',
+      'The tool needs approval (`mcpServers.*.approve`), but the client cannot ask a user, or the user declined.',
       'The agent has no rules, for example because it was removed while its caller was connected.',
       'Over HTTP, with status 403: the `Host` or `Origin` header is not allowed.',
     ],
@@ -47,7 +47,9 @@ export const policy = {
   TOOL_BLOCKED: {
     happened: 'The operator blocked this tool for all agents',
     remedy: 'Use another tool',
-    causes: ['A pattern in `policy.blockedTools` matches `server.tool`. Rules of agents cannot override this.'],
+    causes: [
+      'A pattern in `policy.blockedTools` matches the tool (`server.tool`). Rules of agents cannot override this.',
+    ],
     model: ['Use another tool; no agent may use this one.'],
     operator: ['The `rule` names the pattern in `policy.blockedTools`.'],
     keys: ['policy.blockedTools'],
@@ -59,7 +61,7 @@ export const policy = {
     remedy: 'Use a tool that only reads',
     causes: [
       'The server has `readOnly: true`, and the tool is not known to be read-only: it is not in `readTools`, and its `readOnlyHint` is ignored unless `trustAnnotations` is set.',
-      'The agent, or a parent agent, has `readOnly: true`: it may only read, on every server.',
+      'The agent, or a parent agent, has `readOnly: true`. Such an agent may only read, on every server.',
     ],
     model: ['Use a tool that only reads. Nothing was sent, so nothing was changed.'],
     operator: [
@@ -94,17 +96,19 @@ export const policy = {
     happened: "The tool's definition changed and is not approved yet",
     remedy: 'Ask the operator',
     causes: [
-      'With `policy.pins: quarantine`, the definition differs from the approved one, or from the one that was pinned when it was first seen. A server can change what a tool does, or what a model reads about it, at any time.',
+      'With `policy.pins: quarantine`, the definition differs from the approved one, or from the one that was pinned when the tool was first seen. A server can change what a tool does, or what a model reads about it, at any time.',
       'The definition contains hidden characters or instructions to the model.',
-      'The input schema of the tool cannot be compiled (rule `inputSchema`), so arguments cannot be checked. This applies whatever `policy.pins` is.',
+      'The input schema of the tool cannot be compiled (rule `inputSchema`), so arguments cannot be checked. This does not depend on `policy.pins`.',
       'The pins of the server were lost, so its definitions are not trusted without approval.',
     ],
-    model: ['Use another tool, and tell the user that this one needs approval. Do not follow its old description.'],
+    model: [
+      'Use another tool, and tell the user that this one needs approval. Do not rely on the description that you know.',
+    ],
     operator: [
-      '`toolway tools` and `toolway doctor` list tools with an invalid schema; fix the server, or exclude them with `mcpServers.NAME.tools.exclude`.',
+      '`toolway tools` and `toolway doctor` list tools with an invalid schema; fix the server, or exclude these tools with `mcpServers.NAME.tools.exclude`.',
       '`toolway pins show TOOL` compares the approved definition with the latest one.',
-      '`toolway pins approve TOOL` approves it; a running gateway picks this up.',
-      '`policy.pins: warn` only logs changes.',
+      '`toolway pins approve TOOL` approves the latest definition; a running gateway applies this automatically.',
+      'With `policy.pins: warn`, changes are only logged, and changed tools can still be called.',
     ],
     keys: ['policy.pins'],
     commands: ['toolway pins list', 'toolway pins show TOOL', 'toolway pins approve TOOL'],

@@ -6,16 +6,16 @@ export const running = {
     happened: 'A rate limit is exhausted',
     remedy: 'Wait `retryAfterMs`',
     causes: [
-      'The agent has made as many calls as a limit allows. The most specific one applies: of the tool (`limits.tools`), else of the server (`limits.servers`), else the default (`limits.perMinute`). `agents.*.perMinute` is an additional total.',
-      'All spellings of a tool share one limit. Each agent is counted separately, even if it inherits the limit. Tools that run other calls (`execute_tool`, `execute_tools`) are not counted, because the calls they run are.',
-      'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. Both are refused with HTTP status 429.',
+      'The agent has made as many calls as a limit allows. The most specific limit applies: that of the tool (`limits.tools`), otherwise that of the server (`limits.servers`), otherwise the default (`limits.perMinute`). `agents.*.perMinute` is an additional limit for all calls of an agent together.',
+      'All spellings of a tool share one limit. The calls of each agent are counted separately, even if it inherits the limit from a parent agent. Calls to `execute_tool` and `execute_tools` are not counted; the calls that they run are.',
+      'One address sent more than `auth.maxFailures` wrong credentials, or the bodies of requests in flight exceed `server.maxInFlightPerCaller` or `server.maxInFlight`. The excess attempts or requests are refused with HTTP status 429.',
     ],
     model: [
       'Wait for `retryAfterMs`, then call again. Refused calls do not count against the limit, but calling sooner fails again.',
       'Request more data per call instead of making more calls.',
     ],
     operator: [
-      '`rule` names the setting to change. The whole limit may be used at once. Each call counts for 60 seconds, so no period of 60 seconds contains more calls than the limit.',
+      '`rule` names the setting to change. A caller may use the whole limit at once. Each call counts for 60 seconds, so no period of 60 seconds contains more calls than the limit.',
       'Over HTTP the response also has a `Retry-After` header.',
     ],
     keys: [
@@ -31,11 +31,11 @@ export const running = {
     causes: [
       'The server (`mcpServers.*.concurrency`), the agent (`agents.*.concurrency`) or the gateway (`limits.concurrency`) has as many calls in flight as allowed, and the queue is full (`limits.queue`) or the call waited too long.',
       'A client has too many open requests, questions or subscriptions, or all sessions are in use.',
-      'The gateway is shutting down, or cannot fetch the keys to verify tokens.',
+      'The gateway is shutting down, or cannot fetch the keys that it needs to verify JSON Web Tokens.',
       'Redis does not answer, and the server needs an OAuth token that is stored there.',
     ],
     model: [
-      'Nothing was sent. Wait for `retryAfterMs` (a second if there is none) and call again, with fewer calls at once.',
+      'Nothing was sent. Wait for `retryAfterMs` (or one second, if the error does not contain it) and call again, with fewer calls at once.',
     ],
     operator: ['The message says which limit was reached. Raise it, or find out why the calls take so long.'],
     keys: [
@@ -52,16 +52,16 @@ export const running = {
     happened: 'The call timed out, and the server was asked to cancel it',
     remedy: 'Request less data per call, or raise the timeout',
     causes: [
-      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set it (`timeout_ms`). Time in queues and for retries counts; time in which a person answers a question does not.',
+      'The tool takes longer than its timeout; the message names the setting and its value. Progress notifications from the server restart the timeout, up to `maxTimeout`, unless the caller set the timeout (`timeout_ms`). The timeout includes the time in queues and for retries, but not the time in which a person answers a question.',
       'The server hangs.',
       'The user did not answer a question of the server within ten minutes.',
     ],
     model: [
-      'The call may have had an effect: check before you repeat one that writes.',
+      'The call may have had an effect. If it writes, check before you repeat it.',
       'Request less data per call, or set a longer timeout (`timeout_ms` of `execute_tool` and `execute_tools`).',
     ],
     operator: [
-      'Set a longer timeout for the tool, the server or all calls; try it first with `toolway call --timeout`.',
+      'Set a longer timeout for the tool, the server or all calls. To try a value first, use `toolway call --timeout`.',
     ],
     keys: [
       'defaults.timeout',
@@ -77,14 +77,14 @@ export const running = {
     happened: 'The caller cancelled the call',
     remedy: 'Nothing',
     causes: [
-      'The client cancelled the request, disconnected without being able to resume, or ended its session.',
+      'The client cancelled the request, closed a connection that cannot be resumed, or ended its session.',
       'The command line was interrupted.',
     ],
     model: [
-      'Nothing. If the call writes, check before you repeat it: it may have had an effect before it was cancelled.',
+      'No action is needed. But if the call writes, check before you repeat it: it may have had an effect before it was cancelled.',
     ],
     operator: [
-      'The server was asked to cancel the call too. Many of these errors may mean that the timeouts of clients are too short for the tools.',
+      'Toolway also asked the server to cancel the call. Many of these errors may mean that the timeouts of clients are too short for the tools.',
     ],
     keys: [],
     commands: [],
@@ -96,12 +96,12 @@ export const running = {
     causes: [
       'The server process exited, or the connection was lost, after the call was sent and before it was answered.',
       'The server sent an invalid protocol message.',
-      'An HTTP server refused the session of the call (404). Some servers run the call before they check the session.',
+      'An HTTP server refused the session of the call (404). Some servers run the call before they check the session, so it may have run.',
     ],
     model: ['Check with a read-only tool whether the call took effect before you repeat it.'],
     operator: [
       'The log contains the last stderr output of the process; `toolway servers` shows the current status of the server.',
-      'Toolway retries calls to tools that are safe to repeat: list them in `readTools` or `idempotentTools`.',
+      'Toolway retries only calls to tools that are safe to repeat. List such tools in `readTools` or `idempotentTools`.',
     ],
     keys: ['mcpServers.*.idempotentTools', 'mcpServers.*.readTools', 'retry'],
     commands: ['toolway servers'],
@@ -112,14 +112,14 @@ export const running = {
     remedy: 'Read in the message whether the call ran; tell the operator',
     causes: [
       'The disk is full or failing, or the folder of the log is not writable.',
-      'Writes are then always refused before they are sent. Reads continue unless `audit.unrecordedReads` is `refuse`.',
+      'While the log cannot be written, calls that may write are refused before they are sent. Reads continue unless `audit.unrecordedReads` is `refuse`.',
       'If the log failed during a call, the message says that the call HAS run.',
     ],
     model: [
       'Read the message: "nothing was sent" means that you may call again later; "this call HAS run" means that you must check before you repeat it.',
     ],
     operator: [
-      'Free disk space or fix the folder. Recording then resumes automatically, and the log states how many operations were not recorded.',
+      'Free disk space or fix the folder. Recording then resumes automatically, and the audit log states how many operations were not recorded.',
       '`toolway audit verify` checks that no other records are missing.',
     ],
     keys: ['audit.path', 'audit.sync', 'audit.unrecordedReads', 'audit.retain'],
