@@ -1,10 +1,10 @@
 /**
- * Characters that move the cursor, change the writing direction or have no width: invisible to people, but read by
- * models. Joiners and variation selectors stay where scripts and emoji need them.
+ * Characters that move the cursor, change the writing direction or have no width. People cannot see them, but models
+ * read them. Joiners and variation selectors are kept where scripts and emoji need them.
  */
 const hidden = new RegExp(
   [
-    // ESC, with the terminal sequence that follows it if there is a valid one.
+    // ESC, together with the terminal sequence that it begins, if that is valid.
     String.raw`\x1b(?:\[[0-?]{0,32}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,256}(?:\x07|\x1b\\)?|[ -/]{0,8}[0-~])?`,
     String.raw`\r(?=\n)`,
     String.raw`[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]`,
@@ -17,5 +17,5 @@ const hidden = new RegExp(
   'gu',
 )
 
-/** Keeps line breaks and tabs. Linear in the length of the text. */
+/** Removes hidden characters, but keeps line breaks and tabs. Takes time linear in the length of the text. */
 export const withoutHidden = (text: string): string => text.replace(hidden, '')
