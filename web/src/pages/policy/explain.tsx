@@ -11,7 +11,7 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { allowedStatus, deniedStatus } from '../../components/statuses.ts'
 
-/** The agent and the tool are in the address, so that an explanation can be shared. */
+/** Explains a decision. The agent and the tool are in the address, so that the explanation can be shared. */
 export function ExplainView() {
   const agent = query.value.get('agent') ?? ''
   const tool = query.value.get('tool') ?? ''
