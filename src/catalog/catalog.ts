@@ -150,13 +150,16 @@ const changedKinds = (before: CatalogSnapshot, after: CatalogSnapshot): Kind[] =
         )
       })
 
-/** Servers start and stop in bursts: notify once per burst, 100 ms after the last change but within a second. */
+/**
+ * When to notify listeners of changes: 100 ms after the last change, but within a second. Servers start and stop in
+ * bursts, and each burst should cause one notification.
+ */
 const quietMs = 100
 const latestMs = 1_000
 
 export type ChangeListener = (kinds: ReadonlySet<Kind>) => void
 
-/** Calls listeners, debounced, with the result of `changedKinds` unless it is empty. */
+/** Calls listeners, debounced, with the result of `changedKinds`, unless that is empty. */
 function createChanges(clock: Clock, log: Log, changedKinds: () => ReadonlySet<Kind>) {
   const listeners = new Set<ChangeListener>()
   let timer: Disposable | undefined
@@ -268,7 +271,7 @@ export function createCatalogs(options: CatalogOptions): Catalog {
     const profile = profileOf(capabilities)
     const known = catalogs.get(profile)
     if (known) {
-      // Move to the end: the first catalog after the plain one is then the least recently used.
+      // Move the catalog to the end, so that the first one after the plain one is the least recently used.
       if (known !== plain) catalogs.delete(profile)
       catalogs.set(profile, known)
       return known

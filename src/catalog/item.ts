@@ -2,7 +2,7 @@ import type { Served } from '../core/access.ts'
 import type { Definition, Entry, Kind } from '../core/entry.ts'
 import { asRecord, isRecord } from '../lib/is-record.ts'
 
-/** A served entry with its definition as JSON, serialized on demand and cached. */
+/** A served entry with its definition as JSON, which is serialized on demand and cached. */
 export interface Item extends Served {
   readonly json: string
 }
@@ -25,7 +25,7 @@ const nameField: Readonly<Record<Kind, string>> = {
 
 const ourKeys = new Set(['source', 'server', 'stale', 'flags'].map((word) => `dev.toolway/${word}`))
 
-/** What the scanner found in a definition, one word per finding (B5). */
+/** Returns what the scanner found in an entry's definition, one word per finding (B5). */
 export type FlagsOf = (entry: Entry) => readonly string[]
 
 /**

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { NamingConfig } from '../config/schema.ts'
 
-/** The possible served names of one entry. They depend only on its server, its name and the naming configuration. */
+/**
+ * The possible served names of one entry. They depend only on the entry's server, its name and the naming
+ * configuration.
+ */
 export interface NameChoice {
   /** Readable names in order of preference. None of them has the form of a hashed name. */
   readonly plain: readonly string[]
@@ -29,7 +32,8 @@ export function createNamer(naming: NamingConfig): Namer {
 
   return (server, name) => {
     const joined = server + separator + name
-    // The first separator ends the server name, so `a` + `b__c` and `a__b` + `c` cannot collide: the second is hashed.
+    // The first separator must end the server name, so that `a` + `b__c` and `a__b` + `c` cannot collide: the second is
+    // hashed.
     const bordered = joined.indexOf(separator) === server.length && usable(joined) && !givenAway.has(joined)
     const prefixed = bordered ? [joined] : []
     const shortened = (text: string) => (attempt: 0 | 1) => hashedName(text, server, name, maxLength, attempt)
@@ -90,7 +94,7 @@ function shortHash(server: string, name: string, length: number): string {
 export interface NameClaim {
   readonly server: string
   readonly name: string
-  /** Lower tiers choose first: meta-tools, then native tools, then servers. */
+  /** Entries with a lower tier choose first: meta-tools, then native tools, then servers. */
   readonly tier: number
   readonly priority: number
   readonly choice: NameChoice

@@ -70,7 +70,9 @@ export function serverNotReady(source: Source, lateAfterMs?: number): ToolwayErr
 /** Max number of names to compare by edit distance. They are preselected by `sharedEnds`. */
 const compared = 50
 
-/** Entries with the same name on any server, otherwise those with similar names. */
+/**
+ * Entries that the caller may have meant: those with the same name on any server, otherwise those with similar names.
+ */
 function similar(spelling: string, offered: readonly Item[]): readonly Item[] {
   const wanted = evenly(spelling)
   const namesakes = evenedOf(offered).filter(({ own, served }) => own === wanted || served === wanted)

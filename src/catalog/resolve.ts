@@ -33,7 +33,9 @@ export function resolveName(
 /** The servers that a spelling can refer to. Used for errors, and to decide which servers to wait for. */
 export interface NamedServers {
   readonly servers: readonly string[]
-  /** The text in the position of a server name, if the spelling has that form. */
+  /**
+   * The part of the spelling that stands where a server name would. Undefined if the spelling does not have that form.
+   */
   readonly qualifier: string | undefined
 }
 

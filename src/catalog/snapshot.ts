@@ -7,9 +7,9 @@ import { createItem, type FlagsOf, type Item, type Label, pageOf, renamed } from
 import { assignNames, createNamer, type NameChoice, type NameClaim, type NameConflict, ownSources } from './names.ts'
 import { isOwnUri, servedUri, wrappedUri } from './uris.ts'
 
-/** All served entries at one moment. Immutable; a change of any source creates a new snapshot. */
+/** All served entries at one moment. A snapshot never changes; a change of any source creates a new one. */
 export interface CatalogSnapshot {
-  /** In list order: meta-tools, native tools, then servers in configuration order. */
+  /** The items in list order: meta-tools, native tools, then servers in configuration order. */
   readonly items: PerKind<readonly Item[]>
   readonly byName: PerKind<ReadonlyMap<string, Item>>
   /** The items by source, and by the name that the source gave the entry. Used to resolve spellings. */
@@ -151,7 +151,7 @@ function warnOnce(log: Log): Warn {
   }
 }
 
-/** Merges sources into snapshots. Reuses unchanged parts (per source) and items (per entry). */
+/** Merges sources into snapshots. Reuses the parts of unchanged sources and the items of unchanged entries. */
 export function createSnapshotBuilder(sources: readonly Source[], naming: NamingConfig, log: Log, flagsOf?: FlagsOf) {
   const ordered = [...sources].sort((a, b) => tierOf(a) - tierOf(b))
   const choose = createChooser(naming)

@@ -53,7 +53,7 @@ const expressions: ReadonlyMap<string, Expression> = new Map([
   ['&', { lead: '&', stop: '#' }],
 ])
 
-/** Whether a URI can be an expansion of a template. Time is at most proportional to the product of both lengths. */
+/** Whether a URI can be an expansion of a template. The time is at most proportional to the product of both lengths. */
 export type MatchesTemplate = (uri: string) => boolean
 
 /**

@@ -170,7 +170,7 @@ export function createView(caller: Caller, options: ViewOptions): View {
     const { servers: meant, qualifier } = namedIn(sources.keys(), kind, spelling)
     const servers = openAmong(meant)
     const named = servers.map((server) => sources.get(server) as Source)
-    // With several candidates, stop waiting as soon as one of them has the entry.
+    // If there are several candidates, stop waiting as soon as one of them has the entry.
     const candidates =
       named.length > 0 ? named : starting((server) => isByUri(kind) || couldBeNamed(server, spelling, naming))
     const late = await readiness.of(candidates, wait, () => usable(meanings(kind, spelling)).length > 0)

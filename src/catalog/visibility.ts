@@ -14,7 +14,7 @@ export interface Visible {
   readonly tools: ToolsByExposure
   readonly toolPages: Readonly<Record<Exposure, Pages>>
   readonly pages: PerKind<Pages>
-  /** Computed on each call, because the status of a source changes without a new snapshot. */
+  /** Summaries of the servers. Computed on each call, because the status of a source changes without a new snapshot. */
   servers(): readonly ServerSummary[]
 }
 
@@ -59,7 +59,7 @@ export function createVisibility(
 /** Max entries per page. Few clients request a second page, so pages are large. */
 const pageSize = 10_000
 
-/** A list in pages, by cursor; each page is serialized once. */
+/** Returns the page of a list that follows a cursor. Each page is serialized once. */
 type Pages = (cursor: string | undefined) => Page
 
 function createPages(items: readonly Item[]): Pages {
@@ -127,8 +127,8 @@ const codeTools = [
 ] as const
 
 /**
- * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once, under its
- * own name, or under an alias where code mode requires that. Tools that are not shown can still be called.
+ * The tools that each exposure mode shows, out of those that the caller may use. Each tool is listed once: under an
+ * alias where code mode requires that, otherwise under its own name. Tools that are not shown can still be called.
  */
 export function toolsByExposure(items: readonly Item[], servers: () => readonly ServerSummary[]): ToolsByExposure {
   const direct = items.filter(({ entry }) => entry.server !== metaSource)

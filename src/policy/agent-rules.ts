@@ -76,7 +76,10 @@ interface RuleSet<Outcome> {
   readonly starred: readonly { matches(server: string): boolean; readonly tools: Patterns<Outcome> }[]
 }
 
-/** `path` is the path of the rules in the configuration; `outcomeOf` maps a rule to its outcome. */
+/**
+ * Compiles the `allow` or `deny` of an agent. `path` is where the rules are in the configuration; `outcomeOf` maps a
+ * rule to its outcome.
+ */
 function compileRuleSet<Outcome>(
   { servers, tools }: WrittenRules,
   path: string,
@@ -102,7 +105,7 @@ export function toolByName<Outcome>(rules: RuleSet<Outcome>, server: string, too
   return list && byName(list, tool)
 }
 
-/** The first matching rule with a wildcard in the server or the tool. */
+/** The outcome of the first matching rule that has a wildcard in the server or the tool. */
 export function toolByStar<Outcome>(rules: RuleSet<Outcome>, server: string, tool: string): Outcome | undefined {
   const list = rules.tools.get(server)
   const found = list && byStar(list, tool)

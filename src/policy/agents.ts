@@ -110,8 +110,8 @@ function listed(agents: readonly string[]): string {
 }
 
 /**
- * An agent and the agents that it inherits from, itself first: `team.role.junior`, `team.role`, `team`, if configured.
- * An agent whose parent is missing inherits from the next one up.
+ * An agent and the agents that it inherits from, itself first, such as `team.role.junior`, `team.role`, `team`.
+ * Ancestors that are not configured are skipped.
  */
 export function lineage(agent: string, agents: { has(agent: string): boolean }): string[] {
   const names = [agent]

@@ -54,13 +54,16 @@ function openAgents({ agents, auth }: Config): string[] {
 
 interface DoubtfulLimits {
   readonly limits: Pick<LimitsConfig, 'servers' | 'tools'>
-  /** The configured servers, including disabled ones; `native`, `toolway` and `sink` are implied. */
+  /**
+   * The configured servers, including disabled ones. `native`, `toolway` and `sink` always exist and need not be
+   * listed.
+   */
   readonly servers: readonly string[]
   /** The tools that are known so far. For a server without known tools, tool names are not checked. */
   readonly tools?: Iterable<{ readonly server: string; readonly name: string }>
 }
 
-/** Limits that are valid but probably unintended. */
+/** Warnings about limits that are valid but probably unintended. */
 export function doubtfulLimits({ limits, servers: configured, tools = [] }: DoubtfulLimits): string[] {
   const servers = knownServers(configured)
   const toolsOf = Map.groupBy(tools, ({ server }) => server)

@@ -25,7 +25,7 @@ export interface Policy {
   readonly agents: ReadonlySet<string>
   /** Decides like `decide`, and also returns everything that was considered. */
   explain(agent: string, entry: Entry, options?: { readonly authenticated?: boolean }): Explanation
-  /** The agent of a credential (G7); throws INVALID_AGENT_ID if the credential may not act as the requested one. */
+  /** The agent of a credential (G7). Throws INVALID_AGENT_ID if the credential may not act as the requested agent. */
   agentOf(credential: Pick<Caller, 'agents'>, asked: string | undefined): string
   /** The caller as the agent that the arguments request. Throws if that agent may not make this call. */
   actAs(call: Pick<Call, 'caller' | 'entry'>, asked: string | undefined): Caller
@@ -33,7 +33,7 @@ export interface Policy {
    * The exposure mode of an agent: its own setting, else that of the nearest agent it inherits from, else the default.
    */
   exposureOf(agent: string): Exposure
-  /** Whether an agent may see the state of the gateway (G5); inherited like `exposureOf`. */
+  /** Whether an agent may see the state of the gateway (G5). The setting is inherited like that of `exposureOf`. */
   mayDebug(agent: string): boolean
 }
 

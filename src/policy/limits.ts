@@ -41,7 +41,7 @@ export function compileLimits({ limits, agents }: LimitsOptions): LimitsOf {
   let shares = new WeakMap<LimitedEntry, { readonly share: Share | undefined }>()
 
   const limitFor = (agent: string, { rule, perMinute, scope, of, met }: Share): Limit => {
-    // Names of agents and servers contain no spaces, so keys are unique.
+    // Names of agents and servers contain no spaces, so the parts of a key cannot be confused.
     const limit = { key: `${agent} ${of}`, perMinute, rule, scope }
     met.set(agent, limit)
     if (++remembered > maxRemembered) {

@@ -69,7 +69,7 @@ export function createPatternCompiler(): CompilePattern {
   }
 }
 
-/** Equivalent to `matches` of core, for patterns that are used many times. */
+/** Compiles a pattern that is used many times. The result is equivalent to `matches` of core. */
 export function compilePattern(pattern: string): Matches {
   const [first = '', ...rest] = pattern.split('*')
   const last = rest.pop()

@@ -21,7 +21,10 @@ import { doubtfulRules, knownServers } from './warnings.ts'
 export interface RulesOptions {
   readonly agents: Readonly<Record<string, WrittenAgent>>
   readonly policy: GlobalPolicy
-  /** The configured servers, including disabled ones; `native`, `toolway` and `sink` are implied. */
+  /**
+   * The configured servers, including disabled ones. `native`, `toolway` and `sink` always exist and need not be
+   * listed.
+   */
   readonly servers: readonly string[]
 }
 
@@ -57,13 +60,13 @@ const maxEntries = 2 ** 16
 const maxRemembered = 2 ** 24
 
 /**
- * Compiles the rules of all agents (G6) behind global policy (F7).
+ * Compiles the rules of all agents (G6), together with global policy (F7), which is checked first.
  *
- * Rule names in decisions:
+ * Decisions name their rule in one of these forms:
  * - `policy.blockedTools[0]`, `policy.allowedServers`, `policy.allowedTools`, `policy.requireAuth[0]`: global policy;
- * - `agents.NAME.deny.servers[0]`, `agents.NAME.deny.tools.SERVER[0]`, and the same with `allow`: that line. NAME is
- *   the agent or one that it inherits from, SERVER the key as configured. An implicit grant names the line that
- *   allows the server;
+ * - `agents.NAME.deny.servers[0]`, `agents.NAME.deny.tools.SERVER[0]`, and the same with `allow`: that line of the
+ *   configuration. NAME is the agent or one that it inherits from, SERVER the key as configured. If a tool is allowed
+ *   only because its server is, the decision names the line that allows the server;
  * - `agents.NAME (meta-tools)`: a meta-tool that no rule denies;
  * - `agents.NAME (default deny)`: the `allow` of NAME does not cover it;
  * - `agents (default deny)`: rules exist, but none for this agent;
@@ -209,7 +212,7 @@ export function createMemory(limit: number) {
 
 /** An entry with its number in the cache, and with the refusals of global policy, which do not depend on the agent. */
 interface NumberedEntry {
-  /** Undefined if the entry is not cached. */
+  /** The number of the entry in the cache. Undefined if the entry is not cached. */
   readonly number: number | undefined
   readonly refusal: PolicyRefusal | undefined
   readonly anonymousRefusal: PolicyRefusal | undefined

@@ -61,7 +61,7 @@ export interface Tool {
  */
 export type Isolated = true | { readonly env: readonly string[] }
 
-/** Text, an object (sent as structured content and as JSON text), or a complete result. */
+/** What `run` may return: text, an object (sent as structured content and as JSON text), or a complete result. */
 type Answer<Output extends z.ZodObject | undefined> = Output extends z.ZodObject
   ? z.input<Output> | Result
   : string | object
@@ -81,11 +81,11 @@ export interface ToolOptions<Input extends z.ZodObject, Output extends z.ZodObje
   /** The tool changes nothing anywhere, so callers that may not write can use it. */
   readonly readOnly?: boolean
   readonly timeoutMs?: number
-  /** The setting behind `timeoutMs`, for error messages. */
+  /** The name of the setting that defines `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
   /** The tool only runs other calls, each of which counts as a call of its own. */
   readonly carries?: true
-  /** For tools of plugins: runs in a child process, which is killed if it does not stop in time. */
+  /** For tools of plugins: the tool runs in a child process, which is killed if it does not stop in time. */
   readonly isolated?: Isolated
   run(args: z.output<Input>, context: ToolContext): Answer<Output> | Promise<Answer<Output>>
 }
@@ -99,7 +99,10 @@ export interface HandlerOptions<Input extends ToolSchema, Output extends ToolSch
   handler(args: OutputOf<Input>, context: ToolContext): HandlerAnswer<Output> | Promise<HandlerAnswer<Output>>
 }
 
-/** Text, content blocks, an object (sent as structured content and as JSON text), or a complete result. */
+/**
+ * What `handler` may return: text, content blocks, an object (sent as structured content and as JSON text), or a
+ * complete result.
+ */
 export type HandlerAnswer<Output extends ToolSchema | undefined> =
   | Result
   | (Output extends ToolSchema ? InputOf<Output> : string | readonly Content[] | ResultBody | object)

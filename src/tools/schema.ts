@@ -124,7 +124,10 @@ type Path = readonly PropertyKey[]
 
 const maxProblems = 5
 
-/** Writes an error that a model can act on: which field, what was expected, what was given. */
+/**
+ * The error for invalid arguments, which a model can act on: it says which field is wrong, what was expected and what
+ * was given.
+ */
 function argumentsRefused(tool: string, error: z.ZodError, schema: JsonSchema, given: unknown): ToolwayError {
   const problems = error.issues.slice(0, maxProblems).map((issue) => problem(issue, schema, at(given, issue.path)))
   const omitted = error.issues.length - problems.length

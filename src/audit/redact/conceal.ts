@@ -61,7 +61,7 @@ function pieces(text: string): string[] {
   )
 }
 
-/** Searches the text, then its decoded forms, layer by layer. */
+/** Searches a text for secrets, then the decoded forms of the text, layer by layer. */
 function search(
   text: string,
   decoders: readonly Decode[],

@@ -130,7 +130,8 @@ function build(needles: readonly Needle[]) {
       target = table.child(behind, code)
     }
     fail[state] = target
-    // Needles that end in the fallback state end here too; the longest covers the others.
+    // Needles that end in the fallback state end here too. It is enough to know the longest, because it covers the
+    // others.
     if (reach[state] === 0) {
       reach[state] = reach[target] as number
       ids[state] = ids[target] as number

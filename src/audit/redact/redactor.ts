@@ -22,9 +22,9 @@ export interface Redactor {
    */
   value(value: unknown): unknown
   text(text: string): string
-  /** Redacts only the known values. */
+  /** Redacts only the known values in a value. */
   known(value: unknown): unknown
-  /** Redacts only the known values, without truncating. */
+  /** Redacts only the known values in a text, and does not truncate it. */
   line(text: string): string
 }
 

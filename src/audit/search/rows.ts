@@ -4,7 +4,7 @@ import { matches } from '../../lib/wildcard.ts'
 import type { StoredRecord } from '../log-files.ts'
 import type { AfterRecord, AuditRecord, BeforeRecord, GapRecord } from '../record.ts'
 
-/** One operation: how it ended, with the arguments it began with. */
+/** One operation, with the way it ended and the arguments it began with. */
 export interface OperationRow extends Partial<Omit<AuditSubject, 'operation'>> {
   /** The time of the end, or of the beginning if no end is recorded. */
   readonly time: string

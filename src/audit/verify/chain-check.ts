@@ -218,7 +218,7 @@ type ProblemKind =
   /** A file differs from the state in which it was left. */
   | 'segment'
   | 'cut'
-  /** The lane is behind its high-water mark. */
+  /** The lane ends before its high-water mark. */
   | 'rolled_back'
   | 'head'
   /** Toolway found and recorded this problem itself when it started. */

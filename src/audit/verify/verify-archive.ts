@@ -121,8 +121,9 @@ function endProblems(
 }
 
 /**
- * Finds records that are in the archive but beyond the end of the local log. Records removed by retention lie before
- * that end. For a lane that was restarted, only its latest epoch is compared; `verifyArchive` reports the break.
+ * Finds records that are in the archive but beyond the end of the local log. Records that retention removed are before
+ * that end, so they are not reported. For a lane that was restarted, only its latest epoch is compared; `verifyArchive`
+ * reports the restart.
  */
 export function compareWithArchive(
   folder: string,

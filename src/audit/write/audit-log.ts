@@ -9,7 +9,7 @@ import { type FileSystem, nodeFileSystem } from './segment-file.ts'
 
 export interface AuditLogOptions {
   readonly folder: string
-  /** Which records must be on disk before the response is sent: writes and denials, all, or none. */
+  /** Which records must be on disk before the response is sent: those of writes and denials, all, or none. */
   readonly sync: 'writes' | 'all' | 'none'
   readonly unrecordedReads: 'allow' | 'refuse'
   readonly retainMs: number

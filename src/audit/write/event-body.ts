@@ -44,7 +44,7 @@ export function createNameQuoter(redact: (text: string) => string): QuoteName {
   }
 }
 
-/** Limits for names that are often long: rules, and tools, which may be URIs. */
+/** Max characters of names that are often long: rules, and tools, which may be URIs. */
 const maxRule = 1024
 const maxTool = 2048
 /** Max attempts that are listed. The configuration never allows more. */

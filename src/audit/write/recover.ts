@@ -95,7 +95,7 @@ export function readSegmentTail(path: string): SegmentTail {
   const first = lineBefore(text, base, newline)
   if (first?.record) return { last: first.record, end: base + newline + 1, bytes: size, torn: fragment }
   if (!first) return { last: undefined, end: 0, bytes: size, torn: base === 0 }
-  // The last line is not a valid record. If nothing follows it, it is the torn one.
+  // The last line is not a valid record. If no partial line follows it, this line is the torn record.
   const second = fragment ? undefined : lineBefore(text, base, first.start - 1)
   if (second?.record) return { last: second.record, end: base + first.start, bytes: size, torn: true }
   return { last: undefined, end: 0, bytes: size, torn: base === 0 && first.start === 0 && !fragment }

@@ -60,7 +60,7 @@ export interface GroupCommitOptions {
   readonly files: FileSystem
   readonly from: number
   position(): ChainEnd
-  /** Called before the waiting callers are resolved. */
+  /** Called after a successful sync, before the promises of the waiting callers are resolved. */
   synced(position: ChainEnd): void
   /** Called if a sync failed. This many records may not be on disk, and the sync must not be retried. */
   failed(error: unknown, records: number): void

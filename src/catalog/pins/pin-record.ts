@@ -207,7 +207,10 @@ type Dated = Pin['seen']
 
 const byTime = (a: Dated, b: Dated): number => a.at - b.at || (a.hash < b.hash ? -1 : a.hash > b.hash ? 1 : 0)
 
-/** One item per hash; `choose` picks among duplicates, independently of their order. */
+/**
+ * Removes duplicates, so that there is one item per hash. `choose` picks among duplicates, and must not depend on their
+ * order.
+ */
 function unique<T extends Dated>(all: readonly T[], choose: (a: T, b: T) => T): T[] {
   const found = new Map<string, T>()
   for (const item of all) {

@@ -18,7 +18,8 @@ const blanks = 80
 const emptyLines = 20
 
 /**
- * Scans all texts of a definition, or a server's instructions, for what a model might obey and people might not see.
+ * Scans all texts of a definition, or a server's instructions, for text that a model might obey or that people might
+ * not see.
  */
 export function scanDefinition(
   definition: Readonly<Record<string, unknown>>,
@@ -66,7 +67,9 @@ function farIn(text: string): number | undefined {
   return undefined
 }
 
-/** Applies the rules to a text, then, if nothing matches, to its deobfuscated readings. */
+/**
+ * Applies the rules to a text. If nothing matches, applies them to readings of the text in which disguises are undone.
+ */
 function hitsOf(text: string): Hit[] {
   const folded = fold(oneWord.test(text) ? words(text) : unwrapped(text))
   const hits = hitsIn(sentencesOf(folded))
@@ -78,7 +81,7 @@ const oneWord = /^[A-Za-z0-9_.-]{8,200}$/
 const unwrapped = (text: string): string =>
   text.replace(/(?<=[^\s.!?:;|>*-])[ \t]{0,8}\n[ \t]{0,64}(?=[a-z0-9`'"(~/$<_])/g, ' ')
 
-/** Splits a name into words: `sendKeysTo` and `send_keys_to` are three words. */
+/** Splits a name into words: both `sendKeysTo` and `send_keys_to` become three words. */
 const words = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1 $2').replace(/[_.-]+/g, ' ')
 
 interface Place {

@@ -80,8 +80,8 @@ const saturation = 2
 /** How much the length of a definition matters (b of BM25). */
 const lengthPenalty = 0.4
 /**
- * The weighted length of a typical tool. A constant instead of the average, so that a tool's weights do not depend on
- * other tools, which can come and go.
+ * The weighted length of a typical tool. It is a constant instead of the average, so that a tool's weights do not
+ * depend on other tools, which can come and go.
  */
 const usualLength = 50
 

@@ -8,7 +8,10 @@ const stopWords: ReadonlySet<string> = new Set(
 
 const maxText = 20_000
 
-/** The stems of the words in a text, in order. Splits names: `getUserInfo`, `get_user_info`, `HTTPServer2`. */
+/**
+ * The stems of the words in a text, in order. Names such as `getUserInfo`, `get_user_info` and `HTTPServer2` are split
+ * into words.
+ */
 export function tokens(text: string): string[] {
   const words = text
     .slice(0, maxText)
@@ -68,7 +71,7 @@ const exceptions = new Map([
 /** Words that look inflected once a plural ending is removed, but are not. */
 const settled: ReadonlySet<string> = new Set('inning outing canning herring earring proceed exceed succeed'.split(' '))
 
-/** Writes a consonantal `y` (at the start or after a vowel) as `Y`. */
+/** Writes a `y` that is a consonant (at the start of a word or after a vowel) as `Y`. */
 function consonantY(word: string): string {
   let text = ''
   for (const letter of word) text += letter === 'y' && (text === '' || isVowel(text.at(-1))) ? 'Y' : letter

@@ -14,9 +14,9 @@ import { type Cost, costKeyword, prepare } from './prepare.ts'
 export type SchemaCheck = (args: unknown, exact?: unknown) => readonly ErrorObject[]
 
 export interface Compiled {
-  /** Stops at the first problem. */
+  /** A check that stops at the first problem. */
   readonly check: SchemaCheck
-  /** Finds all problems; compiled on first use. */
+  /** A check that finds all problems. It is compiled on first use. */
   readonly explain: SchemaCheck
 }
 
@@ -141,8 +141,8 @@ interface Pattern {
 
 /**
  * Matches the patterns of one schema in linear time. Patterns that RE2 does not support (lookaheads, back-references)
- * match everything, and so do patterns beyond the limits of a schema: a pattern that could block the process is worse
- * than one that only the server checks. Throws for an invalid pattern, so that its schema fails to compile.
+ * match everything, and so do patterns beyond the limits: it is better if only the server checks a pattern than if the
+ * pattern blocks the process. Throws for an invalid pattern, so that its schema fails to compile.
  */
 function linearPatterns(): (source: string) => Pattern {
   let left = maxInstructions

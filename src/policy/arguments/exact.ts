@@ -17,7 +17,7 @@ type Where = { readonly parentData: unknown; readonly parentDataProperty: unknow
 /** The exact form of each object and list in the arguments. Checks are synchronous, so one map is enough. */
 let twins = new Map<object, object>()
 
-/** Runs a check whose exact keywords see `exact` in place of `value`. */
+/** Runs a check in which the exact keywords see `exact` in place of `value`. */
 export function withExact<T>(value: unknown, exact: unknown, check: () => T): T {
   twins = new Map()
   pair(value, exact)

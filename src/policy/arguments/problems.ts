@@ -13,7 +13,7 @@ interface Problem {
   readonly forms: readonly Problem[]
 }
 
-/** Describes the problems so that a model can act on them: the field, what was expected, what was sent. */
+/** Describes the problems so that a model can act on them: which field, what was expected, and what was sent. */
 export function sentenceOf(errors: readonly ErrorObject[]): string {
   const told = [...new Set(gathered(errors).flatMap(describe))]
   const untold = told.length - maxProblems

@@ -155,7 +155,7 @@ function withoutNulls({ required }: Fields, args: Fields): Fields {
   return given.length === Object.keys(args).length ? args : Object.fromEntries(given)
 }
 
-/** Whether the schema is the cause of the failure, not the arguments. */
+/** Whether a check fails because of the schema, and not because of the arguments. */
 function failsForAll({ check }: Compiled): boolean {
   try {
     attempt(() => check({}))
@@ -234,7 +234,7 @@ function isPlain({ properties }: Fields, args: Fields): boolean {
 interface Level {
   /** The declared name that is equal to this name, or that a parser may take this name for. */
   declared(name: string): string | undefined
-  /** The level of a member, or of the items if no member is given. */
+  /** The level of a member; if no member is given, the level of the items. */
   at(member: string | undefined): Level
 }
 

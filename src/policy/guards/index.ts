@@ -155,16 +155,17 @@ const ofTheWeb: ReadonlySet<string> = new Set(['http', 'https', 'ws', 'wss', 'ft
  * part of the file name.
  */
 function readingsOfFile(uri: string): readonly string[] {
-  // Keep one slash before an absolute path, but both before a host: the path guard refuses a leading double slash.
+  // Before an absolute path, keep one slash. Before a host, keep both, because the path guard refuses a leading double
+  // slash.
   const path = uri.replace(/^\s*file:(?:\/\/(?=\/))?/i, '')
   const end = path.search(/[?#]/)
   return end === -1 ? [path] : [path, path.slice(0, end)]
 }
 
 /**
- * Finds undeclared arguments next to the guarded ones whose names suggest a value of this kind: servers accept aliases
- * (`file` for `path`) that their schemas do not mention. If a schema forbids additional properties, validation has
- * already refused them.
+ * Finds undeclared arguments next to the guarded ones, if their names suggest a value of this kind: servers accept
+ * aliases (`file` for `path`) that their schemas do not mention. If a schema forbids additional properties, validation
+ * has already refused such arguments.
  */
 function undeclaredArguments(
   kind: GuardConfig['kind'],

@@ -13,9 +13,9 @@ const ofEachProcess = /^\/(?:proc|dev)(?:\/|$)/
 const control = /[\0-\x1f\x7f-\x9f]/
 
 /**
- * Keeps paths inside the roots (F9). Paths must be absolute: the meaning of a relative path depends on the server's
- * working directory, which the gateway does not know. A link may change between this check and its use by the server,
- * so only trusted programs should be able to create links in the roots.
+ * A guard that keeps paths inside the roots (F9). Paths must be absolute: the meaning of a relative path depends on the
+ * server's working directory, which the gateway does not know. A link may change after this check and before the server
+ * uses it, so only trusted programs should be able to create links in the roots.
  */
 export function pathGuard({ roots }: PathGuardConfig, refuse: RefuseArgument, platform = process.platform): Guard {
   const { normalize, sep } = platform === 'win32' ? win32 : posix

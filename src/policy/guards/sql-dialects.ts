@@ -103,7 +103,10 @@ const convertible: Readonly<Record<string, string>> = {
 }
 const anyConvertible = new RegExp(`[${Object.keys(convertible).join('')}]`, 'g')
 
-/** Whether a text becomes several statements, or a write, when look-alikes of quotes and semicolons are converted. */
+/**
+ * Whether a text becomes several statements, or a write, if look-alikes of quotes and semicolons are converted to
+ * these.
+ */
 export function unsafeConverted(text: string, readOnly: boolean): boolean {
   const converted = text.replace(anyConvertible, (sign) => convertible[sign] as string)
   return converted !== text && [postgres, ...others].some((lexis) => gainsStatement(converted, lexis, text, readOnly))
@@ -216,7 +219,7 @@ interface Lexis {
 
 type SpanKind = 'string' | 'name' | 'bracket' | 'comment'
 
-/** A range that is not code: `text.slice(start, end)`, including quotes. */
+/** A part of a text that is not code: `text.slice(start, end)`, including quotes. */
 interface Span {
   readonly kind: SpanKind
   readonly start: number

@@ -71,7 +71,7 @@ const builtIn = names(`
   shobj_description to_regclass to_regnamespace to_regproc to_regprocedure to_regrole to_regtype version
 `)
 
-/** Functions of common extensions, which may be in any schema. */
+/** Functions of common extensions, which may be installed in any schema. They only compute or read too. */
 const extension = names(`
   similarity word_similarity strict_word_similarity show_trgm unaccent soundex difference daitch_mokotoff levenshtein
   levenshtein_less_equal metaphone dmetaphone dmetaphone_alt uuid_generate_v1 uuid_generate_v1mc uuid_generate_v3

@@ -109,7 +109,7 @@ async function addressesOf(host: string, clock: Clock, lookup: Lookup): Promise<
     const found = await waitFor(lookup(host), limit.signal)
     if (found.length > 0) return found
   } catch {
-    // The reason does not matter to the caller.
+    // The reason why the look-up failed does not matter to the caller.
   }
   throw unknown()
 }

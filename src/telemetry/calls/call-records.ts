@@ -257,7 +257,7 @@ export interface CallSummary {
   readonly id: string
   readonly parent: string | null
   readonly at: number
-  /** Null while the call runs. */
+  /** The duration. Null while the call runs. */
   readonly ms: number | null
   readonly agent: string
   readonly principal: string
@@ -273,7 +273,7 @@ interface StepView {
   readonly name: string
   /** The time from the start of the call to the start of the step. */
   readonly startMs: number
-  /** Null while the step runs. */
+  /** The duration. Null while the step runs. */
   readonly ms: number | null
   readonly error: string | null
 }

@@ -175,7 +175,7 @@ export const createLabels = (redact: (text: string) => string): Labels => ({
   tool: labelValues({ max: 200, redact }),
   server: labelValues({ max: 200, redact }),
   agent: labelValues({ max: 100, redact }),
-  // Reserve labels for our own codes, however many codes servers make up.
+  // Our own codes always have a label, however many codes servers make up.
   error: labelValues({ max: 60, own: [...Object.keys(errorKinds), toolError], redact }),
   operation: labelValues({ max: 30, redact }),
 })

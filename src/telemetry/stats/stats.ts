@@ -52,7 +52,7 @@ export function createStats({ clock, redact }: CallStatsOptions): CallStats {
   const history = createHistory()
   const watched = createWatched()
   const historyOf = (agent: string | undefined) => (agent === undefined ? history : watched.of(agent))
-  // Each name takes two kilobytes, so all take at most three megabytes.
+  // Each name takes two kilobytes, so all names together take at most three megabytes.
   const tallies = {
     agent: createTallies(250),
     server: createTallies(250),

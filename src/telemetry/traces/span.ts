@@ -8,7 +8,7 @@ export interface TraceSpan {
   readonly isRemote?: boolean
   readonly name: string
   readonly kind: keyof typeof kinds
-  /** Milliseconds since the epoch, with fractions. */
+  /** The start and the end, in milliseconds since the epoch, with fractions. */
   readonly start: number
   readonly end: number
   /** Attributes as JSON, separated by commas. */

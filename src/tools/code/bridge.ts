@@ -51,7 +51,7 @@ export const codeLimits: CodeLimits = {
 /** Max characters of the whole result of `execute_code`. */
 export const maxAnswer = 24_000
 
-/** The host side of a sandbox. Treats all input as written by a hostile program. */
+/** The host side of a sandbox. It treats all input as if a hostile program had written it. */
 export function createBridge({ access, call, limits, clock }: BridgeOptions) {
   const over = new AbortController()
   const ledger = createCallLog(clock)

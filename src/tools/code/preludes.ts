@@ -40,7 +40,7 @@ export const javascriptPrelude = `(() => {
 })()
 `
 
-/** The same for Python. `host` blocks, so `call_tools` sends several calls in one request. */
+/** Defines the globals of a Python program. `host` blocks there, so `call_tools` sends several calls in one request. */
 export const pythonPrelude = `
 def _prelude(host):
     import json

@@ -16,7 +16,7 @@ export function namesOf(tools: readonly Served[]): Names {
 
 interface OfServer {
   readonly exact: ReadonlyMap<string, Served>
-  /** Computed on first use: most servers are never used by a program. */
+  /** The identifiers of the tools. Computed on first use, because most servers are never used by a program. */
   readonly spelt: () => Spelt
 }
 
@@ -36,7 +36,7 @@ function createNames(tools: readonly Served[]) {
   const serverOf = (spelling: string) => (servers.has(spelling) ? spelling : names.get(spelling))
   return {
     server: serverOf,
-    /** Looks for exact names first, then identifiers. */
+    /** Finds a tool by exact names first, then by identifiers. */
     find(server: string, tool: string): Served | undefined {
       const own = servers.get(serverOf(server) ?? '')
       return own?.exact.get(tool) ?? own?.exact.get(own.spelt().names.get(tool) ?? tool)

@@ -21,7 +21,10 @@ export interface InferenceRequest {
 /** Max bytes read of an error response. Real error messages are shorter. */
 const maxOfError = 64 * 1024
 
-/** Posts to a model server and reads the whole response. Does not follow redirects: the target would get the key. */
+/**
+ * Posts to a model server and reads the whole response. Does not follow redirects, because the new target would get the
+ * API key.
+ */
 export const post = (place: ModelTask, model: ServedModel, request: InferenceRequest) => {
   const { path, body, contentType, accept, maxBytes, signal } = request
   const url = new URL(model.baseUrl)

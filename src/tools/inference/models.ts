@@ -54,7 +54,7 @@ export function choiceFor(task: InferenceTask, { config, log }: InferenceOptions
   }
 }
 
-/** The configuration of a model that `choiceFor` accepted for a task that only servers run. */
+/** The configuration of a model that `choiceFor` accepted. Use it only for tasks that need a model server. */
 export const servedModel = ({ config }: InferenceOptions, name: string): ServedModel =>
   config.models[name] as ServedModel
 

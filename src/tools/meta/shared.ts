@@ -13,7 +13,10 @@ export interface MetaToolsOptions {
   readonly clock: Clock
   /** The status of the gateway; undefined if the caller may not see it. */
   status(caller: Caller): GatewayStatus | undefined
-  /** The caller as the agent it asked for; throws INVALID_AGENT_ID if its credential does not allow that agent. */
+  /**
+   * The caller, acting as the requested agent. Throws INVALID_AGENT_ID if the caller's credential does not allow that
+   * agent.
+   */
   asAgent(call: Call, agentId: string | undefined): Caller
 }
 

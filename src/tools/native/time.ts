@@ -99,7 +99,7 @@ const operations: Readonly<Record<Arguments['name'], Operation>> = {
   },
 }
 
-/** Exact clock, calendar and time zone arithmetic, which models get wrong on their own. */
+/** Calculates with times, dates and time zones exactly, which models often get wrong. */
 export const timeTool = (clock: Clock): Tool =>
   defineTool({
     name: 'time',

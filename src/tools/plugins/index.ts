@@ -33,8 +33,8 @@ export interface Plugins extends AsyncDisposable {
 }
 
 /**
- * Loads the modules and folders of `native.plugins` (S2), all or none: throws `PluginsRefused` with all problems.
- * Reloads a module whose files have changed.
+ * Loads the modules and folders of `native.plugins` (S2). Loads all or none: if any cannot be loaded, throws
+ * `PluginsRefused` with all problems. A module whose files have changed is loaded again.
  */
 export async function loadPlugins(paths: readonly string[], options: PluginOptions): Promise<Plugins> {
   const problems: string[] = []

@@ -55,7 +55,7 @@ const tagOf = (url: string | undefined): string | undefined =>
 
 interface Known {
   readonly tag: string
-  /** Fingerprint of all files of the module. */
+  /** A fingerprint of all files of the module. */
   marks: string
 }
 

@@ -108,7 +108,7 @@ interface HeldFolder extends AsyncDisposable {
   readonly path: string
   at(name: string): string
   isThere(): Promise<boolean>
-  /** Flushes new directory entries to disk. */
+  /** Flushes new entries of the folder to disk. */
   sync(): Promise<void>
 }
 

@@ -28,7 +28,7 @@ export interface Sink {
   readonly name: string
   readonly description: string
   readonly timeoutMs?: number
-  /** The setting behind `timeoutMs`, for error messages. */
+  /** The name of the setting that defines `timeoutMs`, for error messages. */
   readonly timeoutKey?: string | undefined
   /**
    * Resolves once the artifact is stored. A `Result`, such as the failure of a tool sink, is passed to the caller
@@ -42,7 +42,7 @@ export interface SinkOptions {
   readonly name: string
   readonly description: string
   readonly timeoutMs?: number
-  /** Stores the artifact and returns its location: a URI, or an object with one. */
+  /** Stores the artifact and returns its location: a URI, or an object that contains one. */
   write(artifact: Artifact, context: SinkContext): Pointer | string | Promise<Pointer | string>
 }
 

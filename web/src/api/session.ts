@@ -87,7 +87,7 @@ function takeToken(): string | undefined {
   return token
 }
 
-/** The token in the URL fragment, which browsers do not send to servers. */
+/** The token in the fragment of a URL. Browsers do not send the fragment to servers. */
 export function tokenFromHash(hash: string): string | undefined {
   const token = new URLSearchParams(hash.replace(/^#/, '')).get('token')
   return token === null || token === '' ? undefined : token

@@ -101,7 +101,7 @@ function checkFilled(run: Check, value: unknown, schema: unknown, path: Path): r
   return value === null && problems.length > 0 ? [missingProblem(path)] : problems
 }
 
-/** The variant with the fewest problems. Problems of the value itself count more than those of nested values. */
+/** The variant with the fewest problems. Problems of the value itself count more than problems of nested values. */
 function bestMatch(run: Check, value: unknown, variants: readonly Variant[], path: Path) {
   run.unionsLeft--
   const results = variants.map(({ schema }, index) => {

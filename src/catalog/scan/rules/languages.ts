@@ -6,7 +6,10 @@ const needs = words(
   'ignora ignore ignorez ignorer oublie oubliez olvida olvide descarta desconsidere dimentica trascura negeer vergeet vergiss heimlich ignoriere ignorieren missachte sage sag verrate informiere usuario utente gebruiker nutzer benutzer anwender utilisateur zignoruj ignoruj zapomnij',
 )
 
-/** The most common attacks in other widespread languages: ignoring earlier instructions, and hiding from the user. */
+/**
+ * Rules for the most common attacks in other widespread languages: to ignore earlier instructions, and to hide
+ * something from the user.
+ */
 const patterns: Readonly<Record<string, Readonly<Partial<Record<FindingKind, RegExp>>>>> = {
   german: {
     instruction:

@@ -25,7 +25,7 @@ export interface Phrases {
   toString(): string
 }
 
-/** Creates phrases from comma-separated lists; `s?` at the end of a word means singular and plural. */
+/** Creates phrases from comma-separated lists. `s?` at the end of a word stands for both singular and plural. */
 export function any(...lists: readonly (string | Phrases)[]): Phrases {
   const source = `(?:${lists.map((list) => (typeof list === 'string' ? list.split(', ').join('|') : list)).join('|')})`
   const words = lists.flatMap((list) =>
@@ -54,7 +54,9 @@ export const person = any(
   'your user, any human, any user, humans?, anyone, anybody, someone, somebody',
 )
 
-/** Base forms only: "sends" describes the tool, "send" instructs the model. */
+/**
+ * Verbs for passing something on. Only base forms, because "sends" describes the tool, but "send" instructs the model.
+ */
 export const put = any(
   'pass, put, place, supply, provide, send, submit, include, attach, append, hand, fill, paste, give, insert, share',
   'deposit, add, copy, embed, transmit, forward, upload, carry, deliver, email, e-mail, mail, post, slip, relay, enter',

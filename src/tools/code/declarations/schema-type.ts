@@ -100,13 +100,16 @@ export interface SchemaPosition {
   readonly root: unknown
   readonly budget: TextBudget
   readonly depth: number
-  /** The references followed so far, to detect cycles. */
+  /** The references followed so far on the way to this schema, to detect cycles. */
   readonly through: readonly string[]
 }
 
 const maxTuple = 32
 
-/** `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in older drafts). */
+/**
+ * The type of an array: `string[]`, or a tuple if items have individual schemas (`prefixItems`, or `items` as a list in
+ * older drafts).
+ */
 function arrayType(schema: ToolJsonSchema, position: SchemaPosition): TypeText {
   const places = listOf(schema.prefixItems ?? schema.items).slice(0, maxTuple)
   if (places.length === 0) return atom(`${closed(schemaType(itemsOf(schema), position))}[]`)

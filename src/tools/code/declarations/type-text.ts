@@ -78,7 +78,7 @@ export function literalType(value: unknown, budget: TextBudget, depth = 0): stri
 
 function simpleLiteral(value: unknown): string | undefined {
   if (value === null || typeof value === 'boolean') return String(value)
-  // JSON.parse reads a number that is too large as Infinity.
+  // JSON.parse turns a number that is too large into Infinity, which is not a valid type.
   if (typeof value === 'number') return Number.isFinite(value) ? String(value) : 'number'
   return typeof value === 'string' && value.length <= maxString ? quoted(value) : undefined
 }

@@ -92,7 +92,7 @@ function checkWall(wall: Wall, text: string) {
     throw invalidArguments(`"${text}" is not a valid time of day: hours go up to 23, minutes and seconds up to 59.`)
 }
 
-/** Months and days follow the calendar and the local clock; milliseconds are exact. */
+/** A duration. Months and days follow the calendar and the local clock; milliseconds are exact. */
 interface Duration {
   readonly months: number
   readonly days: number

@@ -87,7 +87,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
     })
   }
 
-  /** Cancels a call. Kills the child, with all its other calls, if the call does not stop. */
+  /** Cancels a call. If the call does not stop in time, kills the child, which also ends its other calls. */
   function cancel(running: Running, id: number): void {
     send(running, { kind: 'cancel', id })
     clock.after(graceMs, () => {

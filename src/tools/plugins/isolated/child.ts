@@ -6,7 +6,7 @@ import type { Tool } from '../../define-tool.ts'
 import { loadModule } from '../load-module.ts'
 import type { FromChild, SentError, ToChild } from './child-process.ts'
 
-/** The entry of the child process: loads one plugin and runs its tools until the gateway disconnects. */
+/** The entry point of the child process. It loads one plugin and runs its tools until the gateway disconnects. */
 
 let tools: ReadonlyMap<string, Tool> = new Map()
 const running = new Map<number, AbortController>()

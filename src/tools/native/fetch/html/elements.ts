@@ -48,7 +48,7 @@ interface OpenElement {
 /** Max nesting of elements. Only pages that try to exhaust parsers are nested more deeply. */
 const maxDepth = 256
 
-/** The stack of open elements. A page can close them in any order, or never. */
+/** The stack of open elements. A page can close elements in any order, or never. */
 export function createOpenElements() {
   const open: OpenElement[] = []
   const counts = new Map<string, number>()

@@ -5,7 +5,9 @@ import { createWriter, type Writer } from './writer.ts'
 
 export interface Readable {
   readonly title: string
-  /** Approximately Markdown: headings, links, lists, quotes, code; table cells are separated by bars. */
+  /**
+   * The text, approximately in Markdown: headings, links, lists, quotes and code. Table cells are separated by bars.
+   */
   readonly text: string
 }
 

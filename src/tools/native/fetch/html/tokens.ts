@@ -110,7 +110,7 @@ function valueAt(html: string, from: number): { readonly text: string; readonly 
   return { text: html.slice(start, at), end: at }
 }
 
-/** Entities that are common in practice; others are kept as written. */
+/** Entities that are common in practice. All others are kept as written. */
 const named: Readonly<Record<string, string>> = {
   ...{ amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ', copy: '©', reg: '®', trade: '™', deg: '°' },
   ...{ hellip: '…', mdash: '—', ndash: '–', lsquo: '‘', rsquo: '’', ldquo: '“', rdquo: '”', sbquo: '‚', bdquo: '„' },

@@ -29,7 +29,7 @@ export function createWriter(maxCharacters: number) {
   }
 
   return {
-    /** With `verbatim`, whitespace and line breaks are kept. */
+    /** Appends text. With `verbatim`, whitespace and line breaks are kept. */
     text(text: string, verbatim = false) {
       if (length > maxCharacters) return
       if (verbatim && cells === 0) {
