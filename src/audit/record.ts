@@ -71,7 +71,7 @@ export interface StartRecord extends ControlRecordBase {
   readonly torn?: number
   /**
    * The number of records of the previous, killed process that neither a signature nor `head` confirms. If they are
-   * genuine, they are reads of at most one second.
+   * genuine, they are records of reads in the last second of that process.
    */
   readonly unproven?: number
 }

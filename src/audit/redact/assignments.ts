@@ -68,7 +68,7 @@ function afterFlag(text: string, at: number): Value | undefined {
 
 /** The start and end of the value without its quotes. The range is empty if there is nothing to redact. */
 function extentOf(text: string, { start, until }: Value): readonly [start: number, end: number] {
-  // Skip the scheme before a credential, so that it is kept.
+  // Skip the scheme before a credential, so that the scheme is kept.
   const scheme = /(?:basic|bearer|token|digest) +/iy
   scheme.lastIndex = start
   const from = scheme.test(text) ? scheme.lastIndex : start

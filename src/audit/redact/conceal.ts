@@ -180,7 +180,10 @@ const decoder =
 
 const space: Escape = { length: 1, units: [0x20] }
 
-/** Decodes `%2F` in any case, also where encoding was unnecessary. With `plus`, `+` is a space, as in forms. */
+/**
+ * Decodes percent-encoding such as `%2F` or `%2f`, also where it was unnecessary. With `plus`, `+` is a space, as in
+ * forms.
+ */
 const percentDecoder = ({ plus }: { plus: boolean }): Decode =>
   decoder(plus ? '+' : '%', plus ? /[%+]/g : /%/g, (text, at) => {
     if (text.charCodeAt(at) === 0x2b) return space
@@ -196,10 +199,7 @@ const wrappedDecoder = decoder('\n', /\r?\n[ \t]{0,8}/g, (text, at) => {
 
 const short: Readonly<Record<string, number>> = { b: 8, f: 12, n: 10, r: 13, t: 9, '"': 34, '/': 47, '\\': 92 }
 
-/**
- * Decodes the escapes of JSON: `\"`, `
- * `, `\u002f` and the like.
- */
+/** Decodes the escapes of JSON: `\"`, `\n`, `\u002f` and the like. */
 const jsonDecoder = ({ asBytes }: { asBytes: boolean }): Decode => {
   const unitsOf = (point: number) => (asBytes ? [...Buffer.from(String.fromCodePoint(point))] : [point])
   return decoder('\\', /\\/g, (text, at) => {

@@ -111,10 +111,7 @@ function prefixed({ alphabet = 'url', min = 0, max, needs, shape }: TokenFormat,
   }
 }
 
-/**
- * Whether a token can start here: at a word boundary, or after an escape such as `%20`, `
- * ` or `\u003d`.
- */
+/** Whether a token can start here: at a word boundary, or after an escape such as `%20`, `\n` or `\u003d`. */
 function startsToken(text: string, start: number, strict: boolean): boolean {
   const before = text.charCodeAt(start - 1)
   if (!isAlphanumeric(before) && (!strict || (before !== 0x5f && before !== 0x2d))) return true
@@ -196,8 +193,8 @@ interface Pattern {
 }
 
 /**
- * An expression that matches only where a token can start: at a word boundary, or after an escape such as `%20`, `
- * ` or `\u003d`.
+ * An expression that matches only where a token can start: at a word boundary, or after an escape such as `%20`, `\n`
+ * or `\u003d`.
  */
 const starting = (rest: string, flags = 'g', before = '\\w-') =>
   new RegExp(`(?:(?<![${before}])|(?<=%[0-9A-Fa-f]{2})|(?<=\\\\[nrt])|(?<=\\\\u[0-9A-Fa-f]{4}))${rest}`, flags)

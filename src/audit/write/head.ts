@@ -86,7 +86,7 @@ interface MarkOptions {
   readonly signer: Signer
 }
 
-/** The lane's `head` or its high-water mark, whichever is further. */
+/** The lane's `head` or its high-water mark, whichever is further ahead. */
 export function lastKnownHead(lane: string, { folder, marks, signer }: MarkOptions): HeadState {
   const own = readHead(folder, lane, signer)
   const mark = marks === undefined ? undefined : readHead(marks, lane, signer)

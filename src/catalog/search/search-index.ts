@@ -14,7 +14,7 @@ interface SearchQuery {
 /** Ranks tools by how well their names, descriptions and parameters match a task (BM25). */
 export function createSearchIndex() {
   const postings = createPostings()
-  /** The tools by place. Places of removed tools are reused. */
+  /** The tools. The index of a tool is its place; places of removed tools are reused. */
   const items: (Item | undefined)[] = []
   const places = new Map<Item, number>()
   const free: number[] = []

@@ -36,7 +36,7 @@ export function compile(schema: Fields, exact = false): Compiled | { readonly un
   for (const draft of draftsOf(schema.$schema)) {
     try {
       const check = checkWith(draft, prepared.schema, { allErrors: false, messages: false }, stepsPerCheck, exact)
-      // Run the check once, to detect a schema that never terminates now rather than in every call.
+      // Run the check once: a schema whose check never ends must be detected now, not in every call.
       check({})
       let thorough: SchemaCheck | undefined
       const explain: SchemaCheck = (...args) => {

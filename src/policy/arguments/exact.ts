@@ -66,8 +66,8 @@ const bound = (keyword: string, comparison: string, fits: (order: number) => boo
 })
 
 /**
- * Creates a check whether data equals one of some values. If the values contain no objects or lists, it rejects those
- * without comparing.
+ * Creates a check that data equals one of some values. If the values contain no objects or lists, it rejects objects
+ * and lists without comparing them.
  */
 const oneOf = (values: readonly unknown[]): ((data: unknown, where?: unknown) => boolean) => {
   // Schemas are compiled outside of any check, so set the budget here. The size of schemas is already limited.
@@ -129,8 +129,8 @@ function decimal(number: Digits): Decimal {
 }
 
 /**
- * Compares two numbers; negative, zero or positive, like a sort comparator. It does no arithmetic on the digits, so
- * their number does not matter.
+ * Compares two numbers; the result is negative, zero or positive, as for a sort comparator. It does no arithmetic on
+ * the digits, so it is fast however many there are.
  */
 export function compare(one: Digits, other: Digits): number {
   const a = decimal(one)

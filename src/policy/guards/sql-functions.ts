@@ -115,7 +115,7 @@ const further: Readonly<Record<Dialect, ReadonlySet<string>>> = {
 export function isHarmless(name: readonly string[], dialect: Dialect): boolean {
   const plain = name.at(-1) as string
   const schema = name.length > 1 ? name.slice(0, -1).join('.') : undefined
-  // Other dialects do not fold case like PostgreSQL's parser, but they call the same function in any case.
+  // Other dialects do not fold case like PostgreSQL's parser, but upper and lower case name the same function there.
   const known = dialect === 'postgres' || dialect === 'any' ? plain : plain.toLowerCase()
   if (schema === undefined) return builtIn.has(known) || extension.has(known) || further[dialect].has(known)
   return schema === 'pg_catalog' ? builtIn.has(known) : extension.has(known)

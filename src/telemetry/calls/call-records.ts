@@ -115,7 +115,7 @@ function createFinishedCalls(maxCalls: number, maxBytes: number) {
 const exactly = ['agent', 'principal', 'server', 'name', 'operation', 'outcome'] as const
 
 interface CallFilter extends Partial<Pick<CallSummary, (typeof exactly)[number]>> {
-  /** Text that a name, the ID or the code must contain, in any case. */
+  /** Text that a name, the ID or the code must contain. Case is ignored. */
   readonly text?: string | undefined
 }
 

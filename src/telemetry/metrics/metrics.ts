@@ -149,8 +149,8 @@ function callMetrics(labels: Labels) {
 }
 
 /**
- * The counters of all outcomes for one name. They are created together, because `rate()` misses the first failure of a
- * series that starts with it.
+ * The counters of all outcomes for one name. They are created together, starting at zero: `rate()` would miss the first
+ * failure if its series began with that failure.
  */
 const byOutcome = (family: CounterFamily, name: string): Readonly<Record<CallOutcome['kind'], Counter>> => ({
   answered: family.of(name, 'answered'),

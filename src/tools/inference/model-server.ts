@@ -6,7 +6,7 @@ import { withoutHidden } from '../hidden-characters.ts'
 import { readBody, reason } from '../native/fetch/guarded-get.ts'
 import type { InferenceTask, ServedModel } from './models.ts'
 
-/** A request to a model server. The chat loop sends its completions in another way. */
+/** A request to a model server. It is not used for completions of the chat loop, which has its own client. */
 export interface InferenceRequest {
   /** Relative to the base URL, such as `/audio/speech`. */
   readonly path: string

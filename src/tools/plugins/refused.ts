@@ -2,7 +2,7 @@ import { ToolwayError } from '../../core/errors.ts'
 
 /** Thrown if some plugins cannot be loaded. The whole configuration is then rejected, not applied in part. */
 export class PluginsRefused extends ToolwayError {
-  /** One message per problem, which says which file has it, what is wrong and what to do. */
+  /** One message per problem. It names the file and says what is wrong and what to do. */
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {

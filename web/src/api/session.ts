@@ -77,10 +77,7 @@ export async function startSession(): Promise<void> {
   }
 }
 
-/**
- * Takes the token from the address. It is removed there first, so that it stays neither in the history nor on the
- * screen.
- */
+/** Takes the token from the address and removes it there, so that it stays neither in the history nor on the screen. */
 function takeToken(): string | undefined {
   const token = tokenFromHash(window.location.hash)
   if (token !== undefined) history.replaceState(null, '', window.location.pathname + window.location.search)

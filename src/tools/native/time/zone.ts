@@ -21,8 +21,8 @@ export interface Zone {
 const offsets = new Map<string, Zone['offsetAt']>()
 
 /**
- * The zone with an IANA name (in any case, with spaces or underscores) or an offset (`+02:00`). Without a name, the
- * zone of this machine.
+ * The zone with an IANA name or an offset (`+02:00`). In names, case is ignored and spaces may replace underscores.
+ * Without a name, the zone of this machine.
  */
 export function zoneNamed(given: string | undefined): Zone {
   const spelling = given?.trim().replace(/ /g, '_')
