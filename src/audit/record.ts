@@ -151,7 +151,7 @@ const isText = (value: unknown): boolean => typeof value === 'string'
 const marker = ',"hash":"'
 const tailBytes = marker.length + zeroHash.length + 2
 
-/** Completes a line. `body` is the canonical JSON of the record without `hash`. */
+/** Adds the hash to a record and makes it a line. `body` is the canonical JSON of the record without `hash`. */
 export function sealLine(body: string): { readonly line: string; readonly hash: string } {
   const hash = digest('sha256', body)
   return { line: `${body.slice(0, -1)}${marker}${hash}"}\n`, hash }
@@ -235,8 +235,8 @@ function verifierOf(publicKey: KeyObject | string): Verifier {
 }
 
 /**
- * The keys in a file of public keys. There may be several: after the secret is replaced, its public key is still needed
- * for the older records.
+ * The keys in a file of public keys. There may be several: after the secret is replaced, the old public key is still
+ * needed for older records.
  */
 export const verifiersOf = (pem: string): Verifier[] =>
   (pem.match(/-----BEGIN PUBLIC KEY-----[^-]+-----END PUBLIC KEY-----/g) ?? []).flatMap((block) => {

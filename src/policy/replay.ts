@@ -40,7 +40,7 @@ export interface Replayed {
 export interface ReplayOptions {
   readonly policy: Pick<Policy, 'decide' | 'agents' | 'agentOf'>
   readonly servers: Config['mcpServers']
-  /** Whether `servers` are part of the proposal. If not, servers that are missing from it are ignored. */
+  /** Whether `servers` are part of the proposal. If not, no entry counts as gone. */
   readonly serversProposed: boolean
 }
 

@@ -229,7 +229,8 @@ export function createEntryNumbers(
   refuse: Refuse,
   startsAfresh: () => void,
 ): (server: string, name: string, isTool: boolean) => NumberedEntry {
-  // Use nested maps, so that a look-up does not concatenate strings; the hashes of their parts are already cached.
+  // Use nested maps, so that a look-up need not concatenate strings. The engine caches the hash of each separate
+  // string.
   let tools = new Map<string, Map<string, NumberedEntry>>()
   let others = new Map<string, Map<string, NumberedEntry>>()
   let next = 0

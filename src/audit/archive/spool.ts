@@ -128,7 +128,8 @@ export function findArchiveMismatch(record: AuditRecord, filed: ArchivedRecord):
   if (own.time !== filed.time) return 'time'
   if (own.is_error !== filed.is_error) return 'is_error'
   if (!isSame(own.words, filed.words)) return 'arguments'
-  // Do not compare `shown` of a beginning: an end hides its beginning and may be anywhere. No other record is hidden.
+  // Do not compare `shown` of a beginning: it is hidden if its end is recorded, and that may be anywhere in the
+  // archive. No other record is hidden.
   return own.phase !== 'before' && filed.shown !== (own.phase === 'after' || own.gap) ? 'operation' : undefined
 }
 

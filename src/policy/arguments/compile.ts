@@ -135,7 +135,7 @@ const instructionsPerStep = 16
 
 interface Pattern {
   test(text: string): boolean
-  /** The compiler treats patterns with equal text as the same pattern. */
+  /** The text of the pattern. The compiler treats patterns with equal text as the same pattern. */
   toString(): string
 }
 

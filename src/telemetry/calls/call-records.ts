@@ -84,7 +84,7 @@ export function createRecentCalls(options: RecentCallsOptions): RecentCalls {
 
 /**
  * Keeps finished calls, limited by number and memory; evicts the oldest. It is a ring buffer and not a Map, because
- * deleting the oldest key of a large Map skips all keys deleted before it.
+ * finding the oldest key of a large Map is slow: it skips all keys that were deleted before.
  */
 function createFinishedCalls(maxCalls: number, maxBytes: number) {
   const calls = new Array<CallRecord | undefined>(maxCalls)

@@ -142,8 +142,8 @@ export function createBridge({ access, call, limits, clock }: BridgeOptions) {
 /** The result as text for the program, or an error if the tool failed or its result is too large. */
 function textFor({ body, isError, refusal }: Result, tool: string, room: number): string | HostRefusal {
   if (isError) return refusalOf(refusal?.code ?? 'TOOL_ERROR', wordsOf(body.value))
-  // A result may hold the same data twice, as text and as structured content. Do not even parse one that is larger than
-  // that.
+  // A result may hold the same data twice, as text and as structured content, so it may be larger than `room`. Do not
+  // even parse one that is larger still.
   const text = body.bytes.length > 4 * room + 4096 ? undefined : unwrapped(body.value)
   if (text !== undefined && text.length <= room) return text
   const sentence = `${tool} ran, but its result is too large for the program (${room} characters left). Request less.`

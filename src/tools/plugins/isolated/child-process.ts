@@ -44,7 +44,7 @@ export function createIsolatedPlugin(options: IsolatedPluginOptions) {
       env: environment(options.variables),
       execArgv: [memory, '--disable-sigusr1'],
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // Run it in its own process group, so that killing the group also kills its children.
+      // Run the child in its own process group, so that killing the group also kills the processes that it started.
       detached: true,
     })
     const ready = Promise.withResolvers<void>()

@@ -44,7 +44,7 @@ async function run(asked: Extract<ToChild, { kind: 'call' }>): Promise<void> {
   }
 }
 
-/** Rebuilds the call from the message. It has no connection back to the caller. */
+/** Rebuilds the call from the message. The rebuilt call has no connection back to the caller. */
 function callOf(asked: Extract<ToChild, { kind: 'call' }>, tool: Tool, signal: AbortSignal): Call {
   const { definition, readOnly, idempotent, timeoutMs = 0, run, name } = tool
   return {
